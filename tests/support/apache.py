@@ -1,0 +1,129 @@
+"""Apache Kafka's own brokers: 4.3.1 (KRaft) and 3.9.1 with ZooKeeper.
+
+The second is two JVMs; its log directories carry `meta.properties` version 0 and
+`partition.metadata`, the layout that our broker shares.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+from tests.support import jars
+from tests.support.broker_process import (
+    BrokerError,
+    BrokerProcess,
+    free_port,
+    write_properties,
+)
+
+HEAP = "-Xmx1g"
+SMALL_HEAP = "-Xmx256m"
+FORMAT_TIMEOUT_SECONDS = 60
+STANDALONE = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""What a single broker needs in both makes, with rebalances that start at once."""
+
+
+def java_command(version: str, main_class: str, *arguments: str, heap: str = HEAP) -> list[str]:
+    """Return the command line of a JVM with the jars of `version`."""
+    java = jars.java_home_tool("java")
+    flags = [heap, "-Djava.awt.headless=true", "-XX:+UseG1GC"]
+    return [java, *flags, "-cp", jars.classpath(version), main_class, *arguments]
+
+
+def apache_4(directory: Path, properties: dict[str, str] | None = None) -> BrokerProcess:
+    """Return a formatted, not yet started Apache Kafka 4.3.1 node, broker and controller."""
+    port, controller_port = free_port(), free_port()
+    broker = BrokerProcess(name=f"Apache {jars.KAFKA_4}", command=[], directory=directory, port=port)
+    config = write_properties(
+        directory / "server.properties",
+        {
+            "process.roles": "broker,controller",
+            "node.id": "0",
+            "controller.quorum.voters": f"0@127.0.0.1:{controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": str(broker.data_directory),
+            **STANDALONE,
+            **(properties or {}),
+        },
+    )
+    broker.command = java_command(jars.KAFKA_4, "kafka.Kafka", str(config))
+    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    arguments = ["format", "-t", cluster_id, "-c", str(config)]
+    command = java_command(jars.KAFKA_4, "kafka.tools.StorageTool", *arguments, heap=SMALL_HEAP)
+    outcome = subprocess.run(
+        command, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_SECONDS, check=False
+    )
+    if outcome.returncode != 0:
+        raise BrokerError(f"StorageTool failed: {outcome.stdout}{outcome.stderr}")
+    return broker
+
+
+class ZooKeeperCluster:
+    """One ZooKeeper server and one Apache Kafka 3.9.1 broker that uses it."""
+
+    def __init__(self, directory: Path, properties: dict[str, str] | None = None) -> None:
+        self.zookeeper_port = free_port()
+        self._zookeeper = _zookeeper(directory / "zookeeper", self.zookeeper_port)
+        self.broker = _apache_3(directory / "broker", self.zookeeper_port, properties or {})
+
+    def start(self) -> None:
+        """Start ZooKeeper, then the broker, and wait until it serves."""
+        self._zookeeper.launch()
+        self.broker.start()
+
+    def stop(self) -> None:
+        """Stop the broker cleanly, then ZooKeeper."""
+        try:
+            self.broker.stop()
+        finally:
+            self._zookeeper.kill()
+
+    def kill(self) -> None:
+        """End both at once."""
+        self.broker.kill()
+        self._zookeeper.kill()
+
+
+def _zookeeper(directory: Path, port: int) -> BrokerProcess:
+    server = BrokerProcess(name="ZooKeeper", command=[], directory=directory, port=port)
+    config = write_properties(
+        directory / "zookeeper.properties",
+        {
+            "dataDir": str(directory / "data"),
+            "clientPort": str(port),
+            "clientPortAddress": "127.0.0.1",
+            "admin.enableServer": "false",
+            "tickTime": "500",
+        },
+    )
+    main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+    server.command = java_command(jars.KAFKA_3, main_class, str(config), heap=SMALL_HEAP)
+    return server
+
+
+def _apache_3(directory: Path, zookeeper_port: int, properties: dict[str, str]) -> BrokerProcess:
+    port = free_port()
+    broker = BrokerProcess(name=f"Apache {jars.KAFKA_3}", command=[], directory=directory, port=port)
+    config = write_properties(
+        directory / "server.properties",
+        {
+            "broker.id": "0",
+            "zookeeper.connect": f"127.0.0.1:{zookeeper_port}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": str(broker.data_directory),
+            **STANDALONE,
+            **properties,
+        },
+    )
+    broker.command = java_command(jars.KAFKA_3, "kafka.Kafka", str(config))
+    return broker
