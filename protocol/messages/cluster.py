@@ -1,0 +1,127 @@
+"""The cluster, its quorum, taking a broker out."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from protocol.api_keys import ApiKey
+from protocol.fields import array, boolean, int16, int32, int64, int8, string, uint16, uuid
+from protocol.schema import Request, Response, Struct
+from protocol.uuids import ZERO_UUID
+
+
+class DescribeClusterRequest(Request, key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+"):
+    """Ask for the cluster id, the controller and the brokers."""
+
+    include_cluster_authorized_operations: bool = boolean()
+    endpoint_type: int = int8("1+", default=1)
+    include_fenced_brokers: bool = boolean("2+", default=False)
+
+
+class DescribeClusterResponse(
+    Response, request=DescribeClusterRequest, versions="0-2", flexible="0+"
+):
+    """Answer to DescribeClusterRequest."""
+
+    class Broker(Struct):
+        """One of the `brokers`."""
+
+        broker_id: int = int32()
+        host: str = string()
+        port: int = int32()
+        rack: str | None = string(default=None, nullable="0+")
+        is_fenced: bool = boolean("2+", default=False)
+
+    throttle_time_ms: int = int32(default=0)
+    error_code: int = int16()
+    error_message: str | None = string(default=None, nullable="0+")
+    endpoint_type: int = int8("1+", default=1)
+    cluster_id: str = string()
+    controller_id: int = int32(default=-1)
+    brokers: list[Broker] = array(Broker)
+    cluster_authorized_operations: int = int32(default=-2147483648)
+
+
+class DescribeQuorumRequest(Request, key=ApiKey.DESCRIBE_QUORUM, versions="0-2", flexible="0+"):
+    """Describe the metadata quorum (KRaft)."""
+
+    class Topic(Struct):
+        """One of the `topics`."""
+
+        class Partition(Struct):
+            """One of the `partitions`."""
+
+            partition_index: int = int32()
+
+        topic_name: str = string()
+        partitions: list[Partition] = array(Partition)
+
+    topics: list[Topic] = array(Topic)
+
+
+class DescribeQuorumReplicaState(Struct):
+    """Part of DescribeQuorumResponse."""
+
+    replica_id: int = int32()
+    replica_directory_id: UUID = uuid("2+", default=ZERO_UUID)
+    log_end_offset: int = int64()
+    last_fetch_timestamp: int = int64("1+", default=-1)
+    last_caught_up_timestamp: int = int64("1+", default=-1)
+
+
+class DescribeQuorumResponse(
+    Response, request=DescribeQuorumRequest, versions="0-2", flexible="0+"
+):
+    """Answer to DescribeQuorumRequest."""
+
+    class Topic(Struct):
+        """One of the `topics`."""
+
+        class Partition(Struct):
+            """One of the `partitions`."""
+
+            partition_index: int = int32()
+            error_code: int = int16()
+            error_message: str | None = string("2+", default="", nullable="0+")
+            leader_id: int = int32()
+            leader_epoch: int = int32()
+            high_watermark: int = int64()
+            current_voters: list[DescribeQuorumReplicaState] = array(DescribeQuorumReplicaState)
+            observers: list[DescribeQuorumReplicaState] = array(DescribeQuorumReplicaState)
+
+        topic_name: str = string()
+        partitions: list[Partition] = array(Partition)
+
+    class Node(Struct):
+        """One of the `nodes`."""
+
+        class Listener(Struct):
+            """One of the `listeners`."""
+
+            name: str = string()
+            host: str = string()
+            port: int = uint16()
+
+        node_id: int = int32()
+        listeners: list[Listener] = array(Listener)
+
+    error_code: int = int16()
+    error_message: str | None = string("2+", default="", nullable="0+")
+    topics: list[Topic] = array(Topic)
+    nodes: list[Node] = array(Node, "2+", default=())
+
+
+class UnregisterBrokerRequest(Request, key=ApiKey.UNREGISTER_BROKER, versions="0", flexible="0+"):
+    """Forget a broker that will not come back (KRaft)."""
+
+    broker_id: int = int32()
+
+
+class UnregisterBrokerResponse(
+    Response, request=UnregisterBrokerRequest, versions="0", flexible="0+"
+):
+    """Answer to UnregisterBrokerRequest."""
+
+    throttle_time_ms: int = int32(default=0)
+    error_code: int = int16()
+    error_message: str | None = string(default="", nullable="0+")

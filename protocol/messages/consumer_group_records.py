@@ -1,0 +1,158 @@
+"""Keys and values of `__consumer_offsets`: groups of the new protocol (KIP-848)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from protocol.fields import UNSET, array, blob, int32, int64, int8, string, struct, uuid
+from protocol.schema import Coded, Struct
+
+
+class ConsumerGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="none", key_type=8):
+    """Names what one member of a group of the new protocol owns now."""
+
+    group_id: str = string()
+    member_id: str = string()
+
+
+class ConsumerGroupCurrentMemberAssignmentTopicPartitions(Struct):
+    """Part of ConsumerGroupCurrentMemberAssignmentValue."""
+
+    topic_id: UUID = uuid()
+    partitions: list[int] = array(int32)
+    assignment_epochs: list[int] | None = array(int32, default=(), nullable="0+", tag=0)
+
+
+class ConsumerGroupCurrentMemberAssignmentValue(Coded, versions="0", flexible="0+"):
+    """Holds what one member of a group of the new protocol owns now."""
+
+    member_epoch: int = int32()
+    previous_member_epoch: int = int32()
+    state: int = int8()
+    assigned_partitions: list[ConsumerGroupCurrentMemberAssignmentTopicPartitions] = array(
+        ConsumerGroupCurrentMemberAssignmentTopicPartitions
+    )
+    partitions_pending_revocation: list[ConsumerGroupCurrentMemberAssignmentTopicPartitions] = (
+        array(ConsumerGroupCurrentMemberAssignmentTopicPartitions)
+    )
+
+
+class ConsumerGroupMemberMetadataKey(Coded, versions="0", flexible="none", key_type=5):
+    """Names what one member of a group of the new protocol asked for."""
+
+    group_id: str = string()
+    member_id: str = string()
+
+
+class ConsumerGroupMemberMetadataValue(Coded, versions="0", flexible="0+"):
+    """Holds what one member of a group of the new protocol asked for."""
+
+    class ClassicMemberMetadata(Struct):
+        """The `classic_member_metadata`."""
+
+        class SupportedProtocol(Struct):
+            """One of the `supported_protocols`."""
+
+            name: str = string()
+            metadata: bytes = blob()
+
+        session_timeout_ms: int = int32()
+        supported_protocols: list[SupportedProtocol] = array(SupportedProtocol)
+
+    instance_id: str | None = string(nullable="0+")
+    rack_id: str | None = string(nullable="0+")
+    client_id: str = string()
+    client_host: str = string()
+    subscribed_topic_names: list[str] = array(string)
+    subscribed_topic_regex: str | None = string(nullable="0+")
+    rebalance_timeout_ms: int = int32(default=-1)
+    server_assignor: str | None = string(nullable="0+")
+    classic_member_metadata: ClassicMemberMetadata | None = struct(
+        ClassicMemberMetadata, default=UNSET, nullable="0+", tag=0
+    )
+
+
+class ConsumerGroupMetadataKey(Coded, versions="0", flexible="none", key_type=3):
+    """Names the epoch of a group of the new protocol."""
+
+    group_id: str = string()
+
+
+class ConsumerGroupMetadataValue(Coded, versions="0", flexible="0+"):
+    """Holds the epoch of a group of the new protocol."""
+
+    epoch: int = int32()
+    metadata_hash: int = int64(default=0, tag=0)
+
+
+class ConsumerGroupPartitionMetadataKey(Coded, versions="0", flexible="none", key_type=4):
+    """Names the partitions that a group of the new protocol subscribes to."""
+
+    group_id: str = string()
+
+
+class ConsumerGroupPartitionMetadataValue(Coded, versions="0", flexible="0+"):
+    """Holds the partitions that a group of the new protocol subscribes to."""
+
+    class Topic(Struct):
+        """One of the `topics`."""
+
+        class PartitionMetadata(Struct):
+            """One of the `partition_metadata`."""
+
+            partition: int = int32()
+            racks: list[str] = array(string)
+
+        topic_id: UUID = uuid()
+        topic_name: str = string()
+        num_partitions: int = int32()
+        partition_metadata: list[PartitionMetadata] = array(PartitionMetadata)
+
+    topics: list[Topic] = array(Topic)
+
+
+class ConsumerGroupRegularExpressionKey(Coded, versions="0", flexible="none", key_type=16):
+    """Names a regular expression that members of a group of the new protocol subscribe with, resolved."""
+
+    group_id: str = string()
+    regular_expression: str = string()
+
+
+class ConsumerGroupRegularExpressionValue(Coded, versions="0", flexible="0+"):
+    """Holds a regular expression that members of a group of the new protocol subscribe with, resolved."""
+
+    topics: list[str] = array(string)
+    version: int = int64()
+    timestamp: int = int64()
+
+
+class ConsumerGroupTargetAssignmentMemberKey(Coded, versions="0", flexible="none", key_type=7):
+    """Names what one member of a group of the new protocol shall own."""
+
+    group_id: str = string()
+    member_id: str = string()
+
+
+class ConsumerGroupTargetAssignmentMemberValue(Coded, versions="0", flexible="0+"):
+    """Holds what one member of a group of the new protocol shall own."""
+
+    class TopicPartition(Struct):
+        """One of the `topic_partitions`."""
+
+        topic_id: UUID = uuid()
+        partitions: list[int] = array(int32)
+
+    topic_partitions: list[TopicPartition] = array(TopicPartition)
+
+
+class ConsumerGroupTargetAssignmentMetadataKey(Coded, versions="0", flexible="none", key_type=6):
+    """Names the epoch of the target assignment of a group of the new protocol."""
+
+    group_id: str = string()
+
+
+class ConsumerGroupTargetAssignmentMetadataValue(Coded, versions="0", flexible="0+"):
+    """Holds the epoch of the target assignment of a group of the new protocol."""
+
+    assignment_epoch: int = int32()
+    assignment_timestamp: int = int64(default=0, tag=0)

@@ -1,0 +1,126 @@
+"""Groups of the new protocol (KIP-848)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from protocol.api_keys import ApiKey
+from protocol.fields import array, boolean, int16, int32, int8, string, struct, uuid
+from protocol.schema import Request, Response, Struct
+
+
+class ConsumerGroupHeartbeatRequest(
+    Request, key=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+"
+):
+    """Join, stay in or leave a group of the new protocol; one request does it all."""
+
+    class TopicPartition(Struct):
+        """One of the `topic_partitions`."""
+
+        topic_id: UUID = uuid()
+        partitions: list[int] = array(int32)
+
+    group_id: str = string()
+    member_id: str = string()
+    member_epoch: int = int32()
+    instance_id: str | None = string(default=None, nullable="0+")
+    rack_id: str | None = string(default=None, nullable="0+")
+    rebalance_timeout_ms: int = int32(default=-1)
+    subscribed_topic_names: list[str] | None = array(string, default=None, nullable="0+")
+    subscribed_topic_regex: str | None = string("1+", default=None, nullable="0+")
+    server_assignor: str | None = string(default=None, nullable="0+")
+    topic_partitions: list[TopicPartition] | None = array(
+        TopicPartition, default=None, nullable="0+"
+    )
+
+
+class ConsumerGroupHeartbeatTopicPartitions(Struct):
+    """Part of ConsumerGroupHeartbeatResponse."""
+
+    topic_id: UUID = uuid()
+    partitions: list[int] = array(int32)
+
+
+class ConsumerGroupHeartbeatResponse(
+    Response, request=ConsumerGroupHeartbeatRequest, versions="0-1", flexible="0+"
+):
+    """Answer to ConsumerGroupHeartbeatRequest."""
+
+    class Assignment(Struct):
+        """The `assignment`."""
+
+        topic_partitions: list[ConsumerGroupHeartbeatTopicPartitions] = array(
+            ConsumerGroupHeartbeatTopicPartitions
+        )
+
+    throttle_time_ms: int = int32(default=0)
+    error_code: int = int16()
+    error_message: str | None = string(default=None, nullable="0+")
+    member_id: str | None = string(default=None, nullable="0+")
+    member_epoch: int = int32()
+    heartbeat_interval_ms: int = int32()
+    assignment: Assignment | None = struct(Assignment, default=None, nullable="0+")
+
+
+class ConsumerGroupDescribeRequest(
+    Request, key=ApiKey.CONSUMER_GROUP_DESCRIBE, versions="0-1", flexible="0+"
+):
+    """Describe groups of the new protocol."""
+
+    group_ids: list[str] = array(string)
+    include_authorized_operations: bool = boolean()
+
+
+class ConsumerGroupDescribeTopicPartitions(Struct):
+    """Part of ConsumerGroupDescribeResponse."""
+
+    topic_id: UUID = uuid()
+    topic_name: str = string()
+    partitions: list[int] = array(int32)
+
+
+class ConsumerGroupDescribeAssignment(Struct):
+    """Part of ConsumerGroupDescribeResponse."""
+
+    topic_partitions: list[ConsumerGroupDescribeTopicPartitions] = array(
+        ConsumerGroupDescribeTopicPartitions
+    )
+
+
+class ConsumerGroupDescribeResponse(
+    Response, request=ConsumerGroupDescribeRequest, versions="0-1", flexible="0+"
+):
+    """Answer to ConsumerGroupDescribeRequest."""
+
+    class Group(Struct):
+        """One of the `groups`."""
+
+        class Member(Struct):
+            """One of the `members`."""
+
+            member_id: str = string()
+            instance_id: str | None = string(default=None, nullable="0+")
+            rack_id: str | None = string(default=None, nullable="0+")
+            member_epoch: int = int32()
+            client_id: str = string()
+            client_host: str = string()
+            subscribed_topic_names: list[str] = array(string)
+            subscribed_topic_regex: str | None = string(default=None, nullable="0+")
+            assignment: ConsumerGroupDescribeAssignment = struct(ConsumerGroupDescribeAssignment)
+            target_assignment: ConsumerGroupDescribeAssignment = struct(
+                ConsumerGroupDescribeAssignment
+            )
+            member_type: int = int8("1+", default=-1)
+
+        error_code: int = int16()
+        error_message: str | None = string(default=None, nullable="0+")
+        group_id: str = string()
+        group_state: str = string()
+        group_epoch: int = int32()
+        assignment_epoch: int = int32()
+        assignor_name: str = string()
+        members: list[Member] = array(Member)
+        authorized_operations: int = int32(default=-2147483648)
+
+    throttle_time_ms: int = int32(default=0)
+    groups: list[Group] = array(Group)

@@ -1,0 +1,66 @@
+"""Keys and values of `__consumer_offsets`: classic groups and offsets."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from protocol.fields import array, blob, int32, int64, string, uuid
+from protocol.schema import Coded, Struct
+from protocol.uuids import ZERO_UUID
+
+
+class OffsetCommitKey(Coded, versions="0", flexible="none", key_type=1):
+    """Names one position: group, topic and partition."""
+
+    group: str = string()
+    topic: str = string()
+    partition: int = int32()
+
+
+class OffsetCommitValue(Coded, versions="0-4", flexible="4+"):
+    """A stored position."""
+
+    offset: int = int64()
+    leader_epoch: int = int32("3+", default=-1)
+    metadata: str = string()
+    commit_timestamp: int = int64()
+    expire_timestamp: int = int64("1", default=-1)
+    topic_id: UUID = uuid("4+", default=ZERO_UUID, tag=0)
+
+
+class LegacyOffsetCommitKey(Coded, versions="0", flexible="none", key_type=0):
+    """The same under the number that old brokers used."""
+
+    group: str = string()
+    topic: str = string()
+    partition: int = int32()
+
+
+class GroupMetadataKey(Coded, versions="0", flexible="none", key_type=2):
+    """Names a classic group."""
+
+    group: str = string()
+
+
+class MemberMetadata(Struct):
+    """Part of GroupMetadataValue."""
+
+    member_id: str = string()
+    group_instance_id: str | None = string("3+", default=None, nullable="0+")
+    client_id: str = string()
+    client_host: str = string()
+    rebalance_timeout: int = int32("1+", default=-1)
+    session_timeout: int = int32()
+    subscription: bytes = blob()
+    assignment: bytes = blob()
+
+
+class GroupMetadataValue(Coded, versions="0-4", flexible="4+"):
+    """A classic group at the end of a rebalance: generation, members, assignments."""
+
+    protocol_type: str = string()
+    generation: int = int32()
+    protocol: str | None = string(nullable="0+")
+    leader: str | None = string(nullable="0+")
+    current_state_timestamp: int = int64("2+", default=-1)
+    members: list[MemberMetadata] = array(MemberMetadata)

@@ -1,0 +1,35 @@
+"""What members of classic consumer groups tell each other through the broker (opaque to it but for offset deletion)."""
+
+from __future__ import annotations
+
+from protocol.fields import array, blob, int32, string
+from protocol.schema import Coded, Struct
+
+
+class ConsumerProtocolSubscription(Coded, versions="0-3", flexible="none"):
+    """What a member wants to consume and what it owns."""
+
+    class OwnedPartition(Struct):
+        """One of the `owned_partitions`."""
+
+        topic: str = string()
+        partitions: list[int] = array(int32)
+
+    topics: list[str] = array(string)
+    user_data: bytes | None = blob(default=None, nullable="0+")
+    owned_partitions: list[OwnedPartition] = array(OwnedPartition, "1+", default=())
+    generation_id: int = int32("2+", default=-1)
+    rack_id: str | None = string("3+", default=None, nullable="0+")
+
+
+class ConsumerProtocolAssignment(Coded, versions="0-3", flexible="none"):
+    """What a member shall consume."""
+
+    class AssignedPartition(Struct):
+        """One of the `assigned_partitions`."""
+
+        topic: str = string()
+        partitions: list[int] = array(int32)
+
+    assigned_partitions: list[AssignedPartition] = array(AssignedPartition)
+    user_data: bytes | None = blob(default=None, nullable="0+")

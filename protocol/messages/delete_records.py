@@ -1,0 +1,46 @@
+"""Moving the log start offset."""
+
+from __future__ import annotations
+
+from protocol.api_keys import ApiKey
+from protocol.fields import array, int16, int32, int64, string
+from protocol.schema import Request, Response, Struct
+
+
+class DeleteRecordsRequest(Request, key=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+"):
+    """Move the start of partitions' logs forward."""
+
+    class Topic(Struct):
+        """One of the `topics`."""
+
+        class Partition(Struct):
+            """One of the `partitions`."""
+
+            partition_index: int = int32()
+            offset: int = int64()
+
+        name: str = string()
+        partitions: list[Partition] = array(Partition)
+
+    topics: list[Topic] = array(Topic)
+    timeout_ms: int = int32()
+
+
+class DeleteRecordsResponse(Response, request=DeleteRecordsRequest, versions="0-2", flexible="2+"):
+    """Answer to DeleteRecordsRequest."""
+
+    class Topic(Struct):
+        """One of the `topics`."""
+
+        class Partition(Struct):
+            """One of the `partitions`."""
+
+            partition_index: int = int32()
+            low_watermark: int = int64()
+            error_code: int = int16()
+
+        name: str = string()
+        partitions: list[Partition] = array(Partition)
+
+    throttle_time_ms: int = int32(default=0)
+    topics: list[Topic] = array(Topic)

@@ -1,0 +1,39 @@
+"""Which broker coordinates a group or transaction."""
+
+from __future__ import annotations
+
+from protocol.api_keys import ApiKey
+from protocol.fields import array, int16, int32, int8, string
+from protocol.schema import Request, Response, Struct
+
+
+class FindCoordinatorRequest(Request, key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
+    """Ask which broker coordinates a group, a transactional id or a share partition."""
+
+    key: str = string("0-3", default="")
+    key_type: int = int8("1+", default=0)
+    coordinator_keys: list[str] = array(string, "4+", default=())
+
+
+class FindCoordinatorResponse(
+    Response, request=FindCoordinatorRequest, versions="0-6", flexible="3+"
+):
+    """Answer to FindCoordinatorRequest."""
+
+    class Coordinator(Struct):
+        """One of the `coordinators`."""
+
+        key: str = string()
+        node_id: int = int32()
+        host: str = string()
+        port: int = int32()
+        error_code: int = int16()
+        error_message: str | None = string(default="", nullable="0+")
+
+    throttle_time_ms: int = int32("1+", default=0)
+    error_code: int = int16("0-3", default=0)
+    error_message: str | None = string("1-3", default="", nullable="0+")
+    node_id: int = int32("0-3", default=0)
+    host: str = string("0-3", default="")
+    port: int = int32("0-3", default=0)
+    coordinators: list[Coordinator] = array(Coordinator, "4+", default=())

@@ -1,0 +1,52 @@
+"""Where an epoch ended (KIP-101, KIP-320)."""
+
+from __future__ import annotations
+
+from protocol.api_keys import ApiKey
+from protocol.fields import array, int16, int32, int64, string
+from protocol.schema import Request, Response, Struct
+
+
+class OffsetForLeaderEpochRequest(
+    Request, key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"
+):
+    """Ask where a leader epoch ends in the leader's log."""
+
+    class Topic(Struct):
+        """One of the `topics`."""
+
+        class Partition(Struct):
+            """One of the `partitions`."""
+
+            partition: int = int32()
+            current_leader_epoch: int = int32("2+", default=-1)
+            leader_epoch: int = int32()
+
+        topic: str = string()
+        partitions: list[Partition] = array(Partition)
+
+    replica_id: int = int32("3+", default=-2)
+    topics: list[Topic] = array(Topic)
+
+
+class OffsetForLeaderEpochResponse(
+    Response, request=OffsetForLeaderEpochRequest, versions="0-4", flexible="4+"
+):
+    """Answer to OffsetForLeaderEpochRequest."""
+
+    class Topic(Struct):
+        """One of the `topics`."""
+
+        class Partition(Struct):
+            """One of the `partitions`."""
+
+            error_code: int = int16()
+            partition: int = int32()
+            leader_epoch: int = int32("1+", default=-1)
+            end_offset: int = int64(default=-1)
+
+        topic: str = string()
+        partitions: list[Partition] = array(Partition)
+
+    throttle_time_ms: int = int32("2+", default=0)
+    topics: list[Topic] = array(Topic)

@@ -1,0 +1,85 @@
+"""SCRAM credentials (KIP-554)."""
+
+from __future__ import annotations
+
+from protocol.api_keys import ApiKey
+from protocol.fields import array, blob, int16, int32, int8, string
+from protocol.schema import Request, Response, Struct
+
+
+class DescribeUserScramCredentialsRequest(
+    Request, key=ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, versions="0", flexible="0+"
+):
+    """List which SCRAM credentials users have."""
+
+    class User(Struct):
+        """One of the `users`."""
+
+        name: str = string()
+
+    users: list[User] | None = array(User, nullable="0+")
+
+
+class DescribeUserScramCredentialsResponse(
+    Response, request=DescribeUserScramCredentialsRequest, versions="0", flexible="0+"
+):
+    """Answer to DescribeUserScramCredentialsRequest."""
+
+    class Result(Struct):
+        """One of the `results`."""
+
+        class CredentialInfo(Struct):
+            """One of the `credential_infos`."""
+
+            mechanism: int = int8()
+            iterations: int = int32()
+
+        user: str = string()
+        error_code: int = int16()
+        error_message: str | None = string(default="", nullable="0+")
+        credential_infos: list[CredentialInfo] = array(CredentialInfo)
+
+    throttle_time_ms: int = int32(default=0)
+    error_code: int = int16()
+    error_message: str | None = string(default="", nullable="0+")
+    results: list[Result] = array(Result)
+
+
+class AlterUserScramCredentialsRequest(
+    Request, key=ApiKey.ALTER_USER_SCRAM_CREDENTIALS, versions="0", flexible="0+"
+):
+    """Set or delete SCRAM credentials."""
+
+    class Deletion(Struct):
+        """One of the `deletions`."""
+
+        name: str = string()
+        mechanism: int = int8()
+
+    class Upsertion(Struct):
+        """One of the `upsertions`."""
+
+        name: str = string()
+        mechanism: int = int8()
+        iterations: int = int32()
+        salt: bytes = blob()
+        salted_password: bytes = blob()
+
+    deletions: list[Deletion] = array(Deletion)
+    upsertions: list[Upsertion] = array(Upsertion)
+
+
+class AlterUserScramCredentialsResponse(
+    Response, request=AlterUserScramCredentialsRequest, versions="0", flexible="0+"
+):
+    """Answer to AlterUserScramCredentialsRequest."""
+
+    class Result(Struct):
+        """One of the `results`."""
+
+        user: str = string()
+        error_code: int = int16()
+        error_message: str | None = string(default="", nullable="0+")
+
+    throttle_time_ms: int = int32(default=0)
+    results: list[Result] = array(Result)

@@ -1,0 +1,161 @@
+"""Keys and values of `__consumer_offsets`: share groups (KIP-932)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from protocol.fields import array, int32, int64, int8, string, uuid
+from protocol.schema import Coded, Struct
+
+
+class ShareGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="none", key_type=14):
+    """Names what one member of a share group owns now."""
+
+    group_id: str = string()
+    member_id: str = string()
+
+
+class ShareGroupCurrentMemberAssignmentTopicPartitions(Struct):
+    """Part of ShareGroupCurrentMemberAssignmentValue."""
+
+    topic_id: UUID = uuid()
+    partitions: list[int] = array(int32)
+
+
+class ShareGroupCurrentMemberAssignmentValue(Coded, versions="0", flexible="0+"):
+    """Holds what one member of a share group owns now."""
+
+    member_epoch: int = int32()
+    previous_member_epoch: int = int32()
+    state: int = int8()
+    assigned_partitions: list[ShareGroupCurrentMemberAssignmentTopicPartitions] = array(
+        ShareGroupCurrentMemberAssignmentTopicPartitions
+    )
+
+
+class ShareGroupMemberMetadataKey(Coded, versions="0", flexible="none", key_type=10):
+    """Names what one member of a share group asked for."""
+
+    group_id: str = string()
+    member_id: str = string()
+
+
+class ShareGroupMemberMetadataValue(Coded, versions="0", flexible="0+"):
+    """Holds what one member of a share group asked for."""
+
+    rack_id: str | None = string(nullable="0+")
+    client_id: str = string()
+    client_host: str = string()
+    subscribed_topic_names: list[str] = array(string)
+
+
+class ShareGroupMetadataKey(Coded, versions="0", flexible="none", key_type=11):
+    """Names the epoch of a share group."""
+
+    group_id: str = string()
+
+
+class ShareGroupMetadataValue(Coded, versions="0", flexible="0+"):
+    """Holds the epoch of a share group."""
+
+    epoch: int = int32()
+    metadata_hash: int = int64()
+
+
+class ShareGroupPartitionMetadataKey(Coded, versions="0", flexible="none", key_type=9):
+    """Names the partitions that a share group subscribes to."""
+
+    group_id: str = string()
+
+
+class ShareGroupPartitionMetadataTopicPartitionsInfo(Struct):
+    """Part of ShareGroupPartitionMetadataValue."""
+
+    topic_id: UUID = uuid()
+    topic_name: str = string()
+    partitions: list[int] = array(int32)
+
+
+class ShareGroupPartitionMetadataTopicInfo(Struct):
+    """Part of ShareGroupPartitionMetadataValue."""
+
+    topic_id: UUID = uuid()
+    topic_name: str = string()
+
+
+class ShareGroupPartitionMetadataValue(Coded, versions="0", flexible="0+"):
+    """Holds the partitions that a share group subscribes to."""
+
+    initialized_topics: list[ShareGroupPartitionMetadataTopicPartitionsInfo] = array(
+        ShareGroupPartitionMetadataTopicPartitionsInfo
+    )
+    deleting_topics: list[ShareGroupPartitionMetadataTopicInfo] = array(
+        ShareGroupPartitionMetadataTopicInfo
+    )
+
+
+class ShareGroupStatePartitionMetadataKey(Coded, versions="0", flexible="none", key_type=15):
+    """Names which partitions of a share group have state."""
+
+    group_id: str = string()
+
+
+class ShareGroupStatePartitionMetadataTopicPartitionsInfo(Struct):
+    """Part of ShareGroupStatePartitionMetadataValue."""
+
+    topic_id: UUID = uuid()
+    topic_name: str = string()
+    partitions: list[int] = array(int32)
+
+
+class ShareGroupStatePartitionMetadataTopicInfo(Struct):
+    """Part of ShareGroupStatePartitionMetadataValue."""
+
+    topic_id: UUID = uuid()
+    topic_name: str = string()
+
+
+class ShareGroupStatePartitionMetadataValue(Coded, versions="0", flexible="0+"):
+    """Holds which partitions of a share group have state."""
+
+    initializing_topics: list[ShareGroupStatePartitionMetadataTopicPartitionsInfo] = array(
+        ShareGroupStatePartitionMetadataTopicPartitionsInfo
+    )
+    initialized_topics: list[ShareGroupStatePartitionMetadataTopicPartitionsInfo] = array(
+        ShareGroupStatePartitionMetadataTopicPartitionsInfo
+    )
+    deleting_topics: list[ShareGroupStatePartitionMetadataTopicInfo] = array(
+        ShareGroupStatePartitionMetadataTopicInfo
+    )
+
+
+class ShareGroupTargetAssignmentMemberKey(Coded, versions="0", flexible="none", key_type=13):
+    """Names what one member of a share group shall own."""
+
+    group_id: str = string()
+    member_id: str = string()
+
+
+class ShareGroupTargetAssignmentMemberValue(Coded, versions="0", flexible="0+"):
+    """Holds what one member of a share group shall own."""
+
+    class TopicPartition(Struct):
+        """One of the `topic_partitions`."""
+
+        topic_id: UUID = uuid()
+        partitions: list[int] = array(int32)
+
+    topic_partitions: list[TopicPartition] = array(TopicPartition)
+
+
+class ShareGroupTargetAssignmentMetadataKey(Coded, versions="0", flexible="none", key_type=12):
+    """Names the epoch of the target assignment of a share group."""
+
+    group_id: str = string()
+
+
+class ShareGroupTargetAssignmentMetadataValue(Coded, versions="0", flexible="0+"):
+    """Holds the epoch of the target assignment of a share group."""
+
+    assignment_epoch: int = int32()
+    assignment_timestamp: int = int64(default=0, tag=0)

@@ -1,0 +1,50 @@
+"""Client metrics (KIP-714)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from protocol.api_keys import ApiKey
+from protocol.fields import array, blob, boolean, int16, int32, int8, string, uuid
+from protocol.schema import Request, Response
+
+
+class GetTelemetrySubscriptionsRequest(
+    Request, key=ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, versions="0", flexible="0+"
+):
+    """A client asks which metrics it should push."""
+
+    client_instance_id: UUID = uuid()
+
+
+class GetTelemetrySubscriptionsResponse(
+    Response, request=GetTelemetrySubscriptionsRequest, versions="0", flexible="0+"
+):
+    """Answer to GetTelemetrySubscriptionsRequest."""
+
+    throttle_time_ms: int = int32(default=0)
+    error_code: int = int16()
+    client_instance_id: UUID = uuid()
+    subscription_id: int = int32()
+    accepted_compression_types: list[int] = array(int8)
+    push_interval_ms: int = int32()
+    telemetry_max_bytes: int = int32()
+    delta_temporality: bool = boolean()
+    requested_metrics: list[str] = array(string)
+
+
+class PushTelemetryRequest(Request, key=ApiKey.PUSH_TELEMETRY, versions="0", flexible="0+"):
+    """A client pushes its metrics."""
+
+    client_instance_id: UUID = uuid()
+    subscription_id: int = int32()
+    terminating: bool = boolean()
+    compression_type: int = int8()
+    metrics: bytes = blob()
+
+
+class PushTelemetryResponse(Response, request=PushTelemetryRequest, versions="0", flexible="0+"):
+    """Answer to PushTelemetryRequest."""
+
+    throttle_time_ms: int = int32(default=0)
+    error_code: int = int16()

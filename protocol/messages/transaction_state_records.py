@@ -1,0 +1,36 @@
+"""Keys and values of `__transaction_state`."""
+
+from __future__ import annotations
+
+from protocol.fields import array, int16, int32, int64, int8, string
+from protocol.schema import Coded, Struct
+
+
+class TransactionLogKey(Coded, versions="0", flexible="none", key_type=0):
+    """Names a transaction by its transactional id."""
+
+    transactional_id: str = string()
+
+
+class TransactionLogValue(Coded, versions="0-1", flexible="1+"):
+    """The state of a transaction."""
+
+    class TransactionPartition(Struct):
+        """One of the `transaction_partitions`."""
+
+        topic: str = string()
+        partition_ids: list[int] = array(int32)
+
+    producer_id: int = int64()
+    previous_producer_id: int = int64(default=-1, tag=0, tagged="1+")
+    next_producer_id: int = int64(default=-1, tag=1, tagged="1+")
+    producer_epoch: int = int16()
+    next_producer_epoch: int = int16(default=-1, tag=3, tagged="1+")
+    transaction_timeout_ms: int = int32()
+    transaction_status: int = int8()
+    transaction_partitions: list[TransactionPartition] | None = array(
+        TransactionPartition, nullable="0+"
+    )
+    transaction_last_update_timestamp_ms: int = int64()
+    transaction_start_timestamp_ms: int = int64()
+    client_transaction_version: int = int16(default=0, tag=2, tagged="1+")

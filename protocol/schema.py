@@ -1,0 +1,196 @@
+"""What a message declaration becomes: slotted classes with compiled codecs.
+
+A message is declared once, as a class body whose order is wire order, for all its versions (see
+`protocol.fields`). The metaclass takes the specifiers out of the body and gives the class slots.
+Nothing else happens at import: `__init__` and the codec of each (message, version) are compiled on
+first use by `protocol.compiler`, so that a broker that never sees a message never pays for it.
+"""
+
+from __future__ import annotations
+
+import struct as structs
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
+
+from protocol import compiler, fields
+from protocol.fields import Field
+from protocol.versions import NO_VERSIONS, Versions
+from protocol.wire import Buffer, DecodeError, SizedRegion
+
+if TYPE_CHECKING:
+    from protocol.api_keys import ApiKey
+
+Part = Buffer | SizedRegion
+"""One piece of an encoded message: bytes, or a region of a file to be sent in its place."""
+
+
+@dataclass_transform(
+    kw_only_default=True,
+    field_specifiers=(
+        fields.boolean,
+        fields.int8,
+        fields.int16,
+        fields.uint16,
+        fields.int32,
+        fields.int64,
+        fields.float64,
+        fields.uuid,
+        fields.string,
+        fields.blob,
+        fields.records,
+        fields.array,
+        fields.struct,
+    ),
+)
+class StructMeta(type):
+    """Collects the declared fields of a class body into `FIELDS` and `__slots__`."""
+
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> StructMeta:
+        declared = {key: value for key, value in namespace.items() if isinstance(value, Field)}
+        for key, field in declared.items():
+            field.name = key
+            del namespace[key]
+        namespace["__slots__"] = tuple(declared)
+        namespace["FIELDS"] = tuple(declared.values())
+        return super().__new__(mcs, name, bases, namespace, **options)
+
+
+class Struct(metaclass=StructMeta):
+    """A group of fields. Fields left out of the constructor take their defaults."""
+
+    FIELDS: ClassVar[tuple[Field, ...]]
+
+    def __init__(self, **values: Any) -> None:
+        cls = type(self)
+        cls.__init__ = compiler.compile_init(cls)  # type: ignore[method-assign]
+        cls.__init__(self, **values)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, field.name) == getattr(other, field.name) for field in self.FIELDS)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in self.FIELDS)
+        return f"{type(self).__qualname__}({shown})"
+
+
+class Message(Struct):
+    """A struct that stands on its own on the wire or in a log, in several versions."""
+
+    VERSIONS: ClassVar[Versions] = NO_VERSIONS
+    FLEXIBLE: ClassVar[Versions] = NO_VERSIONS
+    _decoders: ClassVar[dict[int, compiler.Decoder]]
+    _encoders: ClassVar[dict[int, compiler.Encoder]]
+
+    def __init_subclass__(cls, *, versions: str = "none", flexible: str = "none") -> None:
+        super().__init_subclass__()
+        cls.VERSIONS = Versions.parse(versions)
+        cls.FLEXIBLE = Versions.parse(flexible)
+        cls._decoders = {}
+        cls._encoders = {}
+
+    @classmethod
+    def decode(cls, version: int, buffer: Buffer, position: int = 0) -> Self:
+        """Read one message that fills `buffer` from `position` to its end.
+
+        Records are slices of `buffer`; everything else is copied. Raises DecodeError, also on
+        trailing bytes.
+        """
+        message, end = cls.decode_from(version, buffer, position)
+        if end != len(buffer):
+            raise DecodeError(f"{cls.__name__} v{version}: {len(buffer) - end} bytes left over")
+        return message
+
+    @classmethod
+    def decode_from(cls, version: int, buffer: Buffer, position: int) -> tuple[Self, int]:
+        """Like `decode`, for a message that something follows; returns the position after it."""
+        decoder = cls._decoders.get(version)
+        if decoder is None:
+            decoder = cls._decoders[version] = compiler.compile_decoder(cls, version)
+        try:
+            return cast("tuple[Self, int]", decoder(buffer, position, len(buffer)))
+        except DecodeError as error:
+            raise DecodeError(f"{cls.__name__} v{version}: {error}") from None
+        except (structs.error, IndexError) as error:
+            raise DecodeError(f"{cls.__name__} v{version}: ends too early") from error
+        except UnicodeDecodeError as error:
+            raise DecodeError(f"{cls.__name__} v{version}: string is not UTF-8") from error
+
+    def encode(self, version: int) -> bytes:
+        """The message's bytes. Fields that `version` does not have are left out silently."""
+        return b"".join(cast("list[Buffer]", self.encode_parts(version)))
+
+    def encode_parts(self, version: int) -> list[Part]:
+        """The message as a list of buffers, with record regions standing where records go."""
+        encoder = self._encoders.get(version)
+        if encoder is None:
+            encoder = self._encoders[version] = compiler.compile_encoder(type(self), version)
+        parts: list[Part] = []
+        encoder(self, parts.append)
+        return parts
+
+
+class Request(Message):
+    """A message that a client or broker sends. `RESPONSE` is the class of the answer."""
+
+    API_KEY: ClassVar[ApiKey]
+    RESPONSE: ClassVar[type[Response]]
+
+    def __init_subclass__(
+        cls, *, versions: str = "none", flexible: str = "none", key: ApiKey | None = None
+    ) -> None:
+        super().__init_subclass__(versions=versions, flexible=flexible)
+        assert key is not None
+        cls.API_KEY = key
+
+
+class Response(Message):
+    """The answer to a request of the same API key."""
+
+    API_KEY: ClassVar[ApiKey]
+
+    def __init_subclass__(
+        cls,
+        *,
+        versions: str = "none",
+        flexible: str = "none",
+        request: type[Request] | None = None,
+    ) -> None:
+        super().__init_subclass__(versions=versions, flexible=flexible)
+        assert request is not None
+        cls.API_KEY = request.API_KEY
+        request.RESPONSE = cls
+
+
+class Coded(Message):
+    """A key or value of an internal topic's record: an int16 in front says which version follows."""
+
+    KEY_TYPE: ClassVar[int] = -1
+    """For keys: the int16 in front, which tells what kind of record this is; -1 for values."""
+
+    def __init_subclass__(
+        cls, *, versions: str = "none", flexible: str = "none", key_type: int = -1
+    ) -> None:
+        super().__init_subclass__(versions=versions, flexible=flexible)
+        cls.KEY_TYPE = key_type
+
+    def encode_versioned(self, version: int = 0) -> bytes:
+        """The int16 in front and the body in `version` (keys: their type in front, body version 0)."""
+        prefix = version if self.KEY_TYPE < 0 else self.KEY_TYPE
+        return prefix.to_bytes(2, "big", signed=True) + self.encode(version)
+
+    @classmethod
+    def decode_versioned(cls, buffer: Buffer) -> tuple[int, Self]:
+        """Inverse of `encode_versioned`; returns the int16 in front and the body.
+
+        Raises DecodeError for a version or type that this class does not have.
+        """
+        prefix = int.from_bytes(buffer[:2], "big", signed=True)
+        version = prefix if cls.KEY_TYPE < 0 else 0
+        if len(buffer) < 2 or prefix not in (cls.VERSIONS if cls.KEY_TYPE < 0 else (cls.KEY_TYPE,)):
+            raise DecodeError(f"{cls.__name__}: unknown version or type {prefix}")
+        return prefix, cls.decode(version, buffer, 2)

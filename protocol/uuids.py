@@ -1,0 +1,41 @@
+"""Kafka's UUIDs: 16 raw bytes on the wire, 22 characters of url-safe base64 in files and znodes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from uuid import UUID
+
+ZERO_UUID = UUID(int=0)
+"""Stands for "no id" on the wire."""
+
+METADATA_TOPIC_UUID = UUID(int=1)
+"""Reserved by Kafka for its metadata log; never given to a topic."""
+
+UUID_BYTES = 16
+
+
+def to_base64(value: UUID) -> str:
+    """Text form used in `partition.metadata`, `meta.properties` and znodes: 22 characters, unpadded."""
+    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode("ascii")
+
+
+def from_base64(text: str) -> UUID:
+    """Inverse of `to_base64`; raises ValueError that quotes the text."""
+    try:
+        raw = base64.urlsafe_b64decode(text + "==")
+    except binascii.Error as error:
+        raise ValueError(f"not a base64 UUID: {text!r}") from error
+    if len(raw) != UUID_BYTES:
+        raise ValueError(f"not a base64 UUID of {UUID_BYTES} bytes: {text!r}")
+    return UUID(bytes=raw)
+
+
+def from_random_bytes(raw: bytes) -> UUID:
+    """A version 4 UUID out of 16 random bytes handed in; the caller retries while `is_usable` is false."""
+    return UUID(bytes=raw, version=4)
+
+
+def is_usable(value: UUID) -> bool:
+    """Whether `value` may name a topic: not reserved, and no leading dash (Kafka's `Uuid.randomUuid`)."""
+    return value not in (ZERO_UUID, METADATA_TOPIC_UUID) and not to_base64(value).startswith("-")
