@@ -6,10 +6,10 @@ The second is two JVMs; its log directories carry `meta.properties` version 0 an
 
 from __future__ import annotations
 
+import os
 import subprocess
-import uuid
 from base64 import urlsafe_b64encode
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.support import jars
 from tests.support.broker_process import (
@@ -19,9 +19,18 @@ from tests.support.broker_process import (
     write_properties,
 )
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 HEAP = "-Xmx1g"
 SMALL_HEAP = "-Xmx256m"
 FORMAT_TIMEOUT_SECONDS = 60
+SCRIPT_FLAGS = (
+    *("-server", "-Xms1g", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"),
+    "-XX:+ExplicitGCInvokesConcurrent",
+)
+"""What Apache's own start script adds: for benchmarks, where it should be at its best."""
+
 STANDALONE = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
@@ -31,17 +40,27 @@ STANDALONE = {
 """What a single broker needs in both makes, with rebalances that start at once."""
 
 
-def java_command(version: str, main_class: str, *arguments: str, heap: str = HEAP) -> list[str]:
+def java_command(
+    version: str,
+    main_class: str,
+    *arguments: str,
+    heap: str = HEAP,
+    extra_flags: tuple[str, ...] = (),
+) -> list[str]:
     """Return the command line of a JVM with the jars of `version`."""
     java = jars.java_home_tool("java")
-    flags = [heap, "-Djava.awt.headless=true", "-XX:+UseG1GC"]
+    flags = [heap, "-Djava.awt.headless=true", "-XX:+UseG1GC", *extra_flags]
     return [java, *flags, "-cp", jars.classpath(version), main_class, *arguments]
 
 
-def apache_4(directory: Path, properties: dict[str, str] | None = None) -> BrokerProcess:
+def apache_4(
+    directory: Path, properties: dict[str, str] | None = None, *, as_its_script_does: bool = False
+) -> BrokerProcess:
     """Return a formatted, not yet started Apache Kafka 4.3.1 node, broker and controller."""
     port, controller_port = free_port(), free_port()
-    broker = BrokerProcess(name=f"Apache {jars.KAFKA_4}", command=[], directory=directory, port=port)
+    broker = BrokerProcess(
+        name=f"Apache {jars.KAFKA_4}", command=[], directory=directory, port=port
+    )
     config = write_properties(
         directory / "server.properties",
         {
@@ -56,8 +75,9 @@ def apache_4(directory: Path, properties: dict[str, str] | None = None) -> Broke
             **(properties or {}),
         },
     )
-    broker.command = java_command(jars.KAFKA_4, "kafka.Kafka", str(config))
-    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    flags = SCRIPT_FLAGS if as_its_script_does else ()
+    broker.command = java_command(jars.KAFKA_4, "kafka.Kafka", str(config), extra_flags=flags)
+    cluster_id = urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
     arguments = ["format", "-t", cluster_id, "-c", str(config)]
     command = java_command(jars.KAFKA_4, "kafka.tools.StorageTool", *arguments, heap=SMALL_HEAP)
     outcome = subprocess.run(
@@ -113,7 +133,9 @@ def _zookeeper(directory: Path, port: int) -> BrokerProcess:
 
 def _apache_3(directory: Path, zookeeper_port: int, properties: dict[str, str]) -> BrokerProcess:
     port = free_port()
-    broker = BrokerProcess(name=f"Apache {jars.KAFKA_3}", command=[], directory=directory, port=port)
+    broker = BrokerProcess(
+        name=f"Apache {jars.KAFKA_3}", command=[], directory=directory, port=port
+    )
     config = write_properties(
         directory / "server.properties",
         {

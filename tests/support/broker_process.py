@@ -39,6 +39,7 @@ class BrokerProcess:
     startup_seconds: float = 0.0
     """From the start of the process to the first answered ApiVersions and Metadata."""
 
+    _launched: float = 0.0
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -71,6 +72,7 @@ class BrokerProcess:
     def launch(self) -> None:
         """Start without waiting."""
         self.directory.mkdir(parents=True, exist_ok=True)
+        self._launched = time.monotonic()
         with self.output_path.open("ab") as output:
             self._process = subprocess.Popen(
                 self.command, stdout=output, stderr=output, cwd=self.working_directory
@@ -78,8 +80,7 @@ class BrokerProcess:
 
     def wait_until_serving(self, timeout_seconds: float = START_TIMEOUT_SECONDS) -> None:
         """Wait until ApiVersions and Metadata are answered; notes how long that took."""
-        began = time.monotonic()
-        deadline = began + timeout_seconds
+        deadline = self._launched + timeout_seconds
         while not (wire.serves_api_versions(self.port) and wire.knows_itself(self.port)):
             if not self.is_running():
                 raise BrokerError(f"{self.name} ended while starting:\n{self.output_tail()}")
@@ -87,7 +88,15 @@ class BrokerProcess:
                 self.kill()
                 raise BrokerError(f"{self.name} does not serve:\n{self.output_tail()}")
             time.sleep(POLL_SECONDS)
-        self.startup_seconds = time.monotonic() - began
+        self.startup_seconds = time.monotonic() - self._launched
+
+    def check_serving(self) -> None:
+        """Wait until an already started broker answers, for example after a thaw."""
+        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
+        while not (wire.serves_api_versions(self.port) and wire.knows_itself(self.port)):
+            if time.monotonic() > deadline:
+                raise BrokerError(f"{self.name} does not serve:\n{self.output_tail()}")
+            time.sleep(POLL_SECONDS)
 
     def is_running(self) -> bool:
         """Say whether the process is there."""

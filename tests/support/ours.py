@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.support.apache import STANDALONE
 from tests.support.broker_process import BrokerProcess, free_port, write_properties
 from tests.support.jars import REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def ours(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import socket
 import struct
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 API_VERSIONS = 18
 METADATA = 3

@@ -1,0 +1,5 @@
+"""Measurements of a running broker, never asserted on by a timed test.
+
+Start reading at `end_to_end`, which `make bench` runs: Kafka's own performance tools against
+Apache Kafka and against ours, in turn, on the same machine.
+"""

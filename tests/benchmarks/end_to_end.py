@@ -1,0 +1,150 @@
+"""`python -m tests.benchmarks.end_to_end`: ours beside Apache Kafka 4.3.1, on this machine.
+
+Both brokers are started once. A turn thaws one of them, runs one row's tool against it and
+freezes it again, so that the other one costs nothing. The rounds interleave the brokers and
+alternate who goes first; a first, smaller round warms both up and is not counted. Start-up is
+measured on brokers of its own, because a restart would throw the warmth away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from tests.benchmarks import contestants, report
+from tests.benchmarks.contestants import APACHE, OURS
+from tests.benchmarks.report import RowReport
+from tests.benchmarks.rows import ROWS, Result, Row
+from tests.support.jars import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.support.broker_process import BrokerProcess
+
+OUTPUT = REPOSITORY / "build" / "benchmarks"
+DEFAULT_ROUNDS = 3
+WARM_UP_SHARE = 4
+SMOKE_SHARE = 1000
+SMOKE_LEAST_RECORDS = 50
+MEGABYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure."""
+
+    makes: tuple[str, ...]
+    rows: tuple[Row, ...]
+    rounds: int
+    share: int = 1
+    """Each row runs with this fraction of its records: 1 is all of them."""
+
+    output: Path = OUTPUT
+
+
+class Session:
+    """One run of a plan: the brokers, the rounds, and what was measured so far."""
+
+    def __init__(self, plan: Plan, directory: Path, console: Console) -> None:
+        self._plan = plan
+        self._directory = directory
+        self._console = console
+        self._rows = [RowReport(row.name, row.unit, row.target) for row in plan.rows]
+        self._start = RowReport("start to serving", "s", "≤ 0.5 s")
+        self._memory = RowReport("resident memory after all rows", "MB", "≤ 120 MB")
+        self._peak = RowReport("resident memory, peak", "MB", "≤ 120 MB")
+
+    def run(self) -> list[RowReport]:
+        """Measure everything and return the rows of the table."""
+        for number in range(self._plan.rounds):
+            self._measure_start(number)
+        with contestants.running(self._plan.makes, self._directory) as brokers:
+            if self._plan.share == 1:
+                self._round(0, brokers)
+            for number in range(1, self._plan.rounds + 1):
+                self._round(number, brokers)
+            self._measure_memory(brokers)
+        return [*self._rows, self._start, self._memory, self._peak]
+
+    def _measure_start(self, number: int) -> None:
+        for make in self._plan.makes:
+            directory = self._directory / f"start-{number}-{make}"
+            seconds = contestants.start_once(make, directory)
+            shutil.rmtree(directory)
+            self._start.results[make].append(Result(seconds))
+
+    def _round(self, number: int, brokers: dict[str, BrokerProcess]) -> None:
+        order = list(brokers) if number % 2 == 0 else list(reversed(brokers))
+        for index, row in enumerate(self._plan.rows):
+            for make in order:
+                result = self._turn(brokers[make], row, f"bench-{number}-{index}", number)
+                if number > 0:
+                    self._rows[index].results[make].append(result)
+
+    def _turn(self, broker: BrokerProcess, row: Row, name: str, number: int) -> Result:
+        share = self._plan.share if number > 0 else WARM_UP_SHARE
+        records = max(row.records // share, SMOKE_LEAST_RECORDS)
+        with contestants.turn(broker):
+            result = row.measure(broker, name, records)
+        label = f"round {number}" if number > 0 else "warm-up"
+        cpu = f", broker CPU {result.cpu_seconds:.2f} s" if result.cpu_seconds is not None else ""
+        said = f"{label}: {row.name}: {broker.name}: {result.value:,.2f} {row.unit}{cpu}"
+        self._console.print(said, highlight=False)
+        return result
+
+    def _measure_memory(self, brokers: dict[str, BrokerProcess]) -> None:
+        for make, broker in brokers.items():
+            now, peak = broker.resident_bytes(), broker.peak_resident_bytes()
+            self._memory.results[make].append(Result(now / MEGABYTE))
+            self._peak.results[make].append(Result(peak / MEGABYTE))
+
+
+def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
+    """Run what the command line asks for, print the table, write it to `build/benchmarks/`."""
+    plan = _plan_of(_parser().parse_args(arguments))
+    console = Console(width=180)
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        reports = Session(plan, Path(directory), console).run()
+    title = f"Medians of {plan.rounds} rounds, {_machine()}"
+    report.show(reports, console, title)
+    report.write(reports, plan.output, title)
+    return reports
+
+
+def _plan_of(options: argparse.Namespace) -> Plan:
+    makes = (options.only,) if options.only else (OURS, APACHE)
+    rows = tuple(ROWS[name] for name in options.rows)
+    if options.smoke:
+        return Plan(makes[:1], rows, 1, SMOKE_SHARE, options.output)
+    return Plan(makes, rows, options.rounds, output=options.output)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="end_to_end", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=DEFAULT_ROUNDS, help="counted rounds")
+    parser.add_argument(
+        "--rows", nargs="+", choices=list(ROWS), default=list(ROWS), help="only these rows"
+    )
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--only-ours", dest="only", action="store_const", const=OURS)
+    only.add_argument("--only-apache", dest="only", action="store_const", const=APACHE)
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes, one broker, one round")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="where the tables go")
+    return parser
+
+
+def _machine() -> str:
+    return f"{os.cpu_count()} CPUs ({platform.machine()}), Python {platform.python_version()}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Kafka 4.3.1's performance tools, each run in a JVM of its own, and what they printed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+
+from tests.support import jars
+from tests.support.tools import CLASSES
+
+TOOL_HEAP = "-Xmx512m"
+TOOL_TIMEOUT_SECONDS = 600
+
+_PRODUCED = re.compile(r"(\d+) records sent, ([\d.]+) records/sec \(([\d.]+) MB/sec\)")
+_AVERAGE_LATENCY = re.compile(r"Avg latency: ([\d.]+) ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """What a producer or consumer tool reached over its whole run."""
+
+    records: int
+    records_per_second: float
+    megabytes_per_second: float
+
+
+class PerformanceToolError(RuntimeError):
+    """A performance tool failed or printed no result."""
+
+
+def produce(
+    bootstrap: str, topic: str, records: int, record_bytes: int, codec: str = "none"
+) -> Throughput:
+    """Run ProducerPerformance as fast as it goes, with the client's defaults."""
+    output = _run(
+        "producer-perf-test",
+        *("--topic", topic, "--num-records", str(records), "--record-size", str(record_bytes)),
+        *("--throughput", "-1", "--bootstrap-server", bootstrap),
+        *("--command-property", f"compression.type={codec}"),
+    )
+    return produced(output, records)
+
+
+def produced(output: str, expected: int) -> Throughput:
+    """Read ProducerPerformance's last summary; every record must have been sent."""
+    totals = [match for match in _PRODUCED.finditer(output) if int(match[1]) == expected]
+    if not totals or "Exception" in output:
+        raise PerformanceToolError(f"ProducerPerformance did not send {expected}:\n{output}")
+    return Throughput(expected, float(totals[-1][2]), float(totals[-1][3]))
+
+
+def consume(bootstrap: str, topic: str, group: str, records: int) -> Throughput:
+    """Run ConsumerPerformance from the earliest offset; joining the group is not counted."""
+    output = _run(
+        "consumer-perf-test",
+        *("--bootstrap-server", bootstrap, "--topic", topic, "--group", group),
+        *("--num-records", str(records), "--hide-header"),
+    )
+    return consumed(output, records)
+
+
+def consumed(output: str, expected: int) -> Throughput:
+    """Read ConsumerPerformance's line; at least `expected` records must have been read."""
+    rows = [line.split(", ") for line in output.splitlines() if line.count(",") >= 9]
+    if not rows or int(rows[-1][4]) < expected:
+        raise PerformanceToolError(f"ConsumerPerformance did not read {expected}:\n{output}")
+    row = rows[-1]
+    return Throughput(int(row[4]), float(row[9]), float(row[8]))
+
+
+def mean_latency_ms(bootstrap: str, topic: str, records: int, record_bytes: int) -> float:
+    """Run EndToEndLatency (acks=all): one record at a time, producer to consumer."""
+    output = _run("e2e-latency", bootstrap, topic, str(records), "all", str(record_bytes))
+    found = _AVERAGE_LATENCY.search(output)
+    if found is None:
+        raise PerformanceToolError(f"EndToEndLatency printed no average:\n{output}")
+    return float(found[1])
+
+
+def _run(tool: str, *arguments: str) -> str:
+    main_class = CLASSES[jars.KAFKA_4][tool]
+    java = [jars.java_home_tool("java"), TOOL_HEAP, "-cp", jars.classpath(jars.KAFKA_4)]
+    outcome = subprocess.run(
+        [*java, main_class, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=TOOL_TIMEOUT_SECONDS,
+        check=False,
+    )
+    said = outcome.stdout + outcome.stderr
+    if outcome.returncode != 0:
+        raise PerformanceToolError(f"{tool} {' '.join(arguments)}:\n{said}")
+    return outcome.stdout
