@@ -1,0 +1,72 @@
+"""The broker's configuration as typed values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from config.keys.cleaner import CleanerKeys
+from config.keys.groups import GroupKeys
+from config.keys.identity import IdentityKeys
+from config.keys.kraft import KraftKeys
+from config.keys.logs import LogKeys
+from config.keys.metrics import MetricKeys
+from config.keys.network import NetworkKeys
+from config.keys.oauth import OauthKeys
+from config.keys.offsets import OffsetKeys
+from config.keys.producers import ProducerKeys
+from config.keys.quotas import QuotaKeys
+from config.keys.replication import ReplicationKeys
+from config.keys.sasl import SaslKeys
+from config.keys.security import SecurityKeys
+from config.keys.share import ShareKeys
+from config.keys.streams import StreamsKeys
+from config.keys.tiered import TieredKeys
+from config.keys.tls import TlsKeys
+from config.keys.topics import TopicKeys
+from config.keys.transactions import TransactionKeys
+from config.keys.zookeeper import ZooKeeperKeys
+from config.synonyms import topic_defaults
+
+if TYPE_CHECKING:
+    from config.key import Value
+    from config.topic import TopicConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class BrokerConfig(
+    CleanerKeys,
+    GroupKeys,
+    IdentityKeys,
+    KraftKeys,
+    LogKeys,
+    MetricKeys,
+    NetworkKeys,
+    OauthKeys,
+    OffsetKeys,
+    ProducerKeys,
+    QuotaKeys,
+    ReplicationKeys,
+    SaslKeys,
+    SecurityKeys,
+    ShareKeys,
+    StreamsKeys,
+    TieredKeys,
+    TlsKeys,
+    TopicKeys,
+    TransactionKeys,
+    ZooKeeperKeys,
+):
+    """What a broker is configured to be; `BrokerConfig()` has Apache Kafka's defaults.
+
+    One attribute per key of `server.properties`, underscores for dots; its rows: `config.keys`.
+    """
+
+    def value_of(self, name: str) -> Value:
+        """Look up the typed value of a key by its name in `server.properties`."""
+        value: Value = getattr(self, name.replace(".", "_"))
+        return value
+
+    def topic_defaults(self) -> TopicConfig:
+        """Build the configuration of a topic that overrides nothing."""
+        return topic_defaults(self.value_of)

@@ -1,0 +1,176 @@
+"""What a configuration key is, and the functions with which rows declare one.
+
+A row is a dataclass field::
+
+    log_segment_bytes: int = integer(1 << 30, low=14, importance=HIGH, scope=CLUSTER_WIDE)
+    '''Size at which the active segment is closed and a new one is begun.'''
+
+The field's type is what the rest of the broker sees; the `Key` in its metadata is what parsing,
+DescribeConfigs and the documentation see; its docstring is the key's documentation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack, overload
+
+from config.rules import OneOf, Range, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Value = bool | int | float | str | tuple[str, ...] | frozenset[str] | None
+V = TypeVar("V", bound=Value)
+
+
+class Type(IntEnum):
+    """A key's type, by the code it has in DescribeConfigs."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class Importance(Enum):
+    """How likely it is that a user has to know the key."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Scope(Enum):
+    """When and where a broker key can change."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+
+
+HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
+READ_ONLY, PER_BROKER, CLUSTER_WIDE = Scope.READ_ONLY, Scope.PER_BROKER, Scope.CLUSTER_WIDE
+
+LONG_MAX = (1 << 63) - 1
+INT_MAX = (1 << 31) - 1
+DOUBLE_MAX = sys.float_info.max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """Everything there is to know about one key but its name, which the field has."""
+
+    type: Type
+    default: Value
+    rule: Rule | None = None
+    importance: Importance = MEDIUM
+    scope: Scope = READ_ONLY
+    acts: bool = False
+    """Whether the broker acts on it; otherwise setting it gets a warning."""
+    internal: bool = False
+    """Apache Kafka keeps it out of its documentation and of DescribeConfigs."""
+    name: str | None = None
+    """The key's name where it is not the field's with dots."""
+    broker_keys: tuple[str, ...] = ()
+    """For a topic key: the broker keys its default comes from, strongest first."""
+
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether the value may never be shown."""
+        return self.type is Type.PASSWORD
+
+
+class Row(TypedDict, total=False):
+    """What a row may say besides type and default: the fields of `Key`, short forms of rules."""
+
+    rule: Rule
+    low: float
+    high: float
+    choices: Sequence[str]
+    importance: Importance
+    scope: Scope
+    acts: bool
+    internal: bool
+    name: str
+    broker_keys: tuple[str, ...]
+
+
+def boolean(default: bool, **row: Unpack[Row]) -> bool:
+    """Declare a BOOLEAN key."""
+    return _declare(Type.BOOLEAN, default, row)
+
+
+@overload
+def integer(default: int, **row: Unpack[Row]) -> int: ...
+@overload
+def integer(default: None, **row: Unpack[Row]) -> int | None: ...
+def integer(default: int | None, **row: Unpack[Row]) -> int | None:
+    """Declare an INT key; `low` and `high` bound it."""
+    return _declare(Type.INT, default, row)
+
+
+@overload
+def long(default: int, **row: Unpack[Row]) -> int: ...
+@overload
+def long(default: None, **row: Unpack[Row]) -> int | None: ...
+def long(default: int | None, **row: Unpack[Row]) -> int | None:
+    """Declare a LONG key; `low` and `high` bound it."""
+    return _declare(Type.LONG, default, row)
+
+
+def short(default: int, **row: Unpack[Row]) -> int:
+    """Declare a SHORT key; `low` and `high` bound it."""
+    return _declare(Type.SHORT, default, row)
+
+
+def double(default: float, **row: Unpack[Row]) -> float:
+    """Declare a DOUBLE key; `low` and `high` bound it."""
+    return _declare(Type.DOUBLE, default, row)
+
+
+@overload
+def string(default: str, **row: Unpack[Row]) -> str: ...
+@overload
+def string(default: None, **row: Unpack[Row]) -> str | None: ...
+def string(default: str | None, **row: Unpack[Row]) -> str | None:
+    """Declare a STRING key; `choices` closes the set of values."""
+    return _declare(Type.STRING, default, row)
+
+
+def strings(*default: str, **row: Unpack[Row]) -> tuple[str, ...]:
+    """Declare a LIST key whose order means something; `choices` closes the set of elements."""
+    return _declare(Type.LIST, default, row)
+
+
+def string_set(*default: str, **row: Unpack[Row]) -> frozenset[str]:
+    """Declare a LIST key whose order means nothing; `choices` closes the set of elements."""
+    return _declare(Type.LIST, frozenset(default), row)
+
+
+def class_name(default: str | None = None, **row: Unpack[Row]) -> str | None:
+    """Declare a CLASS key: the name of a Java class that Apache Kafka would load."""
+    return _declare(Type.CLASS, default, row)
+
+
+def password(**row: Unpack[Row]) -> str | None:
+    """Declare a PASSWORD key: never shown, no default."""
+    default: str | None = None
+    return _declare(Type.PASSWORD, default, row)
+
+
+def _declare(type_: Type, default: V, row: Row) -> V:
+    low, high, choices = row.pop("low", None), row.pop("high", None), row.pop("choices", None)
+    if choices is not None:
+        row["rule"] = OneOf(choices)
+    elif low is not None or high is not None:
+        row["rule"] = Range(low, high)
+    key = Key(type=type_, default=default, **row)  # type: ignore[misc]  # short forms are gone
+    return dataclasses.field(default=default, metadata={"key": key})

@@ -1,0 +1,34 @@
+"""How the log cleaner compacts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from config.key import CLUSTER_WIDE, DOUBLE_MAX, LONG_MAX, boolean, double, integer, long
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class CleanerKeys:
+    """How the log cleaner compacts."""
+
+    log_cleaner_backoff_ms: int = long(15_000, low=0, scope=CLUSTER_WIDE)
+
+    log_cleaner_dedupe_buffer_size: int = long(128 << 20, scope=CLUSTER_WIDE)
+
+    log_cleaner_delete_retention_ms: int = long(86_400_000, low=0, scope=CLUSTER_WIDE)
+
+    log_cleaner_enable: bool = boolean(True)
+
+    log_cleaner_io_buffer_load_factor: float = double(0.9, scope=CLUSTER_WIDE)
+
+    log_cleaner_io_buffer_size: int = integer(512 << 10, low=0, scope=CLUSTER_WIDE)
+
+    log_cleaner_io_max_bytes_per_second: float = double(DOUBLE_MAX, scope=CLUSTER_WIDE)
+
+    log_cleaner_max_compaction_lag_ms: int = long(LONG_MAX, low=1, scope=CLUSTER_WIDE)
+
+    log_cleaner_min_cleanable_ratio: float = double(0.5, low=0, high=1, scope=CLUSTER_WIDE)
+
+    log_cleaner_min_compaction_lag_ms: int = long(0, low=0, scope=CLUSTER_WIDE)
+
+    log_cleaner_threads: int = integer(1, low=0, scope=CLUSTER_WIDE)

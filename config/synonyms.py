@@ -1,0 +1,48 @@
+"""How a topic key's default comes out of broker keys.
+
+A topic key names its broker keys strongest first: `retention.ms` takes `log.retention.ms`, else
+`log.retention.minutes`, else `log.retention.hours`. The unit is in the broker key's name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from config.key import Key, Value
+from config.topic import TopicConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MILLISECONDS_IN = {"minutes": 60_000, "hours": 3_600_000}
+
+
+def in_milliseconds(broker_key: str, value: Value) -> Value:
+    """Bring a broker key's value to its topic key's unit; negative numbers mean no limit."""
+    factor = _MILLISECONDS_IN.get(broker_key.rpartition(".")[2])
+    if factor is None or not isinstance(value, int):
+        return value
+    return max(value * factor, -1)
+
+
+def topic_defaults(value_of: Callable[[str], Value]) -> TopicConfig:
+    """Build the configuration of a topic that overrides nothing, from the broker keys' values."""
+    values: dict[str, Value] = {}
+    for field in dataclasses.fields(TopicConfig):
+        key: Key = field.metadata["key"]
+        for name in key.broker_keys:
+            value = value_of(name)
+            if value is not None:
+                values[field.name] = in_milliseconds(name, value)
+                break
+    _apply_older_timestamp_limit(values)
+    return TopicConfig(**values)  # type: ignore[arg-type]  # each row's type is its field's
+
+
+def _apply_older_timestamp_limit(values: dict[str, Value]) -> None:
+    """Let `message.timestamp.difference.max.ms` stand in for its successors (KIP-937)."""
+    default = TopicConfig()
+    for name in ("message_timestamp_before_max_ms", "message_timestamp_after_max_ms"):
+        if values[name] == getattr(default, name):
+            values[name] = values["message_timestamp_difference_max_ms"]

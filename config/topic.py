@@ -1,0 +1,193 @@
+"""The topic keys, and a topic's configuration as typed values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from config.key import (
+    LONG_MAX,
+    LOW,
+    boolean,
+    double,
+    integer,
+    long,
+    string,
+    string_set,
+    strings,
+)
+from config.rules import RangeOr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConfig:
+    """What a topic is configured to be; `TopicConfig()` is Apache Kafka's default topic."""
+
+    cleanup_policy: frozenset[str] = string_set(
+        "delete", choices=("compact", "delete"), broker_keys=("log.cleanup.policy",)
+    )
+    """How old records go: `delete` drops segments, `compact` keeps the last of each key."""
+
+    compression_gzip_level: int = integer(
+        -1, rule=RangeOr(-1, 1, 9), broker_keys=("compression.gzip.level",)
+    )
+    """Level at which the broker recompresses with gzip; -1 is gzip's own default."""
+
+    compression_lz4_level: int = integer(9, low=1, high=17, broker_keys=("compression.lz4.level",))
+    """Level at which the broker recompresses with lz4."""
+
+    compression_type: str = string(
+        "producer",
+        choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+        broker_keys=("compression.type",),
+    )
+    """Codec records are kept in; `producer` keeps the one they were sent with."""
+
+    compression_zstd_level: int = integer(
+        3, low=-131_072, high=22, broker_keys=("compression.zstd.level",)
+    )
+    """Level at which the broker recompresses with zstd."""
+
+    delete_retention_ms: int = long(
+        86_400_000, low=0, broker_keys=("log.cleaner.delete.retention.ms",)
+    )
+    """How long compaction keeps a tombstone for readers who are still behind it."""
+
+    file_delete_delay_ms: int = long(60_000, low=0, broker_keys=("log.segment.delete.delay.ms",))
+    """How long a deleted segment's files stay on disk for readers that still hold them."""
+
+    flush_messages: int = long(LONG_MAX, low=1, broker_keys=("log.flush.interval.messages",))
+    """Number of records after which the log is forced to disk."""
+
+    flush_ms: int = long(
+        LONG_MAX,
+        low=0,
+        broker_keys=(
+            "log.flush.interval.ms",
+            "log.flush.scheduler.interval.ms",
+        ),
+    )
+    """Time after which the log is forced to disk."""
+
+    follower_replication_throttled_replicas: tuple[str, ...] = strings()
+    """Replicas, as `partition:broker` pairs or `*`, whose fetching as follower is throttled."""
+
+    index_interval_bytes: int = integer(4096, low=0, broker_keys=("log.index.interval.bytes",))
+    """Bytes of log between two entries of the offset index."""
+
+    internal_segment_bytes: int | None = integer(None, internal=True)
+    """Segment size without the usual lower bound, for tests of Apache Kafka itself."""
+
+    leader_replication_throttled_replicas: tuple[str, ...] = strings()
+    """Replicas, as `partition:broker` pairs or `*`, whose serving as leader is throttled."""
+
+    local_retention_bytes: int = long(-2, low=-2, broker_keys=("log.local.retention.bytes",))
+    """Size kept locally of a tiered partition; -2 takes `retention.bytes`."""
+
+    local_retention_ms: int = long(-2, low=-2, broker_keys=("log.local.retention.ms",))
+    """Age kept locally of a tiered partition; -2 takes `retention.ms`."""
+
+    max_compaction_lag_ms: int = long(
+        LONG_MAX, low=1, broker_keys=("log.cleaner.max.compaction.lag.ms",)
+    )
+    """Longest time a record stays out of reach of compaction."""
+
+    max_message_bytes: int = integer(1_048_588, low=0, broker_keys=("message.max.bytes",))
+    """Largest record batch, as compressed, that a producer may append."""
+
+    message_downconversion_enable: bool = boolean(
+        True, importance=LOW, broker_keys=("log.message.downconversion.enable",)
+    )
+    """Whether batches are rewritten for consumers of older record formats; they never are here."""
+
+    message_format_version: str = string("3.0-IV1", broker_keys=("log.message.format.version",))
+    """Record format version of Apache Kafka before 3.0; accepted and without effect."""
+
+    message_timestamp_after_max_ms: int = long(
+        LONG_MAX, low=0, broker_keys=("log.message.timestamp.after.max.ms",)
+    )
+    """How far a record's timestamp may lie ahead of the broker's clock."""
+
+    message_timestamp_before_max_ms: int = long(
+        LONG_MAX, low=0, broker_keys=("log.message.timestamp.before.max.ms",)
+    )
+    """How far a record's timestamp may lie behind the broker's clock."""
+
+    message_timestamp_difference_max_ms: int = long(
+        LONG_MAX, low=0, broker_keys=("log.message.timestamp.difference.max.ms",)
+    )
+    """Older key for both timestamp limits; used where a newer one is at its default."""
+
+    message_timestamp_type: str = string(
+        "CreateTime",
+        choices=("CreateTime", "LogAppendTime"),
+        broker_keys=("log.message.timestamp.type",),
+    )
+    """Whether a record carries the time it was created or the time it was appended."""
+
+    min_cleanable_dirty_ratio: float = double(
+        0.5, low=0, high=1, broker_keys=("log.cleaner.min.cleanable.ratio",)
+    )
+    """Share of the log that must be uncompacted before compaction is worth it."""
+
+    min_compaction_lag_ms: int = long(0, low=0, broker_keys=("log.cleaner.min.compaction.lag.ms",))
+    """Time for which a record is safe from compaction."""
+
+    min_insync_replicas: int = integer(1, low=1, broker_keys=("min.insync.replicas",))
+    """In-sync replicas needed to accept a produce request with acks=all."""
+
+    preallocate: bool = boolean(False, broker_keys=("log.preallocate",))
+    """Whether a new segment's file is created at its full size."""
+
+    remote_log_copy_disable: bool = boolean(False)
+    """Whether copying segments to tiered storage is stopped."""
+
+    remote_log_delete_on_disable: bool = boolean(False)
+    """Whether turning tiered storage off deletes what it holds."""
+
+    remote_storage_enable: bool = boolean(False)
+    """Whether the topic's older segments go to tiered storage."""
+
+    retention_bytes: int = long(-1, broker_keys=("log.retention.bytes",))
+    """Size a partition may reach before its oldest segments are deleted; -1 is no limit."""
+
+    retention_ms: int = long(
+        604_800_000,
+        low=-1,
+        broker_keys=(
+            "log.retention.ms",
+            "log.retention.minutes",
+            "log.retention.hours",
+        ),
+    )
+    """Age at which a segment is deleted; -1 is no limit."""
+
+    segment_bytes: int = integer(1 << 30, low=14, broker_keys=("log.segment.bytes",))
+    """Size at which the active segment is closed and a new one is begun."""
+
+    segment_index_bytes: int = integer(5 << 21, low=4, broker_keys=("log.index.size.max.bytes",))
+    """Size reserved for each index of a segment; a full index closes the segment."""
+
+    segment_jitter_ms: int = long(
+        0,
+        low=0,
+        broker_keys=(
+            "log.roll.jitter.ms",
+            "log.roll.jitter.hours",
+        ),
+    )
+    """Largest random time taken off `segment.ms`, so that segments do not roll all at once."""
+
+    segment_ms: int = long(
+        604_800_000,
+        low=1,
+        broker_keys=(
+            "log.roll.ms",
+            "log.roll.hours",
+        ),
+    )
+    """Age at which the active segment is closed even if it is not full."""
+
+    unclean_leader_election_enable: bool = boolean(
+        False, broker_keys=("unclean.leader.election.enable",)
+    )
+    """Whether a replica that is not in sync may become leader, which can lose records."""
