@@ -1,0 +1,132 @@
+"""The broker under test, started once, and names that no two tests share."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.support import jars
+from tests.support.apache import apache_4
+from tests.support.ours import ours
+from tests.support.tools import Tools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support.broker_process import BrokerProcess
+
+    NewBroker = Callable[..., BrokerProcess]
+    NewName = Callable[[str], str]
+    NewTopicFunction = Callable[..., str]
+
+ADMIN_TIMEOUT_SECONDS = 30.0
+TEST_TIMEOUT_SECONDS = 180
+SHORT_SESSIONS = {"group.min.session.timeout.ms": "1000"}
+"""A dead member is missed after a second or two instead of six."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything in this directory, and give it time for a JVM."""
+    here = os.path.dirname(__file__)  # noqa: PTH120
+    for item in items:
+        if str(item.path).startswith(here):
+            item.add_marker(pytest.mark.interop)
+            item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_SECONDS))
+
+
+def against_apache() -> bool:
+    """Say whether the tests run against Apache Kafka instead of our broker."""
+    return os.environ.get("AGAINST", "ours") == "apache"
+
+
+@pytest.fixture(scope="session")
+def new_broker() -> NewBroker:
+    """Build a broker of the make under test: `new_broker(directory, properties)`."""
+    return apache_4 if against_apache() else ours
+
+
+@pytest.fixture(scope="session")
+def broker(
+    new_broker: NewBroker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrokerProcess]:
+    """Return the broker that most tests share; it must outlive all of them."""
+    process = new_broker(tmp_path_factory.mktemp("broker"), SHORT_SESSIONS)
+    process.start()
+    yield process
+    assert process.is_running(), f"the broker died:\n{process.output_tail()}"
+    process.stop()
+
+
+@pytest.fixture(scope="session")
+def bootstrap(broker: BrokerProcess) -> str:
+    """Return the shared broker's address."""
+    return broker.bootstrap
+
+
+@pytest.fixture(scope="session")
+def admin(bootstrap: str) -> AdminClient:
+    """Return an admin client of the shared broker."""
+    return AdminClient({"bootstrap.servers": bootstrap})
+
+
+@pytest.fixture(scope="session")
+def new_name() -> NewName:
+    """Return a name that nobody used before: `new_name("orders")`."""
+    numbers = count(1)
+    return lambda stem: f"{stem}-{next(numbers)}"
+
+
+@pytest.fixture
+def new_topic(admin: AdminClient, new_name: NewName) -> NewTopicFunction:
+    """Create a topic and return its name: `new_topic(partitions=3, **{"retention.ms": "1"})`."""
+
+    def create(partitions: int = 1, **config: str) -> str:
+        name = new_name("topic")
+        create_topic(admin, name, partitions, config)
+        return name
+
+    return create
+
+
+@pytest.fixture
+def new_group(new_name: NewName) -> Callable[[], str]:
+    """Return the id of a group that nobody used before."""
+    return lambda: new_name("group")
+
+
+def create_topic(
+    admin: AdminClient, name: str, partitions: int, config: dict[str, str] | None = None
+) -> None:
+    """Create a topic and wait until the broker has said so."""
+    topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config or {})
+    admin.create_topics([topic])[name].result(ADMIN_TIMEOUT_SECONDS)
+
+
+@pytest.fixture(scope="session", params=[jars.KAFKA_3, jars.KAFKA_4])
+def tools(request: pytest.FixtureRequest) -> Iterator[Tools]:
+    """Return Kafka's tools, of each version in turn."""
+    tools = Tools(request.param)
+    yield tools
+    tools.close()
+
+
+@pytest.fixture(scope="session")
+def tools_3() -> Iterator[Tools]:
+    """Return the tools of the last version that shares our directory layout."""
+    tools = Tools(jars.KAFKA_3)
+    yield tools
+    tools.close()
+
+
+@pytest.fixture
+def own_broker(new_broker: NewBroker, tmp_path: Path) -> Iterator[BrokerProcess]:
+    """Return a broker, not yet started, that only this test uses and may break."""
+    process = new_broker(tmp_path / "own-broker", SHORT_SESSIONS)
+    yield process
+    process.kill()
