@@ -11,7 +11,11 @@ from uuid import UUID
 
 from protocol.uuids import ZERO_UUID
 
+CONTINUES = 0x80
+"""Set in each byte of a varint but the last."""
+
 MAX_UVARINT_SHIFT = 28
+MAX_UVARINT = 0xFFFFFFFF
 INTERNED_UUIDS_LIMIT = 100_000
 """Topic ids remembered as UUID objects; past it the table is emptied and fills anew."""
 
@@ -19,7 +23,7 @@ _uuids: dict[bytes, UUID] = {ZERO_UUID.bytes: ZERO_UUID}
 
 
 class DecodeError(ValueError):
-    """Bytes that are not a valid message: the text names the message, version and what was wrong."""
+    """Bytes that are not a valid message; the text names message, version and what was wrong."""
 
 
 class SizedRegion(Protocol):
@@ -42,8 +46,8 @@ def uvarint_tail(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
         byte = buffer[position]
         position += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value > 0xFFFFFFFF:
+        if byte < CONTINUES:
+            if value > MAX_UVARINT:
                 raise DecodeError("varint does not fit in 32 bits")
             return value, position
         shift += 7
@@ -53,18 +57,18 @@ def uvarint_tail(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
 
 def encode_uvarint(value: int) -> bytes:
     """Unsigned varint of `value` >= 0."""
-    if value < 0x80:
+    if value < CONTINUES:
         return _ONE_BYTE[value]
     out = bytearray()
-    while value >= 0x80:
-        out.append((value & 0x7F) | 0x80)
+    while value >= CONTINUES:
+        out.append((value & 0x7F) | CONTINUES)
         value >>= 7
     out.append(value)
     return bytes(out)
 
 
 def intern_uuid(raw: bytes) -> UUID:
-    """UUID of 16 raw bytes; the same object for the same bytes, as making one costs a microsecond."""
+    """UUID of 16 raw bytes: the same object for the same bytes, as making one takes a while."""
     found = _uuids.get(raw)
     if found is None:
         if len(_uuids) >= INTERNED_UUIDS_LIMIT:
@@ -73,4 +77,4 @@ def intern_uuid(raw: bytes) -> UUID:
     return found
 
 
-_ONE_BYTE = [bytes([value]) for value in range(0x80)]
+_ONE_BYTE = [bytes([value]) for value in range(CONTINUES)]

@@ -1,0 +1,226 @@
+"""The few bytes in front of every request and response body.
+
+A request begins with its API key, version and correlation id; header v1 adds the client id and v2
+(flexible versions of the request, KIP-482) tagged fields, which are skipped. A response begins with
+the correlation id; header v1 adds an empty tag section.
+
+    request   | API key int16 | version int16 | correlation id int32 | client id | tags |
+    response  | correlation id int32 | tags |
+
+Three exceptions, all here: the client id keeps its int16 length even in v2; ControlledShutdown v0
+has header v0, without a client id; the response to ApiVersions always has header v0, because the
+client that reads it does not know yet what the broker speaks (KIP-511).
+
+The table of flexible versions repeats what `protocol.messages` declares, so that a header can be
+read without importing a message; a test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+import struct as structs
+
+from protocol.api_keys import ApiKey
+from protocol.wire import CONTINUES, Buffer, DecodeError, uvarint_tail
+
+_NEVER = 32768
+
+_FIRST_FLEXIBLE: dict[ApiKey, int] = {
+    ApiKey.PRODUCE: 9,
+    ApiKey.FETCH: 12,
+    ApiKey.LIST_OFFSETS: 6,
+    ApiKey.METADATA: 9,
+    ApiKey.LEADER_AND_ISR: 4,
+    ApiKey.STOP_REPLICA: 2,
+    ApiKey.UPDATE_METADATA: 6,
+    ApiKey.CONTROLLED_SHUTDOWN: 3,
+    ApiKey.OFFSET_COMMIT: 8,
+    ApiKey.OFFSET_FETCH: 6,
+    ApiKey.FIND_COORDINATOR: 3,
+    ApiKey.JOIN_GROUP: 6,
+    ApiKey.HEARTBEAT: 4,
+    ApiKey.LEAVE_GROUP: 4,
+    ApiKey.SYNC_GROUP: 4,
+    ApiKey.DESCRIBE_GROUPS: 5,
+    ApiKey.LIST_GROUPS: 3,
+    ApiKey.SASL_HANDSHAKE: _NEVER,
+    ApiKey.API_VERSIONS: 3,
+    ApiKey.CREATE_TOPICS: 5,
+    ApiKey.DELETE_TOPICS: 4,
+    ApiKey.DELETE_RECORDS: 2,
+    ApiKey.INIT_PRODUCER_ID: 2,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: 4,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 3,
+    ApiKey.ADD_OFFSETS_TO_TXN: 3,
+    ApiKey.END_TXN: 3,
+    ApiKey.WRITE_TXN_MARKERS: 1,
+    ApiKey.TXN_OFFSET_COMMIT: 3,
+    ApiKey.DESCRIBE_ACLS: 2,
+    ApiKey.CREATE_ACLS: 2,
+    ApiKey.DELETE_ACLS: 2,
+    ApiKey.DESCRIBE_CONFIGS: 4,
+    ApiKey.ALTER_CONFIGS: 2,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: 2,
+    ApiKey.DESCRIBE_LOG_DIRS: 2,
+    ApiKey.SASL_AUTHENTICATE: 2,
+    ApiKey.CREATE_PARTITIONS: 2,
+    ApiKey.CREATE_DELEGATION_TOKEN: 2,
+    ApiKey.RENEW_DELEGATION_TOKEN: 2,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: 2,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: 2,
+    ApiKey.DELETE_GROUPS: 2,
+    ApiKey.ELECT_LEADERS: 2,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: 1,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: 0,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: 0,
+    ApiKey.OFFSET_DELETE: _NEVER,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: 1,
+    ApiKey.ALTER_CLIENT_QUOTAS: 1,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: 0,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: 0,
+    ApiKey.DESCRIBE_QUORUM: 0,
+    ApiKey.ALTER_PARTITION: 0,
+    ApiKey.UPDATE_FEATURES: 0,
+    ApiKey.DESCRIBE_CLUSTER: 0,
+    ApiKey.DESCRIBE_PRODUCERS: 0,
+    ApiKey.UNREGISTER_BROKER: 0,
+    ApiKey.DESCRIBE_TRANSACTIONS: 0,
+    ApiKey.LIST_TRANSACTIONS: 0,
+    ApiKey.ALLOCATE_PRODUCER_IDS: 0,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: 0,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: 0,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: 0,
+    ApiKey.PUSH_TELEMETRY: 0,
+    ApiKey.LIST_CONFIG_RESOURCES: 0,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: 0,
+    ApiKey.SHARE_GROUP_HEARTBEAT: 0,
+    ApiKey.SHARE_GROUP_DESCRIBE: 0,
+    ApiKey.SHARE_FETCH: 0,
+    ApiKey.SHARE_ACKNOWLEDGE: 0,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: 0,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: 0,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: 0,
+}
+"""The first version of each request, and of its response, that is flexible."""
+
+_CONTROLLED_SHUTDOWN = 7
+_UNPACK_V0 = structs.Struct(">hhi").unpack_from
+_UNPACK_V1 = structs.Struct(">hhih").unpack_from
+_UNPACK_LENGTH = structs.Struct(">h").unpack_from
+_V0_BYTES = 8
+_V1_BYTES = 10
+"""Up to the first character of the client id."""
+
+_PACK_PLAIN = structs.Struct(">i").pack
+_PACK_TAGGED = structs.Struct(">ix").pack
+_FLEXIBLE_REQUEST = {int(key): first for key, first in _FIRST_FLEXIBLE.items()}
+_FLEXIBLE_RESPONSE = _FLEXIBLE_REQUEST | {int(ApiKey.API_VERSIONS): _NEVER}
+
+
+class UnknownApiKeyError(DecodeError):
+    """A request whose API key no message declares; the only answer is to close the connection.
+
+    `api_key`, `api_version` and `correlation_id` are those of the request, for the log line.
+    """
+
+    def __init__(self, api_key: int, api_version: int, correlation_id: int) -> None:
+        super().__init__(f"unknown API key {api_key} (version {api_version})")
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+
+
+class RequestHeader:
+    """Who sent which request. `api_version` is as sent: it may be one that no broker knows."""
+
+    __slots__ = ("api_key", "api_version", "client_id", "correlation_id")
+
+    def __init__(
+        self, api_key: int, api_version: int, correlation_id: int, client_id: str | None
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+
+    def __repr__(self) -> str:
+        return (
+            f"RequestHeader(api_key={self.api_key}, api_version={self.api_version}, "
+            f"correlation_id={self.correlation_id}, client_id={self.client_id!r})"
+        )
+
+
+def parse_request_header(buffer: Buffer) -> tuple[RequestHeader, int]:
+    """Read the header of a frame (without its length); returns it and the position of the body.
+
+    An ApiVersions request of any version is read, because it must be answered. Raises
+    UnknownApiKeyError, or DecodeError when the frame is damaged.
+    """
+    # The usual case is written out: a client id, and no tags. All others are in _parse_unusual.
+    try:
+        api_key, api_version, correlation_id, length = _UNPACK_V1(buffer)
+        if length >= 0 and (api_version or api_key != _CONTROLLED_SHUTDOWN):
+            position = _V1_BYTES + length
+            if api_version < _FLEXIBLE_REQUEST[api_key]:
+                if position <= len(buffer):
+                    client_id = str(buffer[_V1_BYTES:position], "utf-8")
+                    return RequestHeader(api_key, api_version, correlation_id, client_id), position
+            elif not buffer[position]:
+                client_id = str(buffer[_V1_BYTES:position], "utf-8")
+                return RequestHeader(api_key, api_version, correlation_id, client_id), position + 1
+        return _parse_unusual(buffer)
+    except (structs.error, LookupError, UnicodeDecodeError):
+        return _parse_unusual(buffer)
+
+
+def _parse_unusual(buffer: Buffer) -> tuple[RequestHeader, int]:
+    """Read any header slowly, and say what is wrong with it."""
+    try:
+        api_key, api_version, correlation_id = _UNPACK_V0(buffer)
+        if api_key not in _FLEXIBLE_REQUEST:
+            raise UnknownApiKeyError(api_key, api_version, correlation_id)
+        client_id, position = None, _V0_BYTES
+        if api_version != 0 or api_key != _CONTROLLED_SHUTDOWN:
+            client_id, position = _client_id(buffer)
+        if api_version >= _FLEXIBLE_REQUEST[api_key]:
+            position = _skip_tags(buffer, position)
+    except (structs.error, IndexError) as error:
+        raise DecodeError(f"request header is cut short: {len(buffer)} bytes") from error
+    except UnicodeDecodeError as error:
+        raise DecodeError("client id is not UTF-8") from error
+    return RequestHeader(api_key, api_version, correlation_id, client_id), position
+
+
+def _client_id(buffer: Buffer) -> tuple[str | None, int]:
+    (length,) = _UNPACK_LENGTH(buffer, _V0_BYTES)
+    if length == -1:
+        return None, _V1_BYTES
+    end = _V1_BYTES + length
+    if not _V1_BYTES <= end <= len(buffer):
+        raise DecodeError(f"client id cannot have the length {length}")
+    return str(buffer[_V1_BYTES:end], "utf-8"), end
+
+
+def response_header(correlation_id: int, api_key: int, api_version: int) -> bytes:
+    """The bytes in front of a response body in `api_version`; `api_key` must be a known one."""
+    if api_version >= _FLEXIBLE_RESPONSE[api_key]:
+        return _PACK_TAGGED(correlation_id)
+    return _PACK_PLAIN(correlation_id)
+
+
+def _skip_tags(buffer: Buffer, position: int) -> int:
+    """Position after the tag section; each tag takes at least two bytes, so the loop is bounded."""
+    count, position = _uvarint(buffer, position)
+    while count:
+        count -= 1
+        _tag, position = _uvarint(buffer, position)
+        size, position = _uvarint(buffer, position)
+        position += size
+        if position > len(buffer):
+            raise DecodeError("tagged field is longer than the frame")
+    return position
+
+
+def _uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
+    first = buffer[position]
+    position += 1
+    return (first, position) if first < CONTINUES else uvarint_tail(buffer, position, first)
