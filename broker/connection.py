@@ -1,0 +1,191 @@
+"""One client connection: frames in, responses out, in the order of the requests.
+
+Bytes are received straight into the connection's own buffer, so that a record batch is patched and
+written to the log from where the kernel put it, without a copy. The buffer is reused for the next
+frames as soon as the handler returns; a handler that keeps record bytes must copy them.
+
+A request whose answer is deferred stops the connection (as in Apache, which mutes the channel),
+unless the handler marked the deferral as ordered only. The slots in `_answers` keep the order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from typing import TYPE_CHECKING, cast
+
+from broker.deferred import Deferred
+from broker.outgoing import Outgoing
+
+if TYPE_CHECKING:
+    from broker.dispatch import Dispatcher
+    from broker.peer import Peer
+    from protocol.schema import Part
+
+logger = logging.getLogger(__name__)
+
+SIZE_BYTES = 4
+INITIAL_BUFFER_BYTES = 64 * 1024
+SPARE_BUFFER_BYTES = 128 * 1024
+"""A buffer is grown to hold this much beside the frame in it, so that one read brings many frames."""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Protocol of one accepted socket."""
+
+    def __init__(self, dispatcher: Dispatcher, peer: Peer, max_request_bytes: int) -> None:
+        self._dispatcher = dispatcher
+        self._peer = peer
+        self._max_request_bytes = max_request_bytes
+        self._buffer = bytearray(INITIAL_BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
+        self._start = 0
+        self._end = 0
+        self._answers: deque[list[Part] | Deferred[list[Part] | None] | None] = deque()
+        self._blocking: Deferred[list[Part] | None] | None = None
+        self._is_reading = True
+        self._is_closing = False
+        self._outgoing: Outgoing = cast("Outgoing", None)
+        self._transport: asyncio.Transport = cast("asyncio.Transport", None)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note the peer and prepare the socket."""
+        self._transport = cast("asyncio.Transport", transport)
+        connected: socket.socket = transport.get_extra_info("socket")
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        is_tls = transport.get_extra_info("ssl_object") is not None
+        self._outgoing = Outgoing(
+            self._transport, -1 if is_tls else connected.fileno(), self._process
+        )
+        self._peer.connected(self, transport.get_extra_info("peername"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Free what waits for this connection."""
+        self._is_closing = True
+        for answer in self._answers:
+            if isinstance(answer, Deferred):
+                answer.abandon()
+        self._answers.clear()
+        self._blocking = None
+        self._peer.disconnected(self)
+
+    def close(self, reason: str = "") -> None:
+        """Hang up; a reason is logged, once."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        if reason:
+            logger.warning("%s: connection closed: %s", self._peer.address, reason)
+        self._transport.close()
+
+    def is_idle_since(self, monotonic_ms: int) -> bool:
+        """Whether nothing was received since then and nothing is owed to the peer."""
+        return (
+            self._peer.last_active_ms < monotonic_ms
+            and not self._answers
+            and self._outgoing.is_empty
+        )
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes go: behind what is there."""
+        return self._view[self._end :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Bytes arrived."""
+        self._end += nbytes
+        self._process()
+
+    def pause_writing(self) -> None:
+        """The peer reads slower than we write: answers are kept, no more requests are taken."""
+        self._outgoing.pause()
+
+    def resume_writing(self) -> None:
+        """The peer has caught up."""
+        self._outgoing.resume()
+
+    def _process(self) -> None:
+        """Handle all whole frames that may be handled now."""
+        while not self._is_closing and self._blocking is None and self._outgoing.is_empty:
+            held = self._end - self._start
+            if held < SIZE_BYTES:
+                break
+            body = self._start + SIZE_BYTES
+            size = int.from_bytes(self._buffer[self._start : body], "big", signed=True)
+            if size < 0 or size > self._max_request_bytes:
+                self.close(
+                    f"frame of {size} bytes (socket.request.max.bytes={self._max_request_bytes})"
+                )
+                return
+            if held < SIZE_BYTES + size:
+                self._make_room(SIZE_BYTES + size)
+                break
+            self._start = body + size
+            self._handle(self._view[body : self._start])
+        self._tidy()
+
+    def _handle(self, frame: memoryview) -> None:
+        answer = self._dispatcher.dispatch(frame, self._peer, self)
+        if answer is None:
+            return
+        if not isinstance(answer, Deferred):
+            if self._answers:
+                self._answers.append(answer)
+            else:
+                self._outgoing.send(answer)
+            return
+        self._answers.append(answer)
+        if not answer.is_ordered_only and not answer.is_complete:
+            self._blocking = answer
+        answer.then(lambda _: self._answered(answer))
+
+    def _answered(self, answer: Deferred[list[Part] | None]) -> None:
+        """A deferred answer is there: send all that are now next in order, then go on reading."""
+        while self._answers:
+            head = self._answers[0]
+            if isinstance(head, Deferred):
+                if not head.is_complete:
+                    break
+                self._answers.popleft()
+                self._send(head.value)
+            else:
+                self._answers.popleft()
+                self._send(head)
+        if self._blocking is answer:
+            self._blocking = None
+            self._process()
+
+    def _send(self, parts: list[Part] | None) -> None:
+        if parts is not None and not self._is_closing:
+            self._outgoing.send(parts)
+
+    def _make_room(self, needed: int) -> None:
+        """Make the buffer hold a frame of `needed` bytes from its front."""
+        held = self._end - self._start
+        if len(self._buffer) < needed:
+            grown = bytearray(needed + SPARE_BUFFER_BYTES)
+            grown[:held] = self._view[self._start : self._end]
+            self._replace(grown)
+        elif self._start:
+            self._view[:held] = bytes(self._view[self._start : self._end])
+        self._start = 0
+        self._end = held
+
+    def _tidy(self) -> None:
+        """Keep room for the next read; stop reading while the buffer is full of waiting frames."""
+        if self._start == self._end:
+            self._start = self._end = 0
+        elif self._end == len(self._buffer) and self._start:
+            self._make_room(0)
+        has_room = self._end < len(self._buffer)
+        if has_room != self._is_reading and not self._is_closing:
+            self._is_reading = has_room
+            if has_room:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    def _replace(self, buffer: bytearray) -> None:
+        self._buffer = buffer
+        self._view = memoryview(buffer)

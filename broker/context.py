@@ -1,0 +1,27 @@
+"""What a handler knows beside the request itself."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.app import Broker
+
+
+@dataclasses.dataclass(slots=True)
+class Context:
+    """One request's surroundings. Made anew for each request; do not keep it past the answer."""
+
+    broker: Broker
+    api_version: int
+    client_id: str | None
+    listener: str
+    """Name of the listener it came in on: metadata is answered with that listener's endpoints."""
+    client_host: str
+    """Peer address with a leading slash, as Kafka shows it."""
+    principal: str
+    now_ms: int
+    """Wall clock when the request was read, in milliseconds since the epoch."""
+    session_key: object
+    """The same object for all requests of one connection."""

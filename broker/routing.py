@@ -1,0 +1,61 @@
+"""Which function serves which request. ApiVersions is derived from this table and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from protocol.versions import Versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.context import Context
+    from broker.deferred import Deferred
+    from protocol.schema import Request, Response
+
+Req = TypeVar("Req", bound="Request")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Route:
+    """One request served, in which versions, by which function."""
+
+    request: type[Request]
+    versions: Versions
+    """Versions that are understood; others end the connection."""
+    advertised: Versions
+    """Versions listed in ApiVersions. Wider than `versions` for Produce only (KAFKA-18659)."""
+    handler: Callable[[Context, Any], Any]
+
+
+ROUTES: dict[int, Route] = {}
+"""By API key."""
+
+
+def handles(
+    request: type[Req], versions: str, *, advertised: str = ""
+) -> Callable[
+    [Callable[[Context, Req], Response | None | Deferred[Any]]],
+    Callable[[Context, Req], Response | None | Deferred[Any]],
+]:
+    """Register a function as the handler of `request`.
+
+    It returns the response, a `Deferred` of it, or None when there is nothing to answer (acks=0).
+    """
+
+    def register(
+        handler: Callable[[Context, Req], Response | None | Deferred[Any]],
+    ) -> Callable[[Context, Req], Response | None | Deferred[Any]]:
+        key = int(request.API_KEY)
+        assert key not in ROUTES, f"two handlers for {request.__name__}"
+        served = Versions.parse(versions)
+        ROUTES[key] = Route(
+            request=request,
+            versions=served,
+            advertised=Versions.parse(advertised) if advertised else served,
+            handler=handler,
+        )
+        return handler
+
+    return register
