@@ -7,7 +7,7 @@ our own words, written for the person who reads them in a client's log.
 from __future__ import annotations
 
 import enum
-from typing import Final
+from typing import Final, Self
 
 RETRIABLE: Final = True
 
@@ -21,7 +21,7 @@ class ErrorCode(enum.IntEnum):
     is_retriable: bool
     """Whether the same request can succeed later, as the Java client judges it."""
 
-    def __new__(cls, code: int, meaning: str, is_retriable: bool = False) -> ErrorCode:
+    def __new__(cls, code: int, meaning: str, is_retriable: bool = False) -> Self:
         """One member: its number on the wire, its sentence, and whether to retry."""
         member = int.__new__(cls, code)
         member._value_ = code
@@ -299,7 +299,7 @@ class ErrorCode(enum.IntEnum):
 
 
 class ApiError(Exception):
-    """A request, or one part of it, failed with `code`; dispatch or the handler puts it in the answer.
+    """A request, or one part of it, failed with `code`; dispatch or the handler answers with it.
 
     `message` says what was wrong with what was sent, and may be shown to the client.
     """

@@ -22,9 +22,9 @@ Layout of a batch of format 2, big-endian (KIP-98; `DefaultRecordBatch` in Apach
 What the leader patches on each append lies before the checksum and outside it, so that an append
 never has to compute a checksum anew.
 
-The checksum's C extension refuses every `memoryview` (it wants an object that cannot be released), so
-`compute_crc` hands it copies. At 16 KB the copy costs 0.5 us; a larger batch is copied in pieces that
-stay in the processor's cache. Reaching into the C library by ctypes saves nothing below 64 KB.
+The checksum's C extension refuses every `memoryview` (it wants an object that cannot be released),
+so `compute_crc` hands it copies. At 16 KB the copy costs 0.5 us; a larger batch is copied in pieces
+that stay in the processor's cache. Reaching into the C library by ctypes saves nothing below 64 KB.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def assign_base_offset(
 def assign_log_append_time(
     buffer: bytearray | memoryview, position: int, timestamp_ms: int
 ) -> None:
-    """Mark the batch at `position` as stamped by the broker at `timestamp_ms`; checksum included."""
+    """Stamp the batch at `position` as appended at `timestamp_ms`, and renew its checksum."""
     attributes: int = _INT16.unpack_from(buffer, position + 21)[0]
     size: int = LENGTH_OVERHEAD + _INT32.unpack_from(buffer, position + 8)[0]
     _INT16.pack_into(buffer, position + 21, attributes | LOG_APPEND_TIME_BIT)

@@ -1,8 +1,30 @@
-"""Compression of record batches."""
+"""Compression of the records of a batch: gzip, snappy, lz4 and zstd, by the Rust library cramjam.
+
+Decompression is bounded: a batch of 1 MB can stand for many gigabytes, so `decompress` is given
+the most it may produce and never allocates more than that (and a fixed small first guess).
+
+What Java's codecs want, and the formats' own defaults do not give:
+
+- snappy is framed by xerial's stream: the 8 bytes of `_XERIAL_MAGIC`, version and least compatible
+  version (int32 each), then blocks, each an int32 length and a raw snappy block of 32 KB of input.
+  A stream without that header is one raw block; several streams may stand one after the other.
+- lz4 is the frame format with independent blocks: the Java reader refuses linked ones.
+"""
 
 from __future__ import annotations
 
 import enum
+import struct
+from typing import TYPE_CHECKING, Final
+
+import cramjam
+
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from protocol.wire import Buffer
 
 
 class Codec(enum.IntEnum):
@@ -13,3 +35,145 @@ class Codec(enum.IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
+
+
+DEFAULT_LIMIT: Final = 64 * 1024 * 1024
+"""Most bytes that one batch may decompress to, where the caller has no limit of its own."""
+
+FIRST_GUESS_BYTES: Final = 32 * 1024
+"""Room for the output that is always made available: it saves a second try for small batches."""
+
+GUESSED_RATIO: Final = 6
+GROWTH: Final = 8
+
+LZ4_LEVEL: Final = 1
+XERIAL_BLOCK_BYTES: Final = 32 * 1024
+
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_INT32: Final = struct.Struct(">i")
+_GZIP_SIZE: Final = struct.Struct("<I")
+_FULL: Final = "failed to write whole buffer"
+"""What cramjam says when the output does not fit; a test holds it to that."""
+
+_DECOMPRESS_INTO: Final[dict[Codec, Callable[[Buffer, bytearray], int]]] = {
+    Codec.GZIP: cramjam.gzip.decompress_into,
+    Codec.LZ4: cramjam.lz4.decompress_into,
+    Codec.ZSTD: cramjam.zstd.decompress_into,
+}
+
+
+def compress(codec: Codec, data: Buffer) -> bytes:
+    """`data` in the form that Kafka's clients expect of `codec`, at the codec's usual level."""
+    match codec:
+        case Codec.NONE:
+            return bytes(data)
+        case Codec.GZIP:
+            return bytes(cramjam.gzip.compress(data))
+        case Codec.SNAPPY:
+            return _compress_xerial(data)
+        case Codec.LZ4:
+            frame = cramjam.lz4.Compressor(
+                level=LZ4_LEVEL, content_checksum=False, block_linked=False
+            )
+            frame.compress(data)
+            return bytes(frame.finish())
+        case Codec.ZSTD:
+            return bytes(cramjam.zstd.compress(data))
+
+
+def decompress(codec: Codec, data: Buffer, limit: int = DEFAULT_LIMIT) -> bytes | bytearray:
+    """What `data` was made from, at most `limit` bytes of it.
+
+    Raises ApiError: MESSAGE_TOO_LARGE past the limit, CORRUPT_MESSAGE when `data` is damaged.
+    """
+    if codec is Codec.NONE:
+        return bytes(data)
+    try:
+        if codec is Codec.SNAPPY:
+            return _decompress_snappy(data, limit)
+        return _decompress_growing(codec, data, limit)
+    except cramjam.DecompressionError as error:
+        raise ApiError(
+            ErrorCode.CORRUPT_MESSAGE, f"the records cannot be decompressed ({codec.name}): {error}"
+        ) from error
+
+
+def _too_large(codec: Codec, limit: int) -> ApiError:
+    return ApiError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"the records decompress ({codec.name}) to more than {limit} bytes",
+    )
+
+
+def _decompress_growing(codec: Codec, data: Buffer, limit: int) -> bytearray:
+    """Try with room that grows by `GROWTH`: these formats need not say how much they hold."""
+    into = _DECOMPRESS_INTO[codec]
+    room = min(limit, _first_guess(codec, data))
+    while True:
+        output = bytearray(room)
+        try:
+            written = into(data, output)
+        except cramjam.DecompressionError as error:
+            if str(error) != _FULL:
+                raise
+            if room >= limit:
+                raise _too_large(codec, limit) from None
+            room = min(limit, room * GROWTH)
+        else:
+            del output[written:]
+            return output
+
+
+def _first_guess(codec: Codec, data: Buffer) -> int:
+    if codec is Codec.GZIP and len(data) >= _GZIP_SIZE.size:
+        # The last four bytes are the size modulo 2^32: a hint, since a client may write anything.
+        hint: int = _GZIP_SIZE.unpack_from(data, len(data) - _GZIP_SIZE.size)[0]
+        return min(max(hint, FIRST_GUESS_BYTES), len(data) * 1100)
+    return max(FIRST_GUESS_BYTES, len(data) * GUESSED_RATIO)
+
+
+def _compress_xerial(data: Buffer) -> bytes:
+    view = memoryview(data)
+    parts = [_XERIAL_HEADER]
+    for start in range(0, len(view), XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(view[start : start + XERIAL_BLOCK_BYTES]))
+        parts += (_INT32.pack(len(block)), block)
+    return b"".join(parts)
+
+
+def _decompress_snappy(data: Buffer, limit: int) -> bytes:
+    if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
+        return _decompress_block(data, limit, limit)
+    parts = []
+    room = limit
+    for block in _xerial_blocks(memoryview(data)):
+        part = _decompress_block(block, room, limit)
+        room -= len(part)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _xerial_blocks(data: memoryview) -> Iterator[memoryview]:
+    position = 0
+    end = len(data)
+    while position < end:
+        if bytes(data[position : position + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
+            position += len(_XERIAL_HEADER)
+            continue
+        start = position + _INT32.size
+        length: int = _INT32.unpack_from(data, position)[0] if start <= end else -1
+        position = start + length
+        if length < 0 or position > end:
+            raise ApiError(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"snappy block of {length} bytes at byte {start} of {end}",
+            )
+        yield data[start:position]
+
+
+def _decompress_block(block: Buffer, room: int, limit: int) -> bytes:
+    # Asked before the block is decompressed, because the library allocates what the block claims.
+    if cramjam.snappy.decompress_raw_len(block) > room:
+        raise _too_large(Codec.SNAPPY, limit)
+    return bytes(cramjam.snappy.decompress_raw(block))

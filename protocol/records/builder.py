@@ -1,0 +1,171 @@
+"""Make record batches: what the coordinators append, what compaction rewrites, what tests send."""
+
+from __future__ import annotations
+
+import enum
+import struct
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from protocol.records.batch import (
+    CONTROL_BIT,
+    CRC_POSITION,
+    DELETE_HORIZON_BIT,
+    HEADER_BYTES,
+    LENGTH_OVERHEAD,
+    LOG_APPEND_TIME_BIT,
+    MAGIC,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    compute_crc,
+)
+from protocol.records.compression import Codec, compress
+from protocol.records.varints import encode_varint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from protocol.records.record import Header, Record
+
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_CRC: Final = struct.Struct(">I")
+_NULL: Final = encode_varint(-1)
+_NO_ATTRIBUTES: Final = b"\x00"
+
+
+class TimestampType(enum.IntEnum):
+    """Who sets the time of a record; bit 3 of a batch's attributes."""
+
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+class NewRecord(NamedTuple):
+    """One record to be put in a batch; its offset follows from its place."""
+
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+
+
+def build_batch(  # noqa: PLR0913 - one keyword for each field of the format
+    records: Sequence[NewRecord],
+    *,
+    base_offset: int = 0,
+    codec: Codec = Codec.NONE,
+    leader_epoch: int = NO_LEADER_EPOCH,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = -1,
+    base_sequence: int = NO_SEQUENCE,
+    is_transactional: bool = False,
+    is_control: bool = False,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+) -> bytearray:
+    """One batch of `records`, at least one, with offsets that follow each other.
+
+    With LOG_APPEND_TIME the latest timestamp among `records` is that of all.
+    """
+    assert records, "a batch holds at least one record"
+    base_timestamp = records[0].timestamp
+    body = b"".join(
+        [
+            encode_record(record, offset_delta, base_timestamp)
+            for offset_delta, record in enumerate(records)
+        ]
+    )
+    attributes = (
+        codec
+        | (LOG_APPEND_TIME_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
+        | (TRANSACTIONAL_BIT if is_transactional else 0)
+        | (CONTROL_BIT if is_control else 0)
+    )
+    header = BatchHeader(
+        base_offset=base_offset,
+        batch_length=0,
+        partition_leader_epoch=leader_epoch,
+        magic=MAGIC,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=len(records) - 1,
+        base_timestamp=base_timestamp,
+        max_timestamp=max(record.timestamp for record in records),
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=len(records),
+    )
+    return _assemble(header, compress(codec, body) if codec else body)
+
+
+def encode_record(record: NewRecord, offset_delta: int, base_timestamp: int) -> bytes:
+    """One record, its length first."""
+    timestamp, key, value, headers = record
+    parts = [
+        _NO_ATTRIBUTES,
+        encode_varint(timestamp - base_timestamp),
+        encode_varint(offset_delta),
+        *((_NULL,) if key is None else (encode_varint(len(key)), key)),
+        *((_NULL,) if value is None else (encode_varint(len(value)), value)),
+        encode_varint(len(headers)),
+    ]
+    for name, header_value in headers:
+        encoded = name.encode()
+        parts += (encode_varint(len(encoded)), encoded)
+        parts += (
+            (_NULL,) if header_value is None else (encode_varint(len(header_value)), header_value)
+        )
+    content = b"".join(parts)
+    return encode_varint(len(content)) + content
+
+
+def rebuild_batch(
+    header: BatchHeader, kept: Sequence[Record], delete_horizon_ms: int | None = None
+) -> bytearray:
+    """The batch of `header` with only the records `kept`, possibly none (compaction).
+
+    Offsets, sequences, producer and codec stay, so that offsets keep their gaps and producer state
+    can be rebuilt from it. With `delete_horizon_ms` it is marked with the time from which its
+    tombstones and markers may go (KIP-534), which takes the place of the base timestamp.
+    """
+    attributes = header.attributes
+    base_timestamp = header.base_timestamp
+    max_timestamp = header.max_timestamp
+    if delete_horizon_ms is not None:
+        attributes |= DELETE_HORIZON_BIT
+        base_timestamp = delete_horizon_ms
+    if not header.is_log_append_time:
+        max_timestamp = max((record.timestamp for record in kept), default=NO_TIMESTAMP)
+    body = b"".join(
+        [
+            encode_record(
+                NewRecord(record.timestamp, record.key, record.value, record.headers),
+                record.offset - header.base_offset,
+                base_timestamp,
+            )
+            for record in kept
+        ]
+    )
+    codec = header.codec
+    return _assemble(
+        header._replace(
+            attributes=attributes,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            record_count=len(kept),
+        ),
+        compress(codec, body) if codec and kept else body,
+    )
+
+
+def _assemble(header: BatchHeader, body: bytes) -> bytearray:
+    """Header and body in one buffer, with the length and the checksum filled in."""
+    size = HEADER_BYTES + len(body)
+    batch = bytearray(size)
+    _HEADER.pack_into(batch, 0, *header._replace(batch_length=size - LENGTH_OVERHEAD, crc=0))
+    batch[HEADER_BYTES:] = body
+    _CRC.pack_into(batch, CRC_POSITION, compute_crc(batch, 0, size))
+    return batch

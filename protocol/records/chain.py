@@ -1,0 +1,128 @@
+"""Whether a body holds exactly the records its header counts, without reading the records.
+
+Each record begins with its own length, so the records form a chain: the first length says where
+the second record is, and so on. `last_record` follows that chain and checks that the declared
+number of records ends exactly at the end of the body.
+
+Following it one record at a time costs about 40 ns each in Python. Most batches hold records of one
+size, though, and then the lengths stand at a constant stride, which slices can check in C:
+
+    body      16 ........ 16 ........ 16 ........ 18 ......... 18 .........
+    position  0           12          24          36           49
+    body[0::12] = 16 16 16 18 ...     the first three bytes agree, so the first three records
+                                      are sound and the fourth begins at 3 * 12
+
+If the length at 0 is 11 bytes (16 as a zig-zag varint is 0x16), then the next length must stand at
+12; if the byte there is the same, the one after stands at 24, and so on: the run of equal bytes at
+that stride is a run of records, whatever else the body holds. Lengths from 64 to 8191 take two
+bytes, so two slices are compared. Where runs are short, records are followed one by one.
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Final
+
+from protocol.records.record import MIN_RECORD_BYTES, invalid
+from protocol.records.varints import read_varint
+
+SHORT_RUN: Final = 12
+"""A run below this was not worth its slices; the walk goes on record by record for a while."""
+
+FIRST_PATIENCE: Final = 32
+"""Records followed one by one after a short run; doubled after each further one."""
+
+FIRST_WINDOW: Final = 256
+"""Records looked at by one slice; doubled while whole windows agree, so that no body is walked in
+time that grows with its square."""
+
+_HIGH_BIT: Final = 0x80
+
+
+def last_record(body: bytes | bytearray, count: int, position: int = 0) -> int:
+    """Position of the last of the `count` > 0 records that fill `body` from `position` to its end.
+
+    Raises ApiError(INVALID_RECORD) unless they do, exactly.
+    """
+    left = count - 1
+    patience = FIRST_PATIENCE
+    window = FIRST_WINDOW
+    try:
+        while left > 0:
+            run, stride = _run(body, position, min(left, window))
+            position += run * stride
+            left -= run
+            window = window * 2 if run == window else FIRST_WINDOW
+            if run < SHORT_RUN and left > 0:
+                singles = min(left, patience)
+                position = _follow(body, position, singles)
+                left -= singles
+                patience *= 2
+        end = _follow(body, position, 1)
+    except IndexError:
+        raise invalid(
+            f"the batch counts {count} records, but its {len(body)} bytes end before the last"
+        ) from None
+    if end != len(body):
+        raise invalid(
+            f"the batch counts {count} records, but {len(body) - end} bytes follow the last"
+            if end < len(body)
+            else f"the last of {count} records passes the end by {end - len(body)} bytes"
+        )
+    return position
+
+
+def _run(body: bytes | bytearray, position: int, limit: int) -> tuple[int, int]:
+    """How many records of equal length, at most `limit`, begin at `position`; and their stride.
+
+    No records when the length takes neither one byte nor two: `_follow` deals with those.
+    """
+    low = body[position]
+    if stride := _STEP_OF_ONE[low]:
+        return _equal(body[position : position + limit * stride : stride], low), stride
+    high = body[position + 1]
+    if not _STEP_OF_TWO[low] or not 0 < high < _HIGH_BIT:
+        return 0, 0
+    stride = _STEP_OF_TWO[low] + (high << 6)
+    stop = position + limit * stride
+    lows = _equal(body[position:stop:stride], low)
+    return min(lows, _equal(body[position + 1 : stop : stride], high)), stride
+
+
+def _equal(column: bytes | bytearray, byte: int) -> int:
+    """How many bytes at the beginning of `column` are `byte`."""
+    return len(column) - len(column.lstrip(_ONE_BYTE[byte]))
+
+
+def _follow(body: bytes | bytearray, position: int, count: int) -> int:
+    """Position after the `count` records that begin at `position`, record by record."""
+    for _ in repeat(None, count):
+        low = body[position]
+        if step := _STEP_OF_ONE[low]:
+            position += step
+        elif (step := _STEP_OF_TWO[low]) and 0 < (high := body[position + 1]) < _HIGH_BIT:
+            position += step + (high << 6)
+        else:
+            position = _follow_long(body, position)
+    return position
+
+
+def _follow_long(body: bytes | bytearray, position: int) -> int:
+    length, start = read_varint(body, position)
+    if length < MIN_RECORD_BYTES:
+        raise invalid(f"the record at byte {position} claims {length} bytes after its length")
+    return start + length
+
+
+_ONE_BYTE: Final = [bytes([byte]) for byte in range(256)]
+
+_STEP_OF_ONE: Final = [
+    byte // 2 + 1 if byte % 2 == 0 and MIN_RECORD_BYTES * 2 <= byte < _HIGH_BIT else 0
+    for byte in range(256)
+]
+"""From one record to the next when its length is this one byte; 0 when it is not."""
+
+_STEP_OF_TWO: Final = [
+    (byte - _HIGH_BIT) // 2 + 2 if byte % 2 == 0 and byte >= _HIGH_BIT else 0 for byte in range(256)
+]
+"""The same for the first of two bytes; 64 times the second is still to be added."""

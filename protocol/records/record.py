@@ -1,0 +1,153 @@
+"""The records inside a batch, one at a time.
+
+For what needs to see records: offsets by timestamp, compaction, the coordinators' logs. The paths
+of Produce and Fetch do not come here; they know a batch by its header (see `chain` for the check).
+
+Layout of one record, all numbers varints (KIP-98):
+
+    length            bytes that follow
+    attributes        one byte, unused
+    timestamp_delta   to the batch's base_timestamp
+    offset_delta      to the batch's base_offset
+    key               length (-1: null) and bytes
+    value             length (-1: null) and bytes
+    headers           count, then for each: name (length, UTF-8) and value (length or -1, bytes)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from protocol.errors import ApiError, ErrorCode
+from protocol.records.batch import HEADER_BYTES, BatchHeader, parse_header
+from protocol.records.compression import DEFAULT_LIMIT, Codec, decompress
+from protocol.records.varints import read_varint, read_varlong
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from protocol.wire import Buffer
+
+Header = tuple[str, bytes | None]
+
+MIN_RECORD_BYTES: Final = 6
+"""Attributes, two deltas, two lengths and the count of headers, one byte each."""
+
+MIN_HEADER_BYTES: Final = 2
+INT64_MIN: Final = -(1 << 63)
+INT64_MAX: Final = (1 << 63) - 1
+
+
+class Record(NamedTuple):
+    """One record as a client sees it, with its absolute offset and timestamp."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+
+
+class RecordFields(NamedTuple):
+    """One record as it stands in its batch."""
+
+    timestamp_delta: int
+    offset_delta: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+
+
+def iterate_records(batch: Buffer, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
+    """Every record of one whole batch, in order, decompressed to at most `limit` bytes.
+
+    Compacted batches give the records that are left, under their own offsets. Raises ApiError:
+    INVALID_RECORD at a record that is damaged or when the count in the header is not the true one,
+    CORRUPT_MESSAGE and MESSAGE_TOO_LARGE as `decompress` does. The checksum is not looked at.
+    """
+    header = parse_header(batch)
+    body = record_bytes(batch, header, limit)
+    base_offset = header.base_offset
+    base_timestamp = header.base_timestamp
+    append_time = header.max_timestamp if header.is_log_append_time else None
+    position = 0
+    for _ in range(header.record_count):
+        fields, position = parse_record(body, position)
+        timestamp = base_timestamp + fields.timestamp_delta if append_time is None else append_time
+        if not INT64_MIN <= timestamp <= INT64_MAX:
+            raise invalid(f"timestamp {timestamp} does not fit in 64 bits")
+        yield Record(
+            base_offset + fields.offset_delta, timestamp, fields.key, fields.value, fields.headers
+        )
+    if position != len(body):
+        raise invalid(
+            f"{len(body) - position} bytes follow the {header.record_count} records of the batch"
+        )
+
+
+def record_bytes(
+    batch: Buffer, header: BatchHeader, limit: int = DEFAULT_LIMIT
+) -> bytes | bytearray:
+    """The records of one whole batch as they stand before compression; a copy."""
+    compressed = memoryview(batch)[HEADER_BYTES : header.size_in_bytes]
+    codec = header.codec
+    return compressed.tobytes() if codec is Codec.NONE else decompress(codec, compressed, limit)
+
+
+def parse_record(body: bytes | bytearray, position: int) -> tuple[RecordFields, int]:
+    """The record at `position`, and the position after it.
+
+    Raises ApiError(INVALID_RECORD) unless its fields fill exactly the length it claims.
+    """
+    try:
+        length, start = read_varint(body, position)
+        end = start + length
+        if length < MIN_RECORD_BYTES or end > len(body):
+            raise invalid(
+                f"the record at byte {position} of {len(body)} claims {length} more bytes"
+            )
+        timestamp_delta, at = read_varlong(body, start + 1)
+        offset_delta, at = read_varint(body, at)
+        key, at = _read_bytes(body, at, end)
+        value, at = _read_bytes(body, at, end)
+        headers: tuple[Header, ...] = ()
+        if body[at] == 0:
+            at += 1
+        else:
+            headers, at = _read_headers(body, at, end)
+    except IndexError:
+        raise invalid(f"the record at byte {position} is cut off") from None
+    if at != end:
+        raise invalid(
+            f"the record at byte {position} claims {length} bytes, its fields take {at - start}"
+        )
+    return RecordFields(timestamp_delta, offset_delta, key, value, headers), end
+
+
+def invalid(message: str) -> ApiError:
+    """INVALID_RECORD, not yet raised."""
+    return ApiError(ErrorCode.INVALID_RECORD, message)
+
+
+def _read_bytes(body: bytes | bytearray, at: int, end: int) -> tuple[bytes | None, int]:
+    length, at = read_varint(body, at)
+    if length < 0:
+        return None, at
+    stop = at + length
+    if stop > end:
+        raise invalid(f"a field of {length} bytes at byte {at} passes the end of its record")
+    return bytes(body[at:stop]), stop
+
+
+def _read_headers(body: bytes | bytearray, at: int, end: int) -> tuple[tuple[Header, ...], int]:
+    count, at = read_varint(body, at)
+    if not 0 <= count * MIN_HEADER_BYTES <= end - at:
+        raise invalid(f"{count} headers cannot stand in the {end - at} bytes left of the record")
+    headers = []
+    for _ in range(count):
+        name, at = _read_bytes(body, at, end)
+        value, at = _read_bytes(body, at, end)
+        if name is None:
+            raise invalid("a header has no name")
+        headers.append((name.decode("utf-8", "replace"), value))
+    return tuple(headers), at
