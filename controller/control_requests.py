@@ -1,0 +1,221 @@
+"""Gathers what brokers must be told, and makes the requests. Pure.
+
+One batch belongs to one step of the controller.  Its requests leave in Apache's order: to every
+broker LeaderAndIsr first, then UpdateMetadata, then StopReplica, so that a broker leads a partition
+before clients hear that it does.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from controller.znodes import LEADER_DURING_DELETE, NO_LEADER
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from protocol.messages.stop_replica import StopReplicaRequest
+from protocol.messages.update_metadata import UpdateMetadataPartitionState, UpdateMetadataRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from controller.context import ControllerContext, LiveBroker, Replica, TopicPartition
+    from protocol.schema import Request
+
+PARTITIONS_PER_REQUEST = 1000
+"""A longer list is cut, so that no single request holds a broker up for long."""
+
+EPOCH_DURING_DELETE = -2
+S = TypeVar("S")
+_SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+LiveLeader = LeaderAndIsrRequest.LiveLeader
+LiveBrokerState = UpdateMetadataRequest.LiveBroker
+StopState = StopReplicaRequest.TopicState.PartitionState
+
+
+class ControlRequestBatch:
+    """What one step of the controller wants every broker to hear."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        """Start empty; states are read from ``context`` when they are added."""
+        self._context = context
+        self._leaderships: dict[int, dict[TopicPartition, LeaderAndIsrPartitionState]] = {}
+        self._metadata: dict[TopicPartition, UpdateMetadataPartitionState] = {}
+        self._metadata_brokers: set[int] = set()
+        self._stops: dict[int, dict[TopicPartition, bool]] = {}
+
+    def lead_or_follow(self, brokers: Iterable[int], at: TopicPartition, *, is_new: bool) -> None:
+        """Tell live ``brokers`` who leads a partition, and all brokers that it is so."""
+        leadership = self._context.leadership[at]
+        state = leadership.state
+        for broker_id in brokers:
+            if broker_id not in self._context.live_brokers:
+                continue
+            states = self._leaderships.setdefault(broker_id, {})
+            already_new = at in states and states[at].is_new
+            states[at] = LeaderAndIsrPartitionState(
+                topic_name=at.topic,
+                partition_index=at.partition,
+                controller_epoch=state.controller_epoch,
+                leader=state.leader,
+                leader_epoch=state.leader_epoch,
+                isr=list(state.in_sync_replicas),
+                partition_epoch=leadership.partition_epoch,
+                replicas=list(self._context.replicas_of(at)),
+                adding_replicas=[],
+                removing_replicas=[],
+                is_new=is_new or already_new,
+                leader_recovery_state=int(state.is_recovering),
+            )
+        self.publish(self._context.live_brokers, [at])
+
+    def publish(self, brokers: Iterable[int], partitions: Iterable[TopicPartition]) -> None:
+        """Tell ``brokers`` which brokers live and what state some partitions (or none) are in."""
+        self._metadata_brokers.update(brokers)
+        for at in partitions:
+            leadership = self._context.leadership.get(at)
+            if leadership is None:
+                continue
+            state = leadership.state
+            is_deleting = at.topic in self._context.deleting
+            replicas = self._context.replicas_of(at)
+            live = self._context.live_brokers
+            self._metadata[at] = UpdateMetadataPartitionState(
+                topic_name=at.topic,
+                partition_index=at.partition,
+                controller_epoch=state.controller_epoch,
+                leader=LEADER_DURING_DELETE if is_deleting else state.leader,
+                leader_epoch=state.leader_epoch,
+                isr=list(state.in_sync_replicas),
+                zk_version=leadership.partition_epoch,
+                replicas=list(replicas),
+                offline_replicas=[replica for replica in replicas if replica not in live],
+            )
+
+    def stop(self, replica: Replica, *, delete: bool) -> None:
+        """Tell a live broker to stop serving a replica, and perhaps to delete it."""
+        if replica.broker_id in self._context.live_brokers:
+            stops = self._stops.setdefault(replica.broker_id, {})
+            stops[replica.at] = delete or stops.get(replica.at, False)
+
+    def take_requests(self) -> list[tuple[int, Request]]:
+        """Empty the batch into requests, each with the broker that it goes to."""
+        requests: list[tuple[int, Request]] = []
+        for broker_id in sorted(self._leaderships):
+            requests += ((broker_id, r) for r in self._leader_and_isr(broker_id))
+        for broker_id in sorted(self._metadata_brokers):
+            if broker_id in self._context.live_brokers:
+                requests += ((broker_id, r) for r in self._update_metadata(broker_id))
+        for broker_id in sorted(self._stops):
+            requests.append((broker_id, self._stop_replica(broker_id)))
+        self._leaderships.clear()
+        self._metadata.clear()
+        self._metadata_brokers.clear()
+        self._stops.clear()
+        return requests
+
+    def _leader_and_isr(self, broker_id: int) -> Iterator[LeaderAndIsrRequest]:
+        for states in _chunks(self._leaderships[broker_id]):
+            leaders = sorted({state.leader for state in states.values()} - {NO_LEADER})
+            live = self._context.live_brokers
+            yield LeaderAndIsrRequest(
+                controller_id=self._context.broker_id,
+                controller_epoch=self._context.term.epoch,
+                broker_epoch=live[broker_id].epoch,
+                topic_states=[
+                    LeaderAndIsrRequest.TopicState(
+                        topic_name=topic,
+                        topic_id=self._context.topic_id(topic),
+                        partition_states=[states[at] for at in partitions],
+                    )
+                    for topic, partitions in _by_topic(states).items()
+                ],
+                live_leaders=[
+                    _live_leader(leader, live[leader]) for leader in leaders if leader in live
+                ],
+            )
+
+    def _update_metadata(self, broker_id: int) -> Iterator[UpdateMetadataRequest]:
+        live_brokers = [_live_broker(id_, b) for id_, b in self._context.live_brokers.items()]
+        for states in _chunks(self._metadata):
+            yield UpdateMetadataRequest(
+                controller_id=self._context.broker_id,
+                controller_epoch=self._context.term.epoch,
+                broker_epoch=self._context.live_brokers[broker_id].epoch,
+                topic_states=[
+                    UpdateMetadataRequest.TopicState(
+                        topic_name=topic,
+                        topic_id=self._context.topic_id(topic),
+                        partition_states=[states[at] for at in partitions],
+                    )
+                    for topic, partitions in _by_topic(states).items()
+                ],
+                live_brokers=live_brokers,
+            )
+
+    def _stop_replica(self, broker_id: int) -> StopReplicaRequest:
+        stops = self._stops[broker_id]
+        return StopReplicaRequest(
+            controller_id=self._context.broker_id,
+            controller_epoch=self._context.term.epoch,
+            broker_epoch=self._context.live_brokers[broker_id].epoch,
+            topic_states=[
+                StopReplicaRequest.TopicState(
+                    topic_name=topic,
+                    partition_states=[
+                        StopState(
+                            partition_index=at.partition,
+                            leader_epoch=self._epoch_to_stop(at),
+                            delete_partition=stops[at],
+                        )
+                        for at in partitions
+                    ],
+                )
+                for topic, partitions in _by_topic(stops).items()
+            ],
+        )
+
+    def _epoch_to_stop(self, at: TopicPartition) -> int:
+        if at.topic in self._context.deleting:
+            return EPOCH_DURING_DELETE
+        leadership = self._context.leadership.get(at)
+        return -1 if leadership is None else leadership.state.leader_epoch
+
+
+def _chunks(states: dict[TopicPartition, S]) -> Iterator[dict[TopicPartition, S]]:
+    """Cut a long list; an empty one is one empty piece, for requests that only list brokers."""
+    remaining = iter(states.items())
+    piece = dict(islice(remaining, PARTITIONS_PER_REQUEST))
+    while True:
+        yield piece
+        piece = dict(islice(remaining, PARTITIONS_PER_REQUEST))
+        if not piece:
+            return
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    grouped: dict[str, list[TopicPartition]] = {}
+    for at in partitions:
+        grouped.setdefault(at.topic, []).append(at)
+    return grouped
+
+
+def _live_leader(broker_id: int, broker: LiveBroker) -> LeaderAndIsrRequest.LiveLeader:
+    endpoint = broker.registration.endpoints[0]
+    return LiveLeader(broker_id=broker_id, host_name=endpoint.host, port=endpoint.port)
+
+
+def _live_broker(broker_id: int, broker: LiveBroker) -> UpdateMetadataRequest.LiveBroker:
+    return LiveBrokerState(
+        id=broker_id,
+        endpoints=[
+            LiveBrokerState.Endpoint(
+                port=endpoint.port,
+                host=endpoint.host,
+                listener=endpoint.listener,
+                security_protocol=_SECURITY_PROTOCOLS[endpoint.security_protocol],
+            )
+            for endpoint in broker.registration.endpoints
+        ],
+        rack=broker.registration.rack,
+    )

@@ -1,0 +1,91 @@
+"""The few file operations that the embedded store needs, and the adapter to a real directory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+
+class StoreFiles(Protocol):
+    """A directory with crash-safe replacement. All writes are durable when they return."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return the whole file, None if it does not exist."""
+
+    def write_at(self, name: str, position: int, data: bytes) -> None:
+        """Write into an existing file and sync it."""
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Put a whole new file in the place of the old one: after a crash one or the other."""
+
+    def truncate(self, name: str, size: int) -> None:
+        """Cut a file and sync it."""
+
+    def close(self) -> None:
+        """Release what is open."""
+
+
+class LocalStoreFiles:
+    """``StoreFiles`` in a directory of the machine. One thread at a time."""
+
+    def __init__(self, directory: str | Path) -> None:
+        """Use a directory that exists."""
+        self._directory = Path(directory)
+        self._open: dict[str, int] = {}
+
+    def read(self, name: str) -> bytes | None:
+        """Return the whole file, None if it does not exist."""
+        try:
+            return (self._directory / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write_at(self, name: str, position: int, data: bytes) -> None:
+        """Write all of ``data`` at ``position`` and sync the file."""
+        descriptor = self._descriptor(name)
+        view = memoryview(data)
+        while view:
+            written = os.pwrite(descriptor, view, position)
+            view = view[written:]
+            position += written
+        os.fdatasync(descriptor)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write a temporary file, sync it, move it over the old one, sync the directory."""
+        self._release(name)
+        temporary = self._directory / f"{name}.tmp"
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self._directory / name)
+        self._sync_directory()
+
+    def truncate(self, name: str, size: int) -> None:
+        """Cut the file to ``size`` bytes and sync it."""
+        descriptor = self._descriptor(name)
+        os.ftruncate(descriptor, size)
+        os.fsync(descriptor)
+
+    def close(self) -> None:
+        """Close the open files."""
+        for name in list(self._open):
+            self._release(name)
+
+    def _descriptor(self, name: str) -> int:
+        if name not in self._open:
+            self._open[name] = os.open(self._directory / name, os.O_RDWR | os.O_CLOEXEC)
+        return self._open[name]
+
+    def _release(self, name: str) -> None:
+        descriptor = self._open.pop(name, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _sync_directory(self) -> None:
+        descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

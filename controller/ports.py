@@ -1,0 +1,22 @@
+"""What the controller needs from the broker it runs in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from protocol.schema import Request, Response
+
+
+class BrokerChannels(Protocol):
+    """One ordered line of control requests to each live broker, this one included."""
+
+    def send(self, broker_id: int, request: Request) -> asyncio.Future[Response]:
+        """Queue LeaderAndIsr, UpdateMetadata or StopReplica for a broker.
+
+        Requests reach one broker in the order of the calls, one at a time, and are sent again
+        until they are answered.  The future is cancelled when the broker is gone for good.  A
+        broker that does not answer holds up nobody else.
+        """

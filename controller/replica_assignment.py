@@ -1,0 +1,191 @@
+"""Which brokers hold the replicas of new partitions. Pure; chance is handed in.
+
+Goals, those of Kafka's AdminUtils: leaders spread evenly over brokers; the other replicas of the
+partitions that one broker leads spread over all other brokers; with racks, the replicas of a
+partition in as many racks as there can be.
+
+Leaders go round the broker list from a random start.  Follower j of a partition led by broker
+``first`` sits ``1 + (shift + j) mod (n - 1)`` places further on; ``shift`` starts at random and
+grows by one each time the leaders have gone round.  Five brokers, start 0, shift 0::
+
+    partition   0  1  2  3  4 | 5  6  7  8  9
+    leader      0  1  2  3  4 | 0  1  2  3  4
+    follower 1  1  2  3  4  0 | 2  3  4  0  1
+    follower 2  2  3  4  0  1 | 3  4  0  1  2
+
+With racks the list takes brokers from each rack in turn, and a candidate is passed over while
+another rack (or, once all racks are used, another broker) is still free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from controller.znodes import Replicas
+
+Choose = Callable[[int], int]
+"""Chance: a number from 0 up to, not including, the argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentPlan:
+    """How many partitions to place, and where to go on."""
+
+    partitions: int
+    replication_factor: int
+    first_partition: int = 0
+    start: int | None = None
+    """Place of partition 0's leader in the sorted broker list; None draws it, and the shift."""
+
+
+def assign_replicas(
+    brokers: Mapping[int, str | None], plan: AssignmentPlan, choose: Choose
+) -> dict[int, Replicas]:
+    """Place partitions on live brokers, given as id to rack. Raises ApiError.
+
+    Racks count only if every broker names one.
+    """
+    _check(brokers, plan)
+    racks = _racks(brokers)
+    arranged = sorted(brokers) if racks is None else _alternate_racks(racks)
+    start = choose(len(arranged)) if plan.start is None else plan.start
+    shift = choose(len(arranged)) if plan.start is None else plan.start
+    placed: dict[int, Replicas] = {}
+    for partition in range(plan.first_partition, plan.first_partition + plan.partitions):
+        if partition > 0 and partition % len(arranged) == 0:
+            shift += 1
+        first = (partition + start) % len(arranged)
+        if racks is None:
+            placed[partition] = _spread(arranged, first, shift, plan.replication_factor)
+        else:
+            ring = _Ring(arranged, racks, first, shift)
+            placed[partition] = ring.spread(plan.replication_factor)
+    return placed
+
+
+def continue_assignment(
+    brokers: Mapping[int, str | None], existing: Mapping[int, Replicas], added: int, choose: Choose
+) -> dict[int, Replicas]:
+    """Place more partitions of a topic so that they go on where partition 0 began."""
+    head = existing[0]
+    ids = sorted(brokers)
+    start = ids.index(head[0]) if head[0] in brokers else 0
+    plan = AssignmentPlan(added, len(head), len(existing), start)
+    return assign_replicas(brokers, plan, choose)
+
+
+def check_manual_assignment(
+    assignment: Mapping[int, Sequence[int]], brokers: Mapping[int, str | None]
+) -> None:
+    """Refuse an assignment given by a client that has gaps, repeats or unknown brokers."""
+    if sorted(assignment) != list(range(len(assignment))):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Partitions must be numbered from 0 without gaps, not {sorted(assignment)}.",
+        )
+    sizes = {len(replicas) for replicas in assignment.values()}
+    if len(sizes) != 1 or 0 in sizes:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "Every partition must have the same number of replicas, and at least one.",
+        )
+    for partition, replicas in assignment.items():
+        check_replicas(partition, replicas, brokers)
+
+
+def check_replicas(
+    partition: int, replicas: Sequence[int], brokers: Mapping[int, str | None]
+) -> None:
+    """Refuse one partition's replica list if it repeats a broker or names one that is not live."""
+    if len(set(replicas)) != len(replicas):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Partition {partition} names a broker twice: {list(replicas)}.",
+        )
+    unknown = sorted(set(replicas) - set(brokers))
+    if unknown:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Partition {partition} names brokers {unknown}, which are unknown or not running; "
+            f"live brokers are {sorted(brokers)}.",
+        )
+
+
+def _check(brokers: Mapping[int, str | None], plan: AssignmentPlan) -> None:
+    if plan.partitions <= 0:
+        raise ApiError(
+            ErrorCode.INVALID_PARTITIONS, "The number of partitions must be larger than 0."
+        )
+    if plan.replication_factor <= 0:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor must be larger than 0."
+        )
+    if plan.replication_factor > len(brokers):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"The replication factor {plan.replication_factor} is larger than "
+            f"the number of live brokers, {len(brokers)}.",
+        )
+
+
+def _racks(brokers: Mapping[int, str | None]) -> dict[int, str] | None:
+    racks = {broker: rack for broker, rack in brokers.items() if rack is not None}
+    return racks if len(racks) == len(brokers) else None
+
+
+def _follower_place(first: int, shift: int, follower: int, count: int) -> int:
+    if count == 1:
+        return first
+    return (first + 1 + (shift + follower) % (count - 1)) % count
+
+
+def _spread(arranged: list[int], first: int, shift: int, factor: int) -> Replicas:
+    count = len(arranged)
+    followers = (
+        arranged[_follower_place(first, shift, follower, count)] for follower in range(factor - 1)
+    )
+    return (arranged[first], *followers)
+
+
+def _alternate_racks(racks: Mapping[int, str]) -> list[int]:
+    """Brokers in an order that takes one from each rack in turn."""
+    by_rack: dict[str, list[int]] = {}
+    for broker in sorted(racks):
+        by_rack.setdefault(racks[broker], []).append(broker)
+    shelves = [by_rack[rack] for rack in sorted(by_rack)]
+    rounds = zip_longest(*shelves)
+    return [broker for turn in rounds for broker in turn if broker is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ring:
+    """Brokers of all racks in turn, seen from one partition's leader."""
+
+    arranged: list[int]
+    racks: Mapping[int, str]
+    first: int
+    shift: int
+
+    def spread(self, factor: int) -> Replicas:
+        """The leader and ``factor - 1`` followers, racks before brokers."""
+        chosen = [self.arranged[self.first]]
+        rack_count = len(set(self.racks.values()))
+        candidates = self._candidates(rack_count)
+        while len(chosen) < factor:
+            used = {self.racks[broker] for broker in chosen}
+            fresh = [b for b in candidates if b not in chosen and self.racks[b] not in used]
+            chosen.append(fresh[0] if fresh else next(b for b in candidates if b not in chosen))
+        return tuple(chosen)
+
+    def _candidates(self, rack_count: int) -> list[int]:
+        count = len(self.arranged)
+        return [
+            self.arranged[_follower_place(self.first, self.shift * rack_count, follower, count)]
+            for follower in range(count - 1)
+        ]

@@ -1,0 +1,54 @@
+"""Which topic names are legal, and which cannot stand beside each other. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_LENGTH = 249
+"""A partition's directory is named topic, dash, number; with suffixes it must fit 255 bytes."""
+
+GROUP_METADATA_TOPIC = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC = "__transaction_state"
+INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC})
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+\Z")
+
+
+def name_problem(topic: str) -> str | None:
+    """Say what is wrong with a name, None if nothing is."""
+    if not topic:
+        return "A topic name cannot be empty."
+    if topic in {".", ".."}:
+        return f"A topic cannot be named '{topic}'."
+    if len(topic) > MAX_LENGTH:
+        return f"A topic name cannot be longer than {MAX_LENGTH} characters: '{topic}'."
+    if not _LEGAL.match(topic):
+        return (
+            f"Topic name '{topic}' is illegal: it may contain only letters and digits of ASCII, "
+            "'.', '_' and '-'."
+        )
+    return None
+
+
+def check_name(topic: str) -> None:
+    """Raise INVALID_TOPIC_EXCEPTION if the name is not legal."""
+    problem = name_problem(topic)
+    if problem is not None:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+
+
+def collision_key(topic: str) -> str:
+    """Names with equal keys collide: metric names cannot tell '.' from '_'."""
+    return topic.replace(".", "_")
+
+
+def find_collision(topic: str, others: Iterable[str]) -> str | None:
+    """Return an existing name that ``topic`` cannot stand beside."""
+    key = collision_key(topic)
+    return next((name for name in others if collision_key(name) == key and name != topic), None)

@@ -1,0 +1,83 @@
+"""What every store that keeps the whole tree in memory has in common: reads and single writes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, cast
+
+from controller.store import (
+    ANY_VERSION,
+    Create,
+    Delete,
+    Operation,
+    Result,
+    SetData,
+    StoreError,
+    Watch,
+    Znode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from controller.tree import ZnodeTree
+
+
+class TreeStore(ABC):
+    """The reading half of ``MetadataStore``, and single writes as transactions of one."""
+
+    def __init__(self, tree: ZnodeTree) -> None:
+        """Serve reads from ``tree``."""
+        self._tree = tree
+
+    @abstractmethod
+    async def multi_many(
+        self, transactions: Sequence[Sequence[Operation]]
+    ) -> list[list[Result] | StoreError]:
+        """Do independent transactions in order; returns when they are durable."""
+
+    async def get(self, path: str, watch: Watch | None = None) -> Znode:
+        """Read a node and watch its data."""
+        node = self._tree.get(path)
+        if watch is not None:
+            self._tree.watch_data(path, watch)
+        return node
+
+    async def get_many(self, paths: Sequence[str]) -> list[Znode | None]:
+        """Read many nodes; None where there is none."""
+        nodes = self._tree.nodes
+        return [nodes.get(path) for path in paths]
+
+    async def exists(self, path: str, watch: Watch | None = None) -> Znode | None:
+        """Read a node that may be absent."""
+        if watch is not None:
+            self._tree.watch_data(path, watch)
+        return self._tree.nodes.get(path)
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        """Read the sorted names below a node."""
+        names = self._tree.children(path)
+        if watch is not None:
+            self._tree.watch_children(path, watch)
+        return names
+
+    async def create(
+        self, path: str, data: bytes | None, *, ephemeral: bool = False, sequence: bool = False
+    ) -> str:
+        """Make one node; returns its path."""
+        return cast("str", (await self.multi([Create(path, data, ephemeral, sequence)]))[0])
+
+    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Znode:
+        """Write one node; returns it as written."""
+        return cast("Znode", (await self.multi([SetData(path, data, version)]))[0])
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove one node."""
+        await self.multi([Delete(path, version)])
+
+    async def multi(self, operations: Sequence[Operation]) -> list[Result]:
+        """Do all operations or none."""
+        outcome = (await self.multi_many([operations]))[0]
+        if isinstance(outcome, StoreError):
+            raise outcome
+        return outcome
