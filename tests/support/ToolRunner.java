@@ -3,10 +3,13 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Base64;
+import java.util.List;
 import org.apache.kafka.common.utils.Exit;
 
 /**
@@ -14,10 +17,15 @@ import org.apache.kafka.common.utils.Exit;
  *
  * Request: one line of base64 words: class, standard input, arguments.
  * Answer: one line of exit code, base64 standard output, base64 standard error.
+ * An exit is trapped; what a tool registered to run at exit runs when it ends, as in a JVM of its own.
  */
 public final class ToolRunner {
     /** A tool may catch the exception that stops it and exit again: its first code counts. */
     private static Integer firstExitCode;
+
+    private static final List<Runnable> SHUTDOWN_HOOKS = new ArrayList<>();
+    private static final Redirected OUT = new Redirected();
+    private static final Redirected ERR = new Redirected();
 
     private static final class Exited extends RuntimeException {
         Exited() {
@@ -25,12 +33,35 @@ public final class ToolRunner {
         }
     }
 
+    /** Installed once, because Scala's Console keeps the first System.out it sees. */
+    private static final class Redirected extends OutputStream {
+        private ByteArrayOutputStream current = new ByteArrayOutputStream();
+
+        @Override
+        public synchronized void write(int b) {
+            current.write(b);
+        }
+
+        @Override
+        public synchronized void write(byte[] bytes, int from, int count) {
+            current.write(bytes, from, count);
+        }
+
+        synchronized byte[] take() {
+            byte[] bytes = current.toByteArray();
+            current = new ByteArrayOutputStream();
+            return bytes;
+        }
+    }
+
     public static void main(String[] ignored) throws Exception {
         PrintStream answers = System.out;
         InputStream requests = System.in;
+        System.setOut(new PrintStream(OUT, true));
+        System.setErr(new PrintStream(ERR, true));
         Exit.setExitProcedure((code, message) -> exit(code));
         Exit.setHaltProcedure((code, message) -> exit(code));
-        Exit.setShutdownHookAdder((name, hook) -> { });
+        Exit.setShutdownHookAdder((name, hook) -> SHUTDOWN_HOOKS.add(hook));
         BufferedReader reader = new BufferedReader(new InputStreamReader(requests, StandardCharsets.US_ASCII));
         for (String line = reader.readLine(); line != null; line = reader.readLine()) {
             answers.println(answer(line.split(" ")));
@@ -47,20 +78,20 @@ public final class ToolRunner {
     }
 
     private static String answer(String[] words) {
-        ByteArrayOutputStream out = new ByteArrayOutputStream();
-        ByteArrayOutputStream err = new ByteArrayOutputStream();
         System.setIn(new ByteArrayInputStream(decode(words[1])));
-        System.setOut(new PrintStream(out, true));
-        System.setErr(new PrintStream(err, true));
         String[] arguments = new String[words.length - 2];
         for (int i = 0; i < arguments.length; i++) {
             arguments[i] = new String(decode(words[i + 2]), StandardCharsets.UTF_8);
         }
         firstExitCode = null;
+        SHUTDOWN_HOOKS.clear();
         int code = run(new String(decode(words[0]), StandardCharsets.UTF_8), arguments);
+        for (Runnable hook : new ArrayList<>(SHUTDOWN_HOOKS)) {
+            hook.run();
+        }
         System.out.flush();
         System.err.flush();
-        return code + " =" + encode(out.toByteArray()) + " =" + encode(err.toByteArray());
+        return code + " =" + encode(OUT.take()) + " =" + encode(ERR.take());
     }
 
     private static int run(String name, String[] arguments) {

@@ -16,6 +16,8 @@ from pathlib import Path
 from tests.support import jars
 
 TOOL_TIMEOUT_SECONDS = 60.0
+FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""A tool lives for seconds: what starts fast is best."""
 
 _COMMON = {
     "topics": "org.apache.kafka.tools.TopicCommand",
@@ -89,6 +91,19 @@ class Tools:
             raise ToolError(f"{tool} {' '.join(arguments)}: exit {outcome.exit_code}\n{said}")
         return outcome
 
+    def run_alone(self, tool: str, *arguments: str, stdin: str = "") -> Outcome:
+        """Run `tool` in a JVM of its own: for those that do their work while the JVM ends."""
+        java = [jars.java_home_tool("java"), *FLAGS, "-cp", jars.classpath(self.version)]
+        ended = subprocess.run(
+            [*java, CLASSES[self.version][tool], *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=TOOL_TIMEOUT_SECONDS,
+            check=False,
+        )
+        return Outcome(ended.returncode, ended.stdout, ended.stderr)
+
     def close(self) -> None:
         """End the JVM."""
         if self._runner is not None:
@@ -118,9 +133,8 @@ class Tools:
             classes = jars.compiled(self.version, Path(__file__).with_name("ToolRunner.java"))
             classpath = f"{classes}:{jars.classpath(self.version)}"
             java = jars.java_home_tool("java")
-            flags = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
             self._runner = subprocess.Popen(
-                [java, *flags, "-cp", classpath, "ToolRunner"],
+                [java, *FLAGS, "-cp", classpath, "ToolRunner"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
