@@ -1,0 +1,36 @@
+"""What a person reads when a job cannot go on: one line, and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXIT_FAILED = 1
+EXIT_BAD_OPTION = 2
+
+
+class JobError(Exception):
+    """A job cannot go on; the message is one line that says why and what to do."""
+
+    exit_code = EXIT_FAILED
+
+
+class BadOptionError(JobError):
+    """An option is missing, unknown or has an impossible value."""
+
+    exit_code = EXIT_BAD_OPTION
+
+
+def exit_code_of(job: Callable[[], int]) -> int:
+    """Run a job and return its exit code, printing a `JobError` as one line."""
+    try:
+        return job()
+    except JobError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return EXIT_FAILED

@@ -1,0 +1,172 @@
+"""Options of a job, declared once as a pydantic model and read from the command line.
+
+A field `shuffle_partitions: PositiveInt = 2` is the flag `--shuffle-partitions 4`, checked and
+converted by pydantic, and its docstring is the help text. A `bool` has a `--no-` form too, a
+`dict[str, str]` takes `KEY=VALUE` and may be repeated, a tuple takes several values.
+"""
+
+from __future__ import annotations
+
+import argparse
+import typing
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    StringConstraints,
+    ValidationError,
+)
+
+from spark_jobs.errors import BadOptionError
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic.fields import FieldInfo
+
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+
+TopicName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
+Servers = Annotated[str, StringConstraints(pattern=r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$")]
+
+
+def _without_prefix(settings: dict[str, str]) -> dict[str, str]:
+    return {key.removeprefix("kafka."): value for key, value in settings.items()}
+
+
+ClientSettings = Annotated[dict[str, str], AfterValidator(_without_prefix)]
+"""Settings of Kafka's Java clients, with or without Spark's prefix `kafka.`"""
+
+OptionsT = TypeVar("OptionsT", bound=BaseModel)
+
+
+class Options(BaseModel):
+    """What every job's options have in common: unknown ones are errors, none changes later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class KafkaOptions(Options):
+    """How to reach the broker."""
+
+    bootstrap_servers: Servers = "localhost:9092"
+    """HOST:PORT of one or more brokers, separated by commas"""
+
+
+class SparkOptions(KafkaOptions):
+    """How to run Spark, and how Spark reaches the broker."""
+
+    kafka: ClientSettings = {}
+    """a setting of the Kafka clients inside Spark, e.g. security.protocol=SSL; may be repeated"""
+
+    master: str = "local[2]"
+    """Spark's master; under spark-submit its --master counts unless this is given"""
+
+    spark: dict[str, str] = {}
+    """a setting of Spark, e.g. spark.executor.memory=2g; may be repeated"""
+
+    driver_memory: str = "1g"
+    """heap of the driver, which in local mode does all the work"""
+
+    shuffle_partitions: PositiveInt = 2
+    """tasks per shuffle; fixed for the life of a checkpoint"""
+
+    packages: str = CONNECTOR
+    """Maven coordinates of the Kafka connector"""
+
+    log_level: Literal["DEBUG", "INFO", "WARN", "ERROR", "OFF"] = "ERROR"
+    """how much Spark writes to its log"""
+
+    spark_log: Path = Path("build/spark_jobs/spark.log")
+    """where Spark's own output goes, so that the terminal stays readable"""
+
+
+class StreamOptions(SparkOptions):
+    """How a streaming query runs."""
+
+    topic: TopicName = "flights"
+    """topic to read"""
+
+    checkpoint: Path = Path("build/spark_jobs/checkpoint")
+    """directory that remembers how far each query came; a rerun goes on from there"""
+
+    once: bool = False
+    """take in what is there now, then end; without it, run until stopped"""
+
+    partitions: PositiveInt = 2
+    """partitions of topics that the job creates"""
+
+    max_offsets_per_trigger: PositiveInt | None = None
+    """most records per batch; all that is there when not given"""
+
+    trigger_seconds: Annotated[float, Field(ge=0)] = 1.0
+    """shortest time between batches when running until stopped"""
+
+
+def parse_options(
+    model: type[OptionsT], argv: Sequence[str] | None, prog: str, description: str
+) -> OptionsT:
+    """Read `argv` (the process's own when None) into `model`.
+
+    Raises `BadOptionError` with one line that names the flag and the value; `--help` prints
+    and exits, as `argparse` does.
+    """
+    parser = _Parser(prog=prog, description=description, allow_abbrev=False)
+    for name, field in model.model_fields.items():
+        _add_flag(parser, name, field)
+    given = dict(vars(parser.parse_args(argv)))
+    for name, value in given.items():
+        if isinstance(value, list) and _is_mapping(model.model_fields[name]):
+            given[name] = dict(_key_and_value(name, text) for text in value)
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise BadOptionError(_first_line(error)) from error
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise BadOptionError(f"{message} (see --help)")
+
+
+def _add_flag(parser: argparse.ArgumentParser, name: str, field: FieldInfo) -> None:
+    help_text = (field.description or "").replace("%", "%%")
+    settings: dict[str, Any] = {"dest": name, "default": argparse.SUPPRESS}
+    if field.annotation is bool:
+        settings["action"] = argparse.BooleanOptionalAction
+    elif _is_mapping(field):
+        settings |= {"action": "append", "metavar": "KEY=VALUE"}
+    else:
+        settings["metavar"] = name.upper().rpartition("_")[2]
+        if typing.get_origin(field.annotation) is tuple:
+            settings["nargs"] = "+"
+        if field.default not in (None, ()):
+            help_text += f" (default: {field.default})"
+    parser.add_argument(_flag(name), help=help_text, **settings)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _is_mapping(field: FieldInfo) -> bool:
+    return typing.get_origin(field.annotation) is dict
+
+
+def _key_and_value(name: str, text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise BadOptionError(f"{_flag(name)}: expected KEY=VALUE, got '{text}'")
+    return key, value
+
+
+def _first_line(error: ValidationError) -> str:
+    first = error.errors()[0]
+    if not first["loc"]:
+        return str(first["msg"]).removeprefix("Value error, ")
+    return f"{_flag(str(first['loc'][0]))}: {first['msg']}, got '{first['input']}'"

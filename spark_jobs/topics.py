@@ -1,0 +1,106 @@
+"""Topics as the driver sees them: which are there, and making those that are not.
+
+It speaks through the Java admin client that the connector brings, inside Spark's driver, so
+that a secured broker needs the same `kafka.*` settings here as for reading and writing.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+from spark_jobs.errors import JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from spark_jobs.options import SparkOptions
+
+TIMEOUT_MS = 10_000
+
+
+class Topics:
+    """The topics of one broker or cluster."""
+
+    def __init__(self, admin: Any, jvm: Any, servers: str) -> None:  # noqa: ANN401 - Java objects
+        self._admin = admin
+        self._jvm = jvm
+        self._servers = servers
+
+    def names(self) -> frozenset[str]:
+        """Return the names of all topics but internal ones."""
+        with self._clear_errors():
+            return frozenset(self._admin.listTopics().names().get())
+
+    def require(self, topic: str, hint: str) -> None:
+        """Raise `JobError` when there is no such topic; `hint` says how to get it."""
+        if topic not in self.names():
+            raise JobError(f"there is no topic '{topic}' on {self._servers}: {hint}")
+
+    def create_missing(
+        self, topics: Iterable[str], partitions: int, configs: Mapping[str, str]
+    ) -> list[str]:
+        """Create those of `topics` that do not exist, and return their names."""
+        missing = sorted(set(topics) - self.names())
+        new_topics = self._jvm.java.util.ArrayList()
+        optional = self._jvm.java.util.Optional
+        for topic in missing:
+            new_topic = self._jvm.org.apache.kafka.clients.admin.NewTopic(
+                topic, optional.of(partitions), optional.empty()
+            )
+            new_topics.add(new_topic.configs(self._java_map(configs)))
+        with self._clear_errors():
+            self._admin.createTopics(new_topics).all().get()
+        return missing
+
+    def _java_map(self, entries: Mapping[str, str]) -> Any:  # noqa: ANN401 - a Java object
+        java_map = self._jvm.java.util.HashMap()
+        for key, value in entries.items():
+            java_map.put(key, value)
+        return java_map
+
+    @contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Py4JJavaError as error:
+            raise JobError(f"{self._servers}: {java_reason(error)}") from error
+
+
+@contextmanager
+def open_topics(spark: SparkSession, options: SparkOptions) -> Iterator[Topics]:
+    """Open an admin client in Spark's driver, and close it at the end."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - the only way to the classes beside Spark
+    properties = jvm.java.util.Properties()
+    settings = {
+        "default.api.timeout.ms": str(TIMEOUT_MS),
+        "request.timeout.ms": str(TIMEOUT_MS // 2),
+        **options.kafka,
+        "bootstrap.servers": options.bootstrap_servers,
+    }
+    for key, value in settings.items():
+        properties.setProperty(key, value)
+    try:
+        admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+    except Py4JJavaError as error:
+        raise JobError(f"the Kafka client does not start: {java_reason(error)}") from error
+    try:
+        yield Topics(admin, jvm, options.bootstrap_servers)
+    finally:
+        admin.close(jvm.java.time.Duration.ofSeconds(1))
+
+
+def java_reason(error: Py4JJavaError) -> str:
+    """Return the innermost cause of a Java exception as one line."""
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    name = cause.getClass().getSimpleName()
+    message = str(cause.getMessage() or "").strip().partition("\n")[0]
+    if name == "TimeoutException":
+        return f"something listens there but does not answer as a Kafka broker ({message})"
+    return f"{name}: {message}"
