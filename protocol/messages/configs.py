@@ -154,14 +154,6 @@ class ListConfigResourcesResponse(
         resource_name: str = string()
         resource_type: int = int8("1+", default=16)
 
-    class ClientMetricsResource(Struct):
-        """One of the `client_metrics_resources`."""
-
-        name: str = string()
-
     throttle_time_ms: int = int32(default=0)
     error_code: int = int16()
     config_resources: list[ConfigResource] = array(ConfigResource)
-    client_metrics_resources: list[ClientMetricsResource] = array(
-        ClientMetricsResource, "0", default=()
-    )

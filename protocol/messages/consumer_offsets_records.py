@@ -36,6 +36,14 @@ class LegacyOffsetCommitKey(Coded, versions="0", flexible="none", key_type=0):
     partition: int = int32()
 
 
+class LegacyOffsetCommitValue(Coded, versions="0", flexible="none"):
+    """A stored position under a legacy key; the bytes are those of OffsetCommitValue v0."""
+
+    offset: int = int64()
+    metadata: str = string()
+    commit_timestamp: int = int64()
+
+
 class GroupMetadataKey(Coded, versions="0", flexible="none", key_type=2):
     """Names a classic group."""
 

@@ -22,10 +22,10 @@ class TransactionLogValue(Coded, versions="0-1", flexible="1+"):
         partition_ids: list[int] = array(int32)
 
     producer_id: int = int64()
-    previous_producer_id: int = int64(default=-1, tag=0, tagged="1+")
-    next_producer_id: int = int64(default=-1, tag=1, tagged="1+")
+    previous_producer_id: int = int64("1+", default=-1, tag=0)
+    next_producer_id: int = int64("1+", default=-1, tag=1)
     producer_epoch: int = int16()
-    next_producer_epoch: int = int16(default=-1, tag=3, tagged="1+")
+    next_producer_epoch: int = int16("1+", default=-1, tag=3)
     transaction_timeout_ms: int = int32()
     transaction_status: int = int8()
     transaction_partitions: list[TransactionPartition] | None = array(
@@ -33,4 +33,4 @@ class TransactionLogValue(Coded, versions="0-1", flexible="1+"):
     )
     transaction_last_update_timestamp_ms: int = int64()
     transaction_start_timestamp_ms: int = int64()
-    client_transaction_version: int = int16(default=0, tag=2, tagged="1+")
+    client_transaction_version: int = int16("1+", default=0, tag=2)
