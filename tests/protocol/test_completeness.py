@@ -1,0 +1,143 @@
+"""Our declarations are those of Apache Kafka 3.9.1 and 4.3.1, by field and by version.
+
+The truth is the message JSON inside the published jars; bytes are compared in `test_golden_bytes`.
+Where both releases have a (message, version), 4.3.1 counts, and what 3.9.1 lacked is listed below,
+so that a change that we do not know of fails here.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.api_keys import ApiKey
+from protocol.schema import Coded, Request, Response
+from tests.golden import declarations
+from tests.golden.definitions import Definition, definitions
+from tests.support.jars import KAFKA_3, KAFKA_4
+
+pytestmark = pytest.mark.java
+
+KEYS = {*range(52), 55, 56, 57, 60, 61, *range(64, 70), 71, 72, *range(74, 80), 90, 91, 92}
+"""Requests that clients, or brokers in ZooKeeper mode, send; the others are KRaft's own."""
+
+CONSUMER_PROTOCOL = {"ConsumerProtocolSubscription", "ConsumerProtocolAssignment"}
+
+SUPERSEDED = {
+    "ListClientMetricsResourcesRequest": "ListConfigResourcesRequest",
+    "ListClientMetricsResourcesResponse": "ListConfigResourcesResponse",
+}
+"""Messages of 3.9.1 that 4.3.1 made version 0 of something wider, with the same bytes."""
+
+ADDED_WITHOUT_A_NEW_VERSION = {
+    ("ConsumerGroupCurrentMemberAssignmentValue", 0): {"assignment_epochs"},
+    ("ConsumerGroupMetadataValue", 0): {"metadata_hash"},
+    ("ConsumerGroupTargetAssignmentMetadataValue", 0): {"assignment_timestamp"},
+    ("OffsetCommitValue", 4): {"topic_id"},
+    ("ShareGroupMetadataValue", 0): {"metadata_hash"},
+    ("TransactionLogValue", 1): {
+        "previous_producer_id",
+        "next_producer_id",
+        "next_producer_epoch",
+        "client_transaction_version",
+    },
+}
+"""Fields of 4.3.1 that 3.9.1 lacks in the same version: all are tagged but that of share groups."""
+
+
+def is_expected(definition: Definition) -> bool:
+    if definition.name in SUPERSEDED:
+        return False
+    if definition.kind in {"request", "response"}:
+        return definition.api_key in KEYS
+    return definition.name in CONSUMER_PROTOCOL or "coordinator" in definition.source
+
+
+def expected(kafka_version: str) -> dict[str, Definition]:
+    found = definitions(kafka_version)
+    return {name: entry for name, entry in found.items() if is_expected(entry)}
+
+
+def versions_of(definition: Definition) -> set[int]:
+    """Body versions: keys of internal topics said their type as a version until 4.0 named it."""
+    if definition.name.endswith("Key"):
+        return {0}
+    return set(range(definition.valid.first, definition.valid.last + 1))
+
+
+def test_every_message_is_declared_and_none_else() -> None:
+    wanted = expected(KAFKA_3).keys() | expected(KAFKA_4).keys()
+    assert declarations.messages().keys() == wanted
+
+
+def test_every_served_key_has_a_request_and_a_response() -> None:
+    declared = {int(request.API_KEY): request for request in Request.__subclasses__()}
+    assert declared.keys() == KEYS
+    assert {int(key) for key in ApiKey} > KEYS
+    assert {request.RESPONSE for request in declared.values()} == set(Response.__subclasses__())
+
+
+@pytest.mark.parametrize("kafka_version", [KAFKA_3, KAFKA_4])
+def test_api_keys_have_kafkas_names(kafka_version: str) -> None:
+    for definition in definitions(kafka_version).values():
+        if definition.kind == "request" and definition.name not in SUPERSEDED:
+            name = definition.name.removesuffix("Request")
+            assert ApiKey(definition.api_key).name.replace("_", "") == name.upper()
+            if definition.api_key in KEYS:
+                message = declarations.messages()[definition.name]
+                assert issubclass(message, Request)
+                assert definition.api_key == message.API_KEY
+
+
+@pytest.mark.parametrize("name", sorted(declarations.messages()))
+def test_versions_are_those_of_both_releases(name: str) -> None:
+    message = declarations.messages()[name]
+    found = [entry[name] for entry in (expected(KAFKA_3), expected(KAFKA_4)) if name in entry]
+    valid = set[int]().union(*(versions_of(definition) for definition in found))
+    assert valid == set(range(message.VERSIONS.first, message.VERSIONS.last + 1))
+    for definition in found:
+        for version in versions_of(definition):
+            assert (version in definition.flexible) == (version in message.FLEXIBLE), version
+
+
+@pytest.mark.parametrize("name", sorted(declarations.messages()))
+def test_fields_are_kafkas(name: str) -> None:
+    message = declarations.messages()[name]
+    for version in range(message.VERSIONS.first, message.VERSIONS.last + 1):
+        definition = expected(KAFKA_4).get(name)
+        if definition is None or version not in versions_of(definition):
+            definition = expected(KAFKA_3)[name]
+        of_json = version if version in definition.valid else definition.valid.last
+        assert declarations.layout(message, version) == definition.layout(of_json), version
+
+
+@pytest.mark.parametrize("name", sorted(declarations.messages()))
+def test_fields_were_the_same_before_but_for_the_known_additions(name: str) -> None:
+    definition = expected(KAFKA_3).get(name)
+    for version in versions_of(definition) if definition else ():
+        assert definition is not None
+        added = ADDED_WITHOUT_A_NEW_VERSION.get((name, version), set())
+        of_json = version if version in definition.valid else definition.valid.last
+        entries = declarations.layout(declarations.messages()[name], version)
+        kept = [entry for entry in entries if entry.name not in added]
+        assert kept == definition.layout(of_json), version
+        assert {entry.name for entry in entries} >= added
+
+
+@pytest.mark.parametrize("kafka_version", [KAFKA_3, KAFKA_4])
+def test_superseded_messages_have_the_layout_of_their_successors(kafka_version: str) -> None:
+    for old, new in SUPERSEDED.items():
+        definition = definitions(kafka_version).get(old)
+        if definition is not None:
+            was = [(entry.depth, entry.type, entry.tag) for entry in definition.layout(0)]
+            layout = declarations.layout(declarations.messages()[new], 0)
+            assert was == [(entry.depth, entry.type, entry.tag) for entry in layout]
+
+
+def test_key_types_are_kafkas() -> None:
+    for name, definition in (expected(KAFKA_3) | expected(KAFKA_4)).items():
+        if name.endswith("Key"):
+            message = declarations.messages()[name]
+            assert issubclass(message, Coded)
+            is_named = definition.kind == "coordinator-key"
+            key_type = definition.api_key if is_named else definition.valid.last
+            assert key_type == message.KEY_TYPE, name
