@@ -1,8 +1,8 @@
 """One client connection: frames in, responses out, in the order of the requests.
 
-Bytes are received straight into the connection's own buffer, so that a record batch is patched and
-written to the log from where the kernel put it, without a copy. The buffer is reused for the next
-frames as soon as the handler returns; a handler that keeps record bytes must copy them.
+Bytes are received straight into the connection's own buffer, so that a record batch is patched
+and written to the log from where the kernel put it, without a copy. The buffer is reused for the
+next frames as soon as the handler returns; a handler that keeps record bytes must copy them.
 
 A request whose answer is deferred stops the connection (as in Apache, which mutes the channel),
 unless the handler marked the deferral as ordered only. The slots in `_answers` keep the order.
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 SIZE_BYTES = 4
 INITIAL_BUFFER_BYTES = 64 * 1024
 SPARE_BUFFER_BYTES = 128 * 1024
-"""A buffer is grown to hold this much beside the frame in it, so that one read brings many frames."""
+"""A buffer is grown to hold this much beside its frame, so that one read brings many frames."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -61,7 +61,7 @@ class Connection(asyncio.BufferedProtocol):
         )
         self._peer.connected(self, transport.get_extra_info("peername"))
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Free what waits for this connection."""
         self._is_closing = True
         for answer in self._answers:
@@ -88,7 +88,7 @@ class Connection(asyncio.BufferedProtocol):
             and self._outgoing.is_empty
         )
 
-    def get_buffer(self, sizehint: int) -> memoryview:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """Where the next bytes go: behind what is there."""
         return self._view[self._end :]
 

@@ -14,9 +14,9 @@ _PENDING = object()
 class Deferred(Generic[T]):
     """Completed at most once, by `complete`; one listener, set by `then`.
 
-    `is_ordered_only` says that later requests of the same connection may be handled meanwhile (their
-    answers still wait for this one); otherwise the connection rests until the value is there, which is
-    what Apache Kafka does for all requests. `abandon` tells the completer that nobody waits any more.
+    `is_ordered_only` says that later requests of the same connection may be handled meanwhile
+    (their answers still wait for this one); otherwise the connection rests until the value is
+    there, as Apache Kafka's do for all requests. `abandon` tells that nobody waits any more.
     """
 
     __slots__ = ("_listener", "_on_abandon", "_value", "is_ordered_only")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.context import Context
 from broker.deferred import Deferred
-from broker.routing import ROUTES, Route
+from broker.routing import ROUTES, HangUp, Route
 from protocol.api_keys import ApiKey
 from protocol.errors import ApiError, ErrorCode
 from protocol.headers import RequestHeader, parse_request_header, response_header
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from broker.app import Broker
     from broker.connection import Connection
     from broker.peer import Peer
-    from protocol.schema import Part, Response
+    from protocol.schema import Part, Request, Response
 
 logger = logging.getLogger(__name__)
 
@@ -70,15 +70,18 @@ class Dispatcher:
         return _encode_later(header, response)
 
     def _call(
-        self, route: Route, context: Context, request: Any, connection: Connection
+        self, route: Route, context: Context, request: Request, connection: Connection
     ) -> Response | Deferred[Response] | None:
         try:
             answer: Response | Deferred[Response] | None = route.handler(context, request)
+        except HangUp as reason:
+            connection.close(str(reason))
+            answer = None
         except ApiError as error:
             answer = error_response(route, error.code, error.message)
             if answer is None:
                 connection.close(f"{route.request.__name__}: {error}")
-        except Exception as error:  # noqa: BLE001  (the border: a bug costs its request, not the broker)
+        except Exception as error:
             logger.exception("%s from %s failed", route.request.__name__, context.client_host)
             answer = error_response(route, ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
             if answer is None:

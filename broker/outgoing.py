@@ -1,4 +1,4 @@
-"""Sends the parts of responses, in order, with file regions going from the page cache by `sendfile`.
+"""Sends responses, in order, with file regions going from the page cache by `sendfile`.
 
 A transport knows bytes only, and `loop.sendfile` costs a task each. So: while the transport holds
 nothing back (its high-water mark is zero, hence "not paused" means "nothing buffered"), a region is
@@ -28,7 +28,9 @@ CHUNK_BYTES = 256 * 1024
 class Readable(Protocol):
     """An open file that can be read at a position or sent from."""
 
-    def fileno(self) -> int: ...
+    def fileno(self) -> int:
+        """Descriptor, valid while the object lives."""
+        ...
 
 
 class Region(Protocol):
@@ -38,7 +40,9 @@ class Region(Protocol):
     position: int
     length: int
 
-    def tobytes(self) -> bytes: ...
+    def tobytes(self) -> bytes:
+        """Read the piece."""
+        ...
 
 
 class Outgoing:

@@ -11,7 +11,7 @@ ANONYMOUS = "User:ANONYMOUS"
 
 
 class Peer:
-    """One client's address, listener and identity; and the set in which its connection is counted."""
+    """One client's address, listener and identity, and the set that counts its connection."""
 
     __slots__ = ("_connections", "address", "host", "last_active_ms", "listener", "principal")
 

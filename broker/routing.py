@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 Req = TypeVar("Req", bound="Request")
 
 
+class HangUp(Exception):  # noqa: N818  (an order, not an error)
+    """Raised by a handler that can only end the connection; the text is logged."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Route:
     """One request served, in which versions, by which function."""
@@ -36,8 +40,8 @@ ROUTES: dict[int, Route] = {}
 def handles(
     request: type[Req], versions: str, *, advertised: str = ""
 ) -> Callable[
-    [Callable[[Context, Req], Response | None | Deferred[Any]]],
-    Callable[[Context, Req], Response | None | Deferred[Any]],
+    [Callable[[Context, Req], Response | Deferred[Any] | None]],
+    Callable[[Context, Req], Response | Deferred[Any] | None],
 ]:
     """Register a function as the handler of `request`.
 
@@ -45,8 +49,8 @@ def handles(
     """
 
     def register(
-        handler: Callable[[Context, Req], Response | None | Deferred[Any]],
-    ) -> Callable[[Context, Req], Response | None | Deferred[Any]]:
+        handler: Callable[[Context, Req], Response | Deferred[Any] | None],
+    ) -> Callable[[Context, Req], Response | Deferred[Any] | None]:
         key = int(request.API_KEY)
         assert key not in ROUTES, f"two handlers for {request.__name__}"
         served = Versions.parse(versions)

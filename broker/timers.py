@@ -1,8 +1,8 @@
 """Timers of the broker: a thin cover over the event loop's heap.
 
-The loop keeps timers in a C heap and drops cancelled ones in bulk, so that scheduling and cancelling
-cost about a microsecond; a timing wheel in Python would cost more. The simulation's loop turns its
-own clock, and with it these timers.
+The loop keeps timers in a C heap and drops cancelled ones in bulk, so that scheduling and
+cancelling cost about a microsecond; a timing wheel in Python would cost more. The simulation's
+loop turns its own clock, and with it these timers.
 """
 
 from __future__ import annotations

@@ -1,0 +1,262 @@
+"""Fetch: read record batches from partitions that this broker leads, waiting for them if need be.
+
+Versions 4 to 18. From v7 on in sessions (`broker.fetch_sessions`), from v13 on by topic id. Record
+bytes are regions of log files: they are not read here. Partitions are served in the request's order
+(in a session: those that got records move to the end) until `max_bytes` is used up; the first batch
+of the first partition that has any is returned whatever its size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.deferred import Deferred
+from broker.routing import handles
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.fetch import FetchRequest, FetchResponse
+from protocol.records.batch import HEADER_BYTES, parse_header
+from protocol.records.compression import Codec
+from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from broker.context import Context
+    from broker.fetch_sessions import FetchedPartition, Opened
+    from broker.partition import Partition
+    from storage.slices import Slice
+
+Answer = FetchResponse.Response.Partition
+"""One partition's part of the answer."""
+
+FIRST_VERSION_BY_ID = 13
+FIRST_VERSION_WITH_ZSTD = 10
+READ_COMMITTED = 1
+NO_OFFSET = -1
+EMPTY = b""
+
+
+@handles(FetchRequest, versions="4-18")
+def fetch(context: Context, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
+    """Answer at once when `min_bytes` are there, something went wrong or waiting is not wanted."""
+    try:
+        opened = context.broker.fetch_sessions.open(request, context.api_version, context.now_ms)
+    except ApiError as error:
+        return FetchResponse(error_code=error.code)
+    read = FetchRead(context, request, opened)
+    read.run()
+    if request.max_wait_ms <= 0 or not opened.partitions or read.is_satisfied:
+        return read.response()
+    return DelayedFetch(context, read, request.max_wait_ms).deferred
+
+
+class FetchRead:
+    """One pass over the partitions of a request."""
+
+    __slots__ = (
+        "_answers",
+        "_bytes",
+        "_context",
+        "_is_read_committed",
+        "_limit",
+        "_opened",
+        "_replica_id",
+        "_request",
+        "has_error",
+    )
+
+    def __init__(self, context: Context, request: FetchRequest, opened: Opened) -> None:
+        self._context = context
+        self._request = request
+        self._opened = opened
+        self._is_read_committed = request.isolation_level == READ_COMMITTED
+        self._limit = min(request.max_bytes, context.broker.config.fetch_max_bytes)
+        self._replica_id = max(request.replica_id, request.replica_state.replica_id)
+        self._answers: list[tuple[FetchedPartition, Answer]] = []
+        self._bytes = 0
+        self.has_error = False
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether to answer now."""
+        return self.has_error or self._bytes >= self._request.min_bytes
+
+    def run(self) -> None:
+        """Read all partitions anew."""
+        self._bytes = 0
+        self.has_error = False
+        self._answers = []
+        for wanted in self._opened.partitions:
+            try:
+                answer = self._read(wanted)
+            except ApiError as error:
+                self.has_error = True
+                answer = Answer(
+                    partition_index=wanted.index,
+                    error_code=error.code,
+                    high_watermark=NO_OFFSET,
+                    records=EMPTY,
+                    aborted_transactions=None,
+                )
+            self._answers.append((wanted, answer))
+
+    def watched(self) -> list[Partition]:
+        """The partitions whose growth can satisfy the request."""
+        found = (self._find(wanted) for wanted in self._opened.partitions)
+        return [partition for partition in found if partition is not None]
+
+    def response(self) -> FetchResponse:
+        """What was read; in an incremental session, only what is news."""
+        opened = self._opened
+        response = FetchResponse(session_id=opened.session_id)
+        topics: dict[str | UUID, FetchResponse.Response] = {}
+        session = opened.session
+        for wanted, answer in self._answers:
+            if session is not None:
+                is_news = _note_sent(wanted, answer)
+                if opened.is_incremental and not is_news:
+                    continue
+                if answer.records:
+                    session.partitions.move_to_end(
+                        (wanted.topic_id if session.is_by_id else wanted.topic, wanted.index)
+                    )
+            name = wanted.topic or wanted.topic_id
+            topic = topics.get(name)
+            if topic is None:
+                topic = topics[name] = FetchResponse.Response(
+                    topic=wanted.topic, topic_id=wanted.topic_id, partitions=[]
+                )
+                response.responses.append(topic)
+            topic.partitions.append(answer)
+        return response
+
+    def _find(self, wanted: FetchedPartition) -> Partition | None:
+        replicas = self._context.broker.replicas
+        name: str | None = wanted.topic
+        if wanted.topic_id != ZERO_UUID:
+            name = replicas.names_by_id.get(wanted.topic_id)
+        return None if name is None else replicas.partition(name, wanted.index)
+
+    def _read(self, wanted: FetchedPartition) -> Answer:
+        partition = self._find(wanted)
+        if partition is None:
+            raise ApiError(self._absent(wanted))
+        if self._replica_id >= 0:
+            raise ApiError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._replica_id} is not a replica here"
+            )
+        partition.check_leader(wanted.current_leader_epoch)
+        log = partition.log
+        answer = Answer(
+            partition_index=wanted.index,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            aborted_transactions=[] if self._is_read_committed else None,
+            records=EMPTY,
+        )
+        if self._diverges(wanted, partition, answer):
+            return answer
+        piece = self._slice(wanted, partition)
+        if piece is not None:
+            self._bytes += piece.length
+            answer.records = piece
+            self._check_codec(piece)
+        return answer
+
+    def _slice(self, wanted: FetchedPartition, partition: Partition) -> Slice | None:
+        end = partition.readable_end(is_read_committed=self._is_read_committed)
+        room = min(wanted.max_bytes, self._limit - self._bytes)
+        is_first = self._bytes == 0
+        log = partition.log
+        if wanted.fetch_offset >= end and log.log_start_offset <= wanted.fetch_offset:
+            if wanted.fetch_offset > log.log_end_offset:
+                raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+            return None
+        if room <= 0 and not is_first:
+            return None
+        piece = partition.read(wanted.fetch_offset, max(room, 0), end, minimum_one_batch=is_first)
+        return piece if piece.length else None
+
+    def _diverges(self, wanted: FetchedPartition, partition: Partition, answer: Answer) -> bool:
+        """Tell a reader whose history is not ours where to truncate (KIP-595, Fetch v12+)."""
+        epoch = wanted.last_fetched_epoch
+        if epoch < 0 or wanted.fetch_offset < partition.log.log_start_offset:
+            return False
+        ours, end_offset = partition.log.end_offset_for_epoch(epoch)
+        if ours < 0 or end_offset < 0:
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if ours == epoch and end_offset >= wanted.fetch_offset:
+            return False
+        answer.diverging_epoch = Answer.DivergingEpoch(epoch=ours, end_offset=end_offset)
+        self.has_error = True
+        return True
+
+    def _check_codec(self, piece: Slice) -> None:
+        if self._context.api_version >= FIRST_VERSION_WITH_ZSTD or piece.file is None:
+            return
+        header = parse_header(piece.file.read_at(piece.position, HEADER_BYTES))
+        if header.codec == Codec.ZSTD:
+            self._bytes -= piece.length
+            raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Fetch v10")
+
+    def _absent(self, wanted: FetchedPartition) -> ErrorCode:
+        metadata = self._context.broker.metadata
+        name = wanted.topic
+        if self._context.api_version >= FIRST_VERSION_BY_ID:
+            known = metadata.topic_by_id(wanted.topic_id)
+            if known is None:
+                return ErrorCode.UNKNOWN_TOPIC_ID
+            name = known.name
+        if metadata.partition(name, wanted.index) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+class DelayedFetch:
+    """A fetch that waits for more records on its partitions, no longer than `max_wait_ms`."""
+
+    __slots__ = ("_partitions", "_read", "_timer", "deferred")
+
+    def __init__(self, context: Context, read: FetchRead, max_wait_ms: int) -> None:
+        self.deferred: Deferred[FetchResponse] = Deferred(on_abandon=self._forget)
+        self._read = read
+        self._partitions = read.watched()
+        for partition in self._partitions:
+            partition.watch(self)
+        self._timer = context.broker.timers.schedule(max_wait_ms, self._expire)
+
+    def check(self) -> None:
+        """Look again; answer if there is enough."""
+        self._read.run()
+        if self._read.is_satisfied:
+            self._complete()
+
+    def _expire(self) -> None:
+        self._read.run()
+        self._complete()
+
+    def _complete(self) -> None:
+        self._forget()
+        self.deferred.complete(self._read.response())
+
+    def _forget(self) -> None:
+        self._timer.cancel()
+        for partition in self._partitions:
+            partition.unwatch(self)
+
+
+def _note_sent(wanted: FetchedPartition, answer: Answer) -> bool:
+    """Remember what the reader is told; returns whether it is news to it (KIP-227)."""
+    if answer.error_code:
+        wanted.sent_high_watermark = NO_OFFSET
+        return True
+    is_news = bool(
+        answer.records
+        or answer.high_watermark != wanted.sent_high_watermark
+        or answer.log_start_offset != wanted.sent_log_start_offset
+        or answer.diverging_epoch.epoch >= 0
+    )
+    wanted.sent_high_watermark = answer.high_watermark
+    wanted.sent_log_start_offset = answer.log_start_offset
+    return is_news

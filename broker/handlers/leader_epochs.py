@@ -1,0 +1,56 @@
+"""OffsetForLeaderEpoch 2 to 4: where a leader epoch ends in our log (KIP-101, KIP-320)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.routing import handles
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.leader_epochs import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.context import Context
+
+Answer = OffsetForLeaderEpochResponse.Topic.Partition
+Wanted = OffsetForLeaderEpochRequest.Topic.Partition
+
+
+@handles(OffsetForLeaderEpochRequest, versions="2-4")
+def offset_for_leader_epoch(
+    context: Context, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """Answer per partition; -1, -1 when the epoch is newer than any that we know."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderEpochResponse.Topic(
+                topic=topic.topic,
+                partitions=[_answer(context, topic.topic, wanted) for wanted in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _answer(context: Context, topic: str, wanted: Wanted) -> Answer:
+    try:
+        partition = context.broker.replicas.partition(topic, wanted.partition)
+        if partition is None:
+            known = context.broker.metadata.partition(topic, wanted.partition)
+            raise ApiError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if known is None
+                else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            )
+        partition.check_leader(wanted.current_leader_epoch)
+        epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
+    except ApiError as error:
+        return Answer(partition=wanted.partition, error_code=error.code)
+    return Answer(
+        partition=wanted.partition,
+        error_code=ErrorCode.NONE,
+        leader_epoch=epoch,
+        end_offset=end_offset,
+    )

@@ -1,0 +1,186 @@
+"""Produce: append record batches to partitions that this broker leads.
+
+Versions 3 to 13 are served; 0 to 2 are listed because librdkafka looks for them (KAFKA-18659), and
+end the connection when sent. From v13 on topics are named by id.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.deferred import Deferred
+from broker.partition import ACKS_ALL
+from broker.routing import HangUp, handles
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.produce import ProduceRequest, ProduceResponse
+from protocol.records.compression import Codec
+from storage.producers import AppendOrigin
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from broker.context import Context
+    from broker.partition import Partition
+    from broker.timers import Cancellable
+    from storage.log import AppendInfo
+
+Answer = ProduceResponse.Response.PartitionResponse
+"""One partition's part of the answer."""
+
+FIRST_VERSION_BY_ID = 13
+FIRST_VERSION_WITH_ZSTD = 7
+VALID_ACKS = (-1, 0, 1)
+ADMIN_CLIENT_ID = "__admin_client"
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+ATTRIBUTES_LOW_BYTE = 22
+"""Where in a batch its codec and its transactional flag are."""
+TRANSACTIONAL_FLAG = 0x10
+CODEC_MASK = 0x07
+SMALLEST_BATCH = 61
+
+
+@handles(ProduceRequest, versions="3-13", advertised="0-13")
+def produce(
+    context: Context, request: ProduceRequest
+) -> ProduceResponse | Deferred[ProduceResponse] | None:
+    """Append, and answer when `acks` is satisfied. With acks=0 an error ends the connection."""
+    pending: list[tuple[Partition, int, Answer]] = []
+    responses = [_append_topic(context, request, topic, pending) for topic in request.topic_data]
+    response = ProduceResponse(responses=responses)
+    if request.acks == 0:
+        _hang_up_on_error(responses)
+        return None
+    if not pending:
+        return response
+    return DelayedProduce(context, response, pending, request.timeout_ms).deferred
+
+
+def _append_topic(
+    context: Context,
+    request: ProduceRequest,
+    topic: ProduceRequest.TopicData,
+    pending: list[tuple[Partition, int, Answer]],
+) -> ProduceResponse.Response:
+    replicas = context.broker.replicas
+    name: str | None = topic.name
+    if context.api_version >= FIRST_VERSION_BY_ID:
+        name = replicas.names_by_id.get(topic.topic_id)
+    partitions = replicas.by_topic.get(name, {}) if name is not None else {}
+    answers = []
+    for data in topic.partition_data:
+        index = data.index
+        try:
+            partition = partitions.get(index)
+            if partition is None:
+                raise ApiError(_absent(context, name, topic.topic_id, index))
+            info = _append(context, request, partition, data)
+        except ApiError as error:
+            answers.append(_refused(index, error))
+            continue
+        answer = Answer(index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
+        answers.append(answer)
+        if request.acks == ACKS_ALL and partition.log.high_watermark <= info.last_offset:
+            pending.append((partition, info.last_offset + 1, answer))
+    return ProduceResponse.Response(
+        name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+    )
+
+
+def _append(
+    context: Context,
+    request: ProduceRequest,
+    partition: Partition,
+    data: ProduceRequest.TopicData.PartitionData,
+) -> AppendInfo:
+    if request.acks not in VALID_ACKS:
+        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}")
+    if partition.topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+        raise ApiError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is written by brokers only"
+        )
+    records = data.records
+    assert records is None or isinstance(records, memoryview)
+    if records is None or len(records) < SMALLEST_BATCH:
+        raise ApiError(ErrorCode.INVALID_RECORD, "there is not exactly one record batch")
+    attributes = records[ATTRIBUTES_LOW_BYTE]
+    if attributes & TRANSACTIONAL_FLAG:
+        raise ApiError(
+            ErrorCode.INVALID_TXN_STATE,
+            "the partition was not added to a transaction (transactions are not served yet)",
+        )
+    if context.api_version < FIRST_VERSION_WITH_ZSTD and attributes & CODEC_MASK == Codec.ZSTD:
+        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7")
+    return partition.append_records(records, request.acks, AppendOrigin.CLIENT, context.now_ms)
+
+
+def _absent(context: Context, name: str | None, topic_id: UUID, index: int) -> ErrorCode:
+    """The code for a partition that is not here: another broker may have it, or nobody."""
+    if name is None:
+        known = context.broker.metadata.topic_by_id(topic_id)
+        if known is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        name = known.name
+    if context.broker.metadata.partition(name, index) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def _refused(index: int, error: ApiError) -> Answer:
+    answer = Answer(
+        index=index,
+        error_code=error.code,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
+        error_message=error.message or None,
+    )
+    answer.record_errors = [
+        Answer.RecordError(batch_index=number, batch_index_error_message=message)
+        for number, message in getattr(error, "record_errors", ())
+    ]
+    return answer
+
+
+def _hang_up_on_error(responses: list[ProduceResponse.Response]) -> None:
+    for topic in responses:
+        for answer in topic.partition_responses:
+            if answer.error_code:
+                code = ErrorCode(answer.error_code)
+                raise HangUp(f"acks=0 produce to {topic.name}-{answer.index} failed: {code.name}")
+
+
+class DelayedProduce:
+    """An acks=all produce that waits for the in-sync replicas."""
+
+    def __init__(
+        self,
+        context: Context,
+        response: ProduceResponse,
+        pending: list[tuple[Partition, int, Answer]],
+        timeout_ms: int,
+    ) -> None:
+        self.deferred: Deferred[ProduceResponse] = Deferred(
+            is_ordered_only=True, on_abandon=self._forget
+        )
+        self._response = response
+        self._waiting = {id(answer): answer for _, _, answer in pending}
+        self._timer: Cancellable = context.broker.timers.schedule(timeout_ms, self._expire)
+        for partition, offset, answer in pending:
+            partition.when_committed(offset, partial(self._settle, answer))
+
+    def _settle(self, answer: Answer, code: ErrorCode) -> None:
+        if self._waiting.pop(id(answer), None) is None:
+            return
+        answer.error_code = code
+        if not self._waiting:
+            self._timer.cancel()
+            self.deferred.complete(self._response)
+
+    def _expire(self) -> None:
+        for answer in list(self._waiting.values()):
+            self._settle(answer, ErrorCode.REQUEST_TIMED_OUT)
+
+    def _forget(self) -> None:
+        self._waiting.clear()
+        self._timer.cancel()

@@ -1,0 +1,200 @@
+"""One replica that this broker holds: its log, who leads it, and who waits for it.
+
+The leader's rules are here: what may be appended, how far consumers may read (the high watermark),
+whom an append wakes. Replication adds followers' progress to the same object.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Protocol
+
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+    from broker.timers import Timers
+    from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+    from storage.log import AppendInfo, Log
+    from storage.producers import AppendOrigin
+    from storage.slices import Slice
+
+ACKS_ALL = -1
+NO_EPOCH = -1
+
+
+class Watcher(Protocol):
+    """Somebody who waits for more records (a delayed fetch)."""
+
+    def check(self) -> None:
+        """Look again: records were appended, or leadership or the log's start has changed."""
+        ...
+
+
+class Partition:
+    """A replica and its role. Made when the controller first mentions it; see `broker.replicas`."""
+
+    __slots__ = (
+        "_commit_waiters",
+        "_is_wake_scheduled",
+        "_local_id",
+        "_timers",
+        "_waiter_count",
+        "_watchers",
+        "controller_epoch",
+        "in_sync_replicas",
+        "index",
+        "is_leader",
+        "leader_epoch",
+        "leader_epoch_start_offset",
+        "leader_id",
+        "log",
+        "partition_epoch",
+        "replicas",
+        "topic",
+    )
+
+    def __init__(self, log: Log, local_id: int, timers: Timers) -> None:
+        self.log = log
+        self.topic = log.topic
+        self.index = log.partition
+        self.leader_id = -1
+        self.leader_epoch = NO_EPOCH
+        self.leader_epoch_start_offset = 0
+        self.partition_epoch = NO_EPOCH
+        self.controller_epoch = NO_EPOCH
+        self.replicas: tuple[int, ...] = ()
+        self.in_sync_replicas: tuple[int, ...] = ()
+        self.is_leader = False
+        self._local_id = local_id
+        self._timers = timers
+        self._watchers: set[Watcher] = set()
+        self._is_wake_scheduled = False
+        self._commit_waiters: list[tuple[int, int, Callable[[ErrorCode], None]]] = []
+        self._waiter_count = 0
+
+    @property
+    def topic_id(self) -> UUID:
+        """The id of the topic's present incarnation."""
+        return self.log.topic_id
+
+    def assume(self, state: LeaderAndIsrPartitionState) -> bool:
+        """Take the role that the controller gives; returns False when the state is an old one."""
+        if state.leader_epoch < self.leader_epoch:
+            return False
+        is_new_epoch = state.leader_epoch > self.leader_epoch
+        self.controller_epoch = state.controller_epoch
+        self.leader_id = state.leader
+        self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.partition_epoch
+        self.replicas = tuple(state.replicas)
+        self.in_sync_replicas = tuple(state.isr)
+        self.is_leader = state.leader == self._local_id
+        if self.is_leader and is_new_epoch:
+            self.leader_epoch_start_offset = self.log.log_end_offset
+            self.log.assign_epoch(self.leader_epoch, self.log.log_end_offset)
+        self._advance_high_watermark()
+        if not self.is_leader:
+            self._fail_commit_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.wake()
+        return True
+
+    def retire(self) -> None:
+        """The replica leaves this broker: nobody may append, those who wait are told."""
+        self.is_leader = False
+        self.leader_id = -1
+        self._fail_commit_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.wake()
+
+    def append_records(
+        self, records: memoryview, acks: int, origin: AppendOrigin, now_ms: int
+    ) -> AppendInfo:
+        """Append one batch as leader; raises ApiError. `records` is patched in place."""
+        if not self.is_leader:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        log = self.log
+        if acks == ACKS_ALL and len(self.in_sync_replicas) < min(
+            log.config.min_insync_replicas, len(self.replicas)
+        ):
+            raise ApiError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{self.topic}-{self.index} has {len(self.in_sync_replicas)} in-sync replicas, "
+                f"min.insync.replicas is {log.config.min_insync_replicas}",
+            )
+        info = log.append_as_leader(records, self.leader_epoch, now_ms, origin)
+        if len(self.in_sync_replicas) == 1:
+            log.advance_high_watermark(log.log_end_offset)
+            if self._watchers:
+                self.wake()
+            if self._commit_waiters:
+                self._complete_commit_waiters()
+        return info
+
+    def check_leader(self, current_leader_epoch: int) -> None:
+        """Refuse a reader that should ask somebody else (KIP-320); -1 skips the epoch check."""
+        if not self.is_leader:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if current_leader_epoch in (NO_EPOCH, self.leader_epoch):
+            return
+        raise ApiError(
+            ErrorCode.FENCED_LEADER_EPOCH
+            if current_leader_epoch < self.leader_epoch
+            else ErrorCode.UNKNOWN_LEADER_EPOCH,
+            f"leader epoch is {self.leader_epoch}, the request has {current_leader_epoch}",
+        )
+
+    def readable_end(self, *, is_read_committed: bool) -> int:
+        """The offset that consumers may not reach: high watermark, or last stable offset."""
+        return self.log.last_stable_offset if is_read_committed else self.log.high_watermark
+
+    def read(self, offset: int, max_bytes: int, end: int, *, minimum_one_batch: bool) -> Slice:
+        """Bytes of whole batches from `offset` on, below `end`; raises OFFSET_OUT_OF_RANGE."""
+        return self.log.read(offset, max_bytes, end, minimum_one_batch=minimum_one_batch)
+
+    def when_committed(self, offset: int, callback: Callable[[ErrorCode], None]) -> None:
+        """Call `callback(NONE)` once the high watermark is at least `offset`; at once, if it is.
+
+        It gets another code when this broker stops leading before.
+        """
+        if self.log.high_watermark >= offset:
+            callback(ErrorCode.NONE)
+            return
+        self._waiter_count += 1
+        heapq.heappush(self._commit_waiters, (offset, self._waiter_count, callback))
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have `watcher.check` called when there is more to read."""
+        self._watchers.add(watcher)
+
+    def unwatch(self, watcher: Watcher) -> None:
+        """The opposite of `watch`."""
+        self._watchers.discard(watcher)
+
+    def wake(self) -> None:
+        """Have the watchers look again after what is being handled now: many appends, one look."""
+        if self._watchers and not self._is_wake_scheduled:
+            self._is_wake_scheduled = True
+            self._timers.soon(self._wake_now)
+
+    def _wake_now(self) -> None:
+        self._is_wake_scheduled = False
+        for watcher in tuple(self._watchers):
+            watcher.check()
+
+    def _advance_high_watermark(self) -> None:
+        if self.is_leader and self.in_sync_replicas == (self._local_id,):
+            self.log.advance_high_watermark(self.log.log_end_offset)
+            self._complete_commit_waiters()
+
+    def _complete_commit_waiters(self) -> None:
+        waiters = self._commit_waiters
+        high_watermark = self.log.high_watermark
+        while waiters and waiters[0][0] <= high_watermark:
+            heapq.heappop(waiters)[2](ErrorCode.NONE)
+
+    def _fail_commit_waiters(self, code: ErrorCode) -> None:
+        waiters, self._commit_waiters = self._commit_waiters, []
+        for _, _, callback in waiters:
+            callback(code)

@@ -1,0 +1,163 @@
+"""The partitions that this broker holds, and what the controller tells it to do with them."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from broker.partition import Partition
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+)
+from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from uuid import UUID
+
+    from storage.directories import LogDirectories
+
+    from broker.timers import Timers
+    from config.topic import TopicConfig
+    from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+
+logger = logging.getLogger(__name__)
+
+
+class TopicConfigs(Protocol):
+    """Where the configuration of a topic is known."""
+
+    def topic_config(self, topic: str) -> TopicConfig:
+        """Defaults with the topic's overrides on top."""
+        ...
+
+
+class Replicas:
+    """All partitions of this broker, by topic name and index, and topic names by id."""
+
+    def __init__(
+        self, logs: LogDirectories, topic_configs: TopicConfigs, local_id: int, timers: Timers
+    ) -> None:
+        self._logs = logs
+        self._topic_configs = topic_configs
+        self._local_id = local_id
+        self._timers = timers
+        self._controller_epoch = -1
+        self._listeners: list[Callable[[Partition, bool], None]] = []
+        self.by_topic: dict[str, dict[int, Partition]] = {}
+        self.names_by_id: dict[UUID, str] = {}
+
+    def __iter__(self) -> Iterator[Partition]:
+        for partitions in self.by_topic.values():
+            yield from partitions.values()
+
+    def partition(self, topic: str, index: int) -> Partition | None:
+        """The replica, if this broker holds it."""
+        partitions = self.by_topic.get(topic)
+        return partitions.get(index) if partitions is not None else None
+
+    def require(self, topic: str, index: int) -> Partition:
+        """The replica; raises UNKNOWN_TOPIC_OR_PARTITION when this broker does not hold it."""
+        partition = self.partition(topic, index)
+        if partition is None:
+            raise ApiError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no partition {topic}-{index} here"
+            )
+        return partition
+
+    def on_leadership_change(self, listener: Callable[[Partition, bool], None]) -> None:
+        """Have `listener(partition, is_leader)` called after each change of role."""
+        self._listeners.append(listener)
+
+    def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        """Apply the controller's word on who leads; errors are per partition."""
+        if request.controller_epoch < self._controller_epoch:
+            return LeaderAndIsrResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+        self._controller_epoch = request.controller_epoch
+        response = LeaderAndIsrResponse()
+        for topic in request.topic_states:
+            errors = [
+                LeaderAndIsrPartitionError(
+                    topic_name=topic.topic_name,
+                    partition_index=state.partition_index,
+                    error_code=self._assume(topic.topic_name, topic.topic_id, state),
+                )
+                for state in topic.partition_states
+            ]
+            response.topics.append(
+                LeaderAndIsrResponse.Topic(topic_id=topic.topic_id, partition_errors=errors)
+            )
+        return response
+
+    def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
+        """Stop serving replicas; with `delete_partition`, give up their logs too."""
+        if request.controller_epoch < self._controller_epoch:
+            return StopReplicaResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+        errors = []
+        for topic in request.topic_states:
+            for state in topic.partition_states:
+                code = self._stop(
+                    topic.topic_name, state.partition_index, delete=state.delete_partition
+                )
+                errors.append(
+                    StopReplicaResponse.PartitionError(
+                        topic_name=topic.topic_name,
+                        partition_index=state.partition_index,
+                        error_code=code,
+                    )
+                )
+        return StopReplicaResponse(partition_errors=errors)
+
+    def _assume(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> ErrorCode:
+        try:
+            partition = self._obtain(topic, topic_id, state.partition_index)
+        except ApiError as error:
+            logger.warning("%s-%d: %s", topic, state.partition_index, error)
+            return error.code
+        was_leader = partition.is_leader
+        if not partition.assume(state):
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        if was_leader != partition.is_leader:
+            for listener in self._listeners:
+                listener(partition, partition.is_leader)
+        return ErrorCode.NONE
+
+    def _obtain(self, topic: str, topic_id: UUID, index: int) -> Partition:
+        partition = self.partition(topic, index)
+        if partition is not None and topic_id not in (ZERO_UUID, partition.topic_id):
+            raise ApiError(
+                ErrorCode.INCONSISTENT_TOPIC_ID,
+                f"the log has topic id {partition.topic_id}, the controller says {topic_id}",
+            )
+        if partition is None:
+            log = self._logs.get(topic, index)
+            if log is None:
+                config = self._topic_configs.topic_config(topic)
+                log = self._logs.create(topic, index, topic_id, config)
+            partition = Partition(log, self._local_id, self._timers)
+            self.by_topic.setdefault(topic, {})[index] = partition
+            self.names_by_id[topic_id] = topic
+        return partition
+
+    def _stop(self, topic: str, index: int, *, delete: bool) -> ErrorCode:
+        partitions = self.by_topic.get(topic, {})
+        partition = partitions.pop(index, None)
+        if partition is not None:
+            was_leader = partition.is_leader
+            partition.retire()
+            if not partitions:
+                del self.by_topic[topic]
+                self.names_by_id.pop(partition.topic_id, None)
+            if was_leader:
+                for listener in self._listeners:
+                    listener(partition, False)
+        if delete:
+            try:
+                self._logs.delete(topic, index)
+            except ApiError as error:
+                return error.code
+        return ErrorCode.NONE
