@@ -32,6 +32,7 @@ if typing.TYPE_CHECKING:
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 
 TopicName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
+Duration = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (second|minute|hour|day)s?$")]
 Servers = Annotated[str, StringConstraints(pattern=r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$")]
 
 
@@ -88,9 +89,6 @@ class SparkOptions(KafkaOptions):
 
 class StreamOptions(SparkOptions):
     """How a streaming query runs."""
-
-    topic: TopicName = "flights"
-    """topic to read"""
 
     checkpoint: Path = Path("build/spark_jobs/checkpoint")
     """directory that remembers how far each query came; a rerun goes on from there"""

@@ -21,9 +21,8 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import Field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
@@ -31,9 +30,10 @@ if not __package__:  # given to spark-submit as a file: let the imports below fi
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from spark_jobs.errors import exit_code_of
-from spark_jobs.flights import FIELDS, airlines, airports
-from spark_jobs.options import StreamOptions, TopicName, parse_options
-from spark_jobs.rules import REJECTED, ROUTES, rejection_sql, route_sql
+from spark_jobs.flights import FIELDS
+from spark_jobs.options import TopicName, parse_options
+from spark_jobs.parsed_flights import PRODUCE_HINT, FlightsOptions, parsed_flights
+from spark_jobs.rules import REJECTED, ROUTES, route_sql
 from spark_jobs.session import spark_session
 from spark_jobs.streams import read_stream, run_to_end, start_query
 from spark_jobs.topics import open_topics
@@ -45,17 +45,13 @@ if TYPE_CHECKING:
 
 NAME = "route_flights"
 SOURCE_HEADER = "source"
-PRODUCE_HINT = "fill it with `python -m spark_jobs.produce_flights`, or name another with --topic"
 
 
-class RouteOptions(StreamOptions):
+class RouteOptions(FlightsOptions):
     """Options of the routing job."""
 
     target_prefix: TopicName = "flights"
     """flights go to PREFIX.on-time, PREFIX.delayed, PREFIX.cancelled and PREFIX.rejected"""
-
-    delayed_from_minutes: Annotated[int, Field(ge=1)] = 15
-    """least arrival delay that makes a flight delayed"""
 
     def targets(self) -> dict[str, str]:
         """Return the topic of each route."""
@@ -81,45 +77,8 @@ def start(spark: SparkSession, options: RouteOptions) -> StreamingQuery:
     with open_topics(spark, options) as topics:
         topics.require(options.topic, PRODUCE_HINT)
         topics.create_missing(options.targets().values(), options.partitions, {})
-    parsed = parsed_flights(spark, read_stream(spark, options))
+    parsed = parsed_flights(spark, read_stream(spark, options, options.topic))
     return start_query(routed(parsed, options), options, NAME)
-
-
-def parsed_flights(spark: SparkSession, records: DataFrame) -> DataFrame:
-    """Add to each record its fields, names, event time and `rejection` (NULL when valid)."""
-    text = F.col("value").cast("string")
-    records = records.withColumn("text", text)
-    records = records.withColumn("document", F.expr("try_parse_json(concat('[', text, ']'))"))
-    fields = [
-        F.expr(
-            f"cast(try_variant_get(document, '$[0].{field.name}', "
-            f"'{'int' if field.is_integer else 'string'}') AS "
-            f"{'bigint' if field.is_integer else 'string'})"
-        ).alias(field.name)
-        for field in FIELDS
-    ]
-    types = [
-        F.expr(f"schema_of_variant(variant_get(document, '$[0].{field.name}', 'variant'))").alias(
-            f"T_{field.name}"
-        )
-        for field in FIELDS
-    ]
-    flights = records.select("*", *fields, *types)
-    flights = flights.withColumn(
-        "hour_time", F.expr("""try_to_timestamp(time_hour, "yyyy-MM-dd'T'HH:mm:ssX")""")
-    ).withColumn("event_time", F.expr("hour_time + make_dt_interval(0, 0, minute, 0)"))
-    return _with_names(spark, flights).withColumn("rejection", F.expr(rejection_sql()))
-
-
-def _with_names(spark: SparkSession, flights: DataFrame) -> DataFrame:
-    for rows, code, name in (
-        (airlines(), "carrier", "airline_name"),
-        (airports(), "origin", "origin_name"),
-        (airports(), "dest", "dest_name"),
-    ):
-        table = spark.createDataFrame(rows, f"{code} string, {name} string")
-        flights = flights.join(F.broadcast(table), code, "left")
-    return flights
 
 
 def routed(parsed: DataFrame, options: RouteOptions) -> DataFrame:

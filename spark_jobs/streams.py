@@ -29,13 +29,13 @@ POLL_SECONDS = 0.25
 WRITER_SETTINGS = {"compression.type": "lz4", "linger.ms": "20", "batch.size": "131072"}
 
 
-def read_stream(spark: SparkSession, options: StreamOptions) -> DataFrame:
-    """Return the records of the job's topic as a stream, from the earliest on.
+def read_stream(spark: SparkSession, options: StreamOptions, topic: str) -> DataFrame:
+    """Return the records of a topic as a stream, from the earliest on.
 
     A record that is gone before it was read stops the query: nothing is lost silently.
     """
     reader = spark.readStream.format("kafka").options(**_kafka(options))
-    reader = reader.option("subscribe", options.topic).option("startingOffsets", "earliest")
+    reader = reader.option("subscribe", topic).option("startingOffsets", "earliest")
     if options.max_offsets_per_trigger is not None:
         reader = reader.option("maxOffsetsPerTrigger", options.max_offsets_per_trigger)
     return reader.load()
