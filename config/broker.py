@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from config.keys.cleaner import CleanerKeys
@@ -29,6 +29,8 @@ from config.keys.zookeeper import ZooKeeperKeys
 from config.synonyms import topic_defaults
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from config.key import Value
     from config.topic import TopicConfig
 
@@ -61,6 +63,9 @@ class BrokerConfig(
 
     One attribute per key of `server.properties`, underscores for dots; its rows: `config.keys`.
     """
+
+    stated: Mapping[str, str] = field(default_factory=dict)
+    """What the property file and the command line said: names, unknown ones too, and texts."""
 
     def value_of(self, name: str) -> Value:
         """Look up the typed value of a key by its name in `server.properties`."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from config.errors import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_THROTTLED_REPLICAS = re.compile(r"|\*|[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*")
+
 
 class Rule(Protocol):
-    """A restriction on a typed value."""
+    """A restriction on a typed value; as a string, the accepted values for documentation."""
 
-    def complaint(self, value: object) -> str | None:
-        """Say what is wrong with the value, or return None when nothing is."""
-
-    def __str__(self) -> str:
-        """The accepted values, for documentation."""
+    def check(self, name: str, value: object) -> None:
+        """Raise ConfigError when the key of that name cannot have that value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,44 +28,17 @@ class Range:
     low: float | None = None
     high: float | None = None
 
-    def complaint(self, value: object) -> str | None:
-        """Say which bound the number breaks."""
+    def check(self, name: str, value: object) -> None:
+        """Raise ConfigError that says which bound is broken."""
         assert isinstance(value, int | float)
         if self.low is not None and value < self.low:
-            return f"Value must be at least {self.low}"
+            raise invalid(name, value, f"Value must be at least {self.low}")
         if self.high is not None and value > self.high:
-            return f"Value must be no more than {self.high}"
-        return None
+            raise invalid(name, value, f"Value must be no more than {self.high}")
 
     def __str__(self) -> str:
-        """The interval, open ends as dots."""
-        low = "..." if self.low is None else str(self.low)
-        high = "..." if self.high is None else str(self.high)
-        return f"[{low},...]" if self.high is None else f"[{low},...,{high}]"
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """A string, or every element of a list, out of a closed set."""
-
-    choices: Sequence[str]
-    ignore_case: bool = False
-
-    def complaint(self, value: object) -> str | None:
-        """Name the accepted strings when one is not among them."""
-        elements = [value] if isinstance(value, str) else value
-        assert isinstance(elements, tuple | frozenset | list)
-        for element in elements:
-            if self._folded(element) not in {self._folded(choice) for choice in self.choices}:
-                return f"String must be one of: {', '.join(self.choices)}"
-        return None
-
-    def __str__(self) -> str:
-        """The accepted strings."""
-        return f"[{', '.join(self.choices)}]"
-
-    def _folded(self, text: str) -> str:
-        return text.lower() if self.ignore_case else text
+        low = "" if self.low is None else self.low
+        return f"[{low},...]" if self.high is None else f"[{low},...,{self.high}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +49,56 @@ class RangeOr:
     low: int
     high: int
 
-    def complaint(self, value: object) -> str | None:
-        """Say what the number should have been."""
+    def check(self, name: str, value: object) -> None:
+        """Raise ConfigError that says what the number should have been."""
         assert isinstance(value, int)
-        if value == self.special or self.low <= value <= self.high:
-            return None
-        return f"Value must be between {self.low} and {self.high} or equal to {self.special}"
+        if value != self.special and not self.low <= value <= self.high:
+            why = f"Value must be between {self.low} and {self.high} or equal to {self.special}"
+            raise invalid(name, value, why)
 
     def __str__(self) -> str:
-        """The interval and the special number."""
         return f"[{self.low},...,{self.high}] or {self.special}"
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A string, or every element of a list, out of a closed set."""
+
+    choices: Sequence[str]
+    ignore_case: bool = False
+
+    def check(self, name: str, value: object) -> None:
+        """Raise ConfigError that names the accepted strings."""
+        accepted = {self._folded(choice) for choice in self.choices}
+        for element in [value] if isinstance(value, str) else sorted_or_as_is(value):
+            if self._folded(element) not in accepted:
+                raise invalid(name, element, f"String must be one of: {', '.join(self.choices)}")
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.choices)}]"
+
+    def _folded(self, text: str) -> str:
+        return text.lower() if self.ignore_case else text
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottledReplicas:
+    """Nothing, `*`, or a list of `partition:broker` pairs."""
+
+    def check(self, name: str, value: object) -> None:
+        """Raise ConfigError that says what a throttled replica looks like."""
+        elements = sorted_or_as_is(value)
+        if not _THROTTLED_REPLICAS.fullmatch(",".join(elements)):
+            why = f"{name} must be the literal '*' or a list of replicas in the following format: "
+            raise invalid(name, f"[{', '.join(elements)}]", f"{why}{self}")
+
+    def __str__(self) -> str:
+        return "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+
+
+def sorted_or_as_is(value: object) -> Sequence[str]:
+    """Put the elements of a list key into the order in which they are shown."""
+    if isinstance(value, frozenset):
+        return sorted(value)
+    assert isinstance(value, tuple)
+    return value

@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from config.key import Key, Value
 from config.topic import TopicConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from config.key import Key, Value
 
 _MILLISECONDS_IN = {"minutes": 60_000, "hours": 3_600_000}
 

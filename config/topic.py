@@ -15,7 +15,7 @@ from config.key import (
     string_set,
     strings,
 )
-from config.rules import RangeOr
+from config.rules import RangeOr, ThrottledReplicas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class TopicConfig:
     )
     """Time after which the log is forced to disk."""
 
-    follower_replication_throttled_replicas: tuple[str, ...] = strings()
+    follower_replication_throttled_replicas: tuple[str, ...] = strings(rule=ThrottledReplicas())
     """Replicas, as `partition:broker` pairs or `*`, whose fetching as follower is throttled."""
 
     index_interval_bytes: int = integer(4096, low=0, broker_keys=("log.index.interval.bytes",))
@@ -77,7 +77,7 @@ class TopicConfig:
     internal_segment_bytes: int | None = integer(None, internal=True)
     """Segment size without the usual lower bound, for tests of Apache Kafka itself."""
 
-    leader_replication_throttled_replicas: tuple[str, ...] = strings()
+    leader_replication_throttled_replicas: tuple[str, ...] = strings(rule=ThrottledReplicas())
     """Replicas, as `partition:broker` pairs or `*`, whose serving as leader is throttled."""
 
     local_retention_bytes: int = long(-2, low=-2, broker_keys=("log.local.retention.bytes",))

@@ -1,0 +1,157 @@
+"""Checking and applying what CreateTopics, AlterConfigs and IncrementalAlterConfigs ask for.
+
+Everything here takes and gives mappings of key names to texts, which is what the metadata store
+keeps; `topic_config` makes typed values of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from config.catalogue import BROKER_KEYS, TOPIC_KEYS
+from config.errors import ConfigError
+from config.key import PER_BROKER, READ_ONLY, Type, Value
+from config.precedence import unprefixed
+from config.values import format_value, parse_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from config.catalogue import NamedKey
+    from config.topic import TopicConfig
+
+
+class Operation(IntEnum):
+    """What IncrementalAlterConfigs does to a key, by its code in the request."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class AlterationError(ConfigError):
+    """The request makes no sense (INVALID_REQUEST), whatever the keys may accept."""
+
+
+def validate_topic_config(
+    overrides: Mapping[str, str | None], defaults: TopicConfig
+) -> dict[str, Value]:
+    """Turn a topic's overrides into typed values by attribute name.
+
+    Raise ConfigError (INVALID_CONFIG) for an unknown key, a value its key does not accept, or two
+    that contradict each other.
+    """
+    values: dict[str, Value] = {}
+    for name, text in overrides.items():
+        if name not in TOPIC_KEYS:
+            raise ConfigError(f"Unknown topic config name: {name}")
+        if text is None:
+            raise ConfigError(f"Null value not supported for topic configs: {name}")
+        _, attribute, key = TOPIC_KEYS[name]
+        values[attribute] = parse_value(name, key, text)
+    _check_compaction_lags(_with(defaults, values))
+    return values
+
+
+def topic_config(overrides: Mapping[str, str], defaults: TopicConfig) -> TopicConfig:
+    """Build a topic's configuration from its overrides and the broker's defaults."""
+    return _with(defaults, validate_topic_config(overrides, defaults))
+
+
+def validate_broker_config(changes: Mapping[str, str], *, is_cluster_default: bool) -> None:
+    """Refuse dynamic broker settings that cannot be, as a whole.
+
+    Raise AlterationError for keys that only the property file sets, or that the cluster cannot have
+    a default for; ConfigError for a value its key does not accept. Unknown keys pass: a plug-in may
+    know them.
+    """
+    known = {name: BROKER_KEYS[unprefixed(name)] for name in changes if _is_known(name)}
+    fixed = [name for name, named_key in known.items() if named_key.key.scope is READ_ONLY]
+    if fixed:
+        raise AlterationError(f"Cannot update these configs dynamically: Set({', '.join(fixed)})")
+    single = [name for name, named_key in known.items() if named_key.key.scope is PER_BROKER]
+    if single and is_cluster_default:
+        raise AlterationError(
+            "Cannot update these configs at default cluster level, "
+            f"broker id must be specified: Set({', '.join(single)})"
+        )
+    for name, named_key in known.items():
+        parse_value(name, named_key.key, changes[name])
+
+
+def alter_incrementally(
+    current: Mapping[str, str],
+    changes: Iterable[tuple[str, Operation, str | None]],
+    table: Mapping[str, NamedKey],
+) -> dict[str, str]:
+    """Apply the operations of one IncrementalAlterConfigs resource to what is set now.
+
+    Nothing is validated but the operations themselves: an operation on a key that is no list, a
+    repeated key and a missing value raise.
+    """
+    changes = list(changes)
+    _refuse_repetitions([name for name, _, _ in changes])
+    _refuse_missing_values(changes)
+    altered = dict(current)
+    for name, operation, text in changes:
+        if operation is Operation.DELETE:
+            altered.pop(name, None)
+        elif operation is Operation.SET:
+            altered[name] = text or ""
+        else:
+            altered[name] = _altered_list(name, operation, text or "", altered.get(name), table)
+    return altered
+
+
+def _with(defaults: TopicConfig, values: Mapping[str, Value]) -> TopicConfig:
+    return dataclasses.replace(defaults, **values)  # type: ignore[arg-type]  # parsed by its row
+
+
+def _check_compaction_lags(config: TopicConfig) -> None:
+    low, high = config.min_compaction_lag_ms, config.max_compaction_lag_ms
+    if low > high:
+        raise ConfigError(
+            f"conflict topic config setting min.compaction.lag.ms ({low})"
+            f" > max.compaction.lag.ms ({high})"
+        )
+
+
+def _is_known(name: str) -> bool:
+    return unprefixed(name) in BROKER_KEYS
+
+
+def _refuse_repetitions(names: list[str]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise AlterationError(f"Error due to duplicate config keys : {','.join(repeated)}")
+
+
+def _refuse_missing_values(changes: list[tuple[str, Operation, str | None]]) -> None:
+    missing = [
+        name for name, operation, text in changes if text is None and operation != Operation.DELETE
+    ]
+    if missing:
+        raise AlterationError(f"Null value not supported for : {','.join(missing)}")
+
+
+def _altered_list(
+    name: str, operation: Operation, text: str, current: str | None, table: Mapping[str, NamedKey]
+) -> str:
+    if name not in table:
+        raise ConfigError(f"Unknown topic config name: {name}")
+    key = table[name].key
+    if key.type is not Type.LIST:
+        verb = operation.name.lower()
+        raise ConfigError(f"Config value {verb} is not allowed for config key: {name}")
+    elements = _elements(current if current is not None else format_value(key.default) or "")
+    given = _elements(text)
+    if operation is Operation.APPEND:
+        return ",".join([*elements, *(element for element in given if element not in elements)])
+    return ",".join(element for element in elements if element not in given)
+
+
+def _elements(text: str) -> list[str]:
+    return [element.strip() for element in text.split(",") if element.strip()]

@@ -1,0 +1,34 @@
+"""Every key by its name."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, NamedTuple
+
+from config.broker import BrokerConfig
+from config.topic import TopicConfig
+
+if TYPE_CHECKING:
+    from config.key import Key
+
+
+class NamedKey(NamedTuple):
+    """A key, the name users know it by, and the attribute that holds its typed value."""
+
+    name: str
+    attribute: str
+    key: Key
+
+
+def _named_keys(table: type) -> dict[str, NamedKey]:
+    found: dict[str, NamedKey] = {}
+    for field in dataclasses.fields(table):
+        key: Key | None = field.metadata.get("key")
+        if key is not None:
+            name = key.name or field.name.replace("_", ".")
+            found[name] = NamedKey(name, field.name, key)
+    return found
+
+
+BROKER_KEYS = _named_keys(BrokerConfig)
+TOPIC_KEYS = _named_keys(TopicConfig)

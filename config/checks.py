@@ -1,0 +1,56 @@
+"""What must hold between several broker keys; each of them alone is checked by its row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from config.errors import ConfigError, invalid
+from config.listeners import read_listeners
+
+if TYPE_CHECKING:
+    from config.broker import BrokerConfig
+
+# (smaller key, larger key): the first may not exceed the second.
+_ORDERED = (
+    ("group.min.session.timeout.ms", "group.max.session.timeout.ms"),
+    ("group.consumer.min.session.timeout.ms", "group.consumer.session.timeout.ms"),
+    ("group.consumer.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
+    ("group.consumer.min.heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"),
+    ("group.consumer.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
+    ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
+    ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
+)
+
+_NO_ZERO = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+
+
+def check_together(config: BrokerConfig) -> None:
+    """Raise ConfigError for the first thing that does not fit."""
+    for smaller, larger in _ORDERED:
+        low, high = config.value_of(smaller), config.value_of(larger)
+        assert isinstance(low, int)
+        assert isinstance(high, int)
+        if low > high:
+            raise ConfigError(f"{smaller} ({low}) must not be more than {larger} ({high})")
+    for name in _NO_ZERO:
+        if config.value_of(name) == 0:
+            raise invalid(name, 0, "it must be unlimited (-1) or at least 1")
+    _check_identity(config)
+    _check_topics(config)
+    read_listeners(config)
+
+
+def _check_identity(config: BrokerConfig) -> None:
+    if config.broker_id < 0 and not config.broker_id_generation_enable:
+        why = "without broker.id.generation.enable it must be at least 0"
+        raise invalid("broker.id", config.broker_id, why)
+    if config.broker_id_generation_enable and config.broker_id > config.reserved_broker_max_id:
+        why = f"ids above reserved.broker.max.id ({config.reserved_broker_max_id}) are generated"
+        raise invalid("broker.id", config.broker_id, why)
+    if "node.id" in config.stated and config.node_id != config.broker_id:
+        raise invalid("node.id", config.node_id, f"it differs from broker.id ({config.broker_id})")
+
+
+def _check_topics(config: BrokerConfig) -> None:
+    if not config.log_cleanup_policy:
+        raise invalid("log.cleanup.policy", "", "it must name at least one policy")

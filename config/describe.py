@@ -1,0 +1,144 @@
+"""What DescribeConfigs tells about topics and brokers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from config.catalogue import BROKER_KEYS, TOPIC_KEYS, NamedKey
+from config.documentation import document_broker_key, document_topic_key
+from config.key import READ_ONLY
+from config.precedence import Setting, Source, broker_settings, topic_settings
+from config.synonyms import in_milliseconds
+from config.values import format_value, parse_value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from config.key import Value
+    from config.precedence import Layers
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One key of one resource, in the terms of DescribeConfigs."""
+
+    named_key: NamedKey | None
+    """None for a key that was set but that nobody knows."""
+    name: str
+    value: str | None
+    """What holds now; None when there is no value, or when it must not be shown."""
+    source: Source
+    is_read_only: bool
+    is_sensitive: bool
+    synonyms: tuple[Setting, ...]
+    """Every setting that bears on it, strongest first; texts of sensitive keys are None."""
+
+    @property
+    def is_default(self) -> bool:
+        """What version 0 of DescribeConfigs knows instead of a source."""
+        return self.source is Source.DEFAULT
+
+    @property
+    def type_code(self) -> int:
+        """The type by its code in DescribeConfigs; 0 when unknown."""
+        return 0 if self.named_key is None else int(self.named_key.key.type)
+
+    @property
+    def documentation(self) -> str | None:
+        """What the key does."""
+        if self.named_key is None:
+            return None
+        attribute = self.named_key.attribute
+        is_topic_key = TOPIC_KEYS.get(self.name) is self.named_key
+        return (document_topic_key if is_topic_key else document_broker_key)(attribute)
+
+
+def describe_topic(
+    overrides: Mapping[str, str], layers: Layers, names: Collection[str] | None = None
+) -> list[ConfigEntry]:
+    """Describe every topic key, or those asked for, of a topic that overrides some."""
+    return [
+        _describe_topic_key(named_key, topic_settings(named_key.name, overrides, layers))
+        for named_key in _asked_for(TOPIC_KEYS, names)
+    ]
+
+
+def describe_broker(layers: Layers, names: Collection[str] | None = None) -> list[ConfigEntry]:
+    """Describe every broker key, or those asked for, and what was set that nobody knows."""
+    known = [
+        _describe_broker_key(named_key, broker_settings(named_key.name, layers))
+        for named_key in _asked_for(BROKER_KEYS, names)
+    ]
+    return known + _describe_unknown(layers, names)
+
+
+def _asked_for(table: Mapping[str, NamedKey], names: Collection[str] | None) -> Iterable[NamedKey]:
+    return (
+        named_key
+        for named_key in table.values()
+        if (not named_key.key.internal if names is None else named_key.name in names)
+    )
+
+
+def _describe_topic_key(named_key: NamedKey, settings: list[Setting]) -> ConfigEntry:
+    strongest = settings[0] if settings else None
+    value = named_key.key.default
+    if strongest is not None and strongest.source is Source.DYNAMIC_TOPIC:
+        value = strongest.text
+    elif strongest is not None:
+        value = _converted(strongest)
+    return ConfigEntry(
+        named_key=named_key,
+        name=named_key.name,
+        value=format_value(value),
+        source=Source.DEFAULT if strongest is None else strongest.source,
+        is_read_only=False,
+        is_sensitive=False,
+        synonyms=tuple(settings),
+    )
+
+
+def _converted(setting: Setting) -> Value:
+    """Bring a broker key's text to the topic key's unit."""
+    assert setting.text is not None
+    key = BROKER_KEYS[setting.name].key
+    converted = in_milliseconds(setting.name, parse_value(setting.name, key, setting.text))
+    return setting.text if isinstance(converted, tuple | frozenset) else converted
+
+
+def _describe_broker_key(named_key: NamedKey, settings: list[Setting]) -> ConfigEntry:
+    # A synonym in another unit bears on the key, but its number is not this key's value.
+    own = [setting for setting in settings if setting.name == named_key.name]
+    is_sensitive = named_key.key.is_sensitive
+    return ConfigEntry(
+        named_key=named_key,
+        name=named_key.name,
+        value=own[0].text if own and not is_sensitive else None,
+        source=own[0].source if own else Source.DEFAULT,
+        is_read_only=named_key.key.scope is READ_ONLY,
+        is_sensitive=is_sensitive,
+        synonyms=_hidden(settings) if is_sensitive else tuple(settings),
+    )
+
+
+def _describe_unknown(layers: Layers, names: Collection[str] | None) -> list[ConfigEntry]:
+    """Describe unknown keys as secrets: somebody's plug-in may keep a password in one."""
+    places = (
+        (layers.broker, Source.DYNAMIC_BROKER),
+        (layers.cluster, Source.DYNAMIC_DEFAULT_BROKER),
+        (layers.file, Source.STATIC_BROKER),
+    )
+    found: dict[str, list[Setting]] = {}
+    for place, source in places:
+        for name in place:
+            if name not in BROKER_KEYS and (names is None or name in names):
+                found.setdefault(name, []).append(Setting(name, None, source))
+    return [
+        ConfigEntry(None, name, None, settings[0].source, True, True, tuple(settings))
+        for name, settings in found.items()
+    ]
+
+
+def _hidden(settings: Iterable[Setting]) -> tuple[Setting, ...]:
+    return tuple(setting._replace(text=None) for setting in settings)

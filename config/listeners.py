@@ -1,0 +1,152 @@
+"""Where the broker listens, what it tells clients to connect to, and with which security protocol.
+
+A listener is written `NAME://host:port`. Its name is a security protocol, or is given one by
+`listener.security.protocol.map`. No host means every interface; an IPv6 address stands in brackets.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from config.errors import ConfigError, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from config.broker import BrokerConfig
+
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+_LISTENER = re.compile(r"([^:/]+)://(?:\[([0-9a-fA-F:%._]+)\]|([0-9a-zA-Z\-%._]*)):([0-9]+)")
+_HIGHEST_PORT = 65_535
+_EVERY_INTERFACE = {"", "0.0.0.0", "::"}  # noqa: S104  # recognised, not bound
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One address of one listener."""
+
+    name: str
+    protocol: str
+    """One of `SECURITY_PROTOCOLS`."""
+    host: str
+    """Without brackets; empty for every interface, or for an advertised name nobody gave."""
+    port: int
+    """0 lets the system choose when listening."""
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.name}://{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Everything a broker's listener keys come to."""
+
+    bound: tuple[Endpoint, ...]
+    """What to listen on, in the order written."""
+    advertised: tuple[Endpoint, ...]
+    """What clients and brokers are told; an empty host means: this machine's name."""
+    inter_broker: str
+    """Name of the advertised listener that other brokers connect to."""
+
+
+def read_listeners(config: BrokerConfig) -> Listeners:
+    """Make endpoints out of the listener keys; raise ConfigError where they do not fit together."""
+    protocols = _protocol_map(config.listener_security_protocol_map)
+    bound = _endpoints("listeners", config.listeners, protocols)
+    _refuse_shared_ports(bound)
+    advertised = (
+        _endpoints("advertised.listeners", config.advertised_listeners, protocols)
+        if config.advertised_listeners
+        else tuple(_advertised_by_default(endpoint) for endpoint in bound)
+    )
+    _refuse_unreachable(advertised, bound)
+    return Listeners(bound, advertised, _inter_broker(config, advertised))
+
+
+def _protocol_map(text: str) -> dict[str, str]:
+    protocols: dict[str, str] = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        name, _, protocol = (part.strip() for part in pair.partition(":"))
+        if protocol not in SECURITY_PROTOCOLS:
+            why = f"{pair} does not map a listener to one of: {', '.join(SECURITY_PROTOCOLS)}"
+            raise invalid("listener.security.protocol.map", text, why)
+        protocols[name.upper()] = protocol
+    return protocols
+
+
+def _endpoints(key: str, texts: Sequence[str], protocols: dict[str, str]) -> tuple[Endpoint, ...]:
+    shown = ",".join(texts)
+    endpoints = tuple(_endpoint(key, text, protocols) for text in texts if text)
+    if not endpoints:
+        raise invalid(key, shown, "there must be at least one listener, as NAME://host:port")
+    names = [endpoint.name for endpoint in endpoints]
+    if len(set(names)) != len(names) and not _is_dual_stack(endpoints):
+        raise invalid(key, shown, "each listener must have a different name")
+    return endpoints
+
+
+def _endpoint(key: str, text: str, protocols: dict[str, str]) -> Endpoint:
+    match = _LISTENER.fullmatch(text.strip())
+    if match is None:
+        raise invalid(key, text, "a listener is written NAME://host:port, IPv6 in brackets")
+    name, address, host, port = match.groups()
+    name = name.upper()
+    if int(port) > _HIGHEST_PORT:
+        raise invalid(key, text, f"a port is at most {_HIGHEST_PORT}")
+    if name not in protocols:
+        why = f"no security protocol is given for {name} in listener.security.protocol.map"
+        raise invalid(key, text, why)
+    return Endpoint(name, protocols[name], address or host, int(port))
+
+
+def _is_dual_stack(endpoints: tuple[Endpoint, ...]) -> bool:
+    """Whether every repeated name is one IPv4 and one IPv6 address of the same port."""
+    return all(
+        len(same) == 1 or (len(same) == 2 and len({":" in e.host for e in same}) == 2)  # noqa: PLR2004
+        for same in (
+            [other for other in endpoints if other.name == endpoint.name] for endpoint in endpoints
+        )
+    )
+
+
+def _refuse_shared_ports(bound: tuple[Endpoint, ...]) -> None:
+    shown = ",".join(map(str, bound))
+    for position, endpoint in enumerate(bound):
+        for other in bound[:position]:
+            same_family = (":" in endpoint.host) == (":" in other.host)
+            if endpoint.port and endpoint.port == other.port and same_family:
+                raise invalid("listeners", shown, "each listener must have a different port")
+
+
+def _advertised_by_default(endpoint: Endpoint) -> Endpoint:
+    host = "" if endpoint.host in _EVERY_INTERFACE else endpoint.host
+    return Endpoint(endpoint.name, endpoint.protocol, host, endpoint.port)
+
+
+def _refuse_unreachable(advertised: tuple[Endpoint, ...], bound: tuple[Endpoint, ...]) -> None:
+    names = {endpoint.name for endpoint in bound}
+    for endpoint in advertised:
+        if endpoint.host in {"0.0.0.0", "::"}:  # noqa: S104  # recognised, not bound
+            why = "clients cannot connect to an address that means every interface"
+            raise invalid("advertised.listeners", endpoint, why)
+        if endpoint.name not in names:
+            why = f"{endpoint.name} is not among the listeners {', '.join(sorted(names))}"
+            raise invalid("advertised.listeners", endpoint, why)
+
+
+def _inter_broker(config: BrokerConfig, advertised: tuple[Endpoint, ...]) -> str:
+    name = config.inter_broker_listener_name
+    if name is not None and "security.inter.broker.protocol" in config.stated:
+        raise ConfigError(
+            "Only one of inter.broker.listener.name and security.inter.broker.protocol can be set"
+        )
+    wanted = (name or config.security_inter_broker_protocol).upper()
+    if wanted not in {endpoint.name for endpoint in advertised}:
+        key = "inter.broker.listener.name" if name else "security.inter.broker.protocol"
+        why = f"it must be one of the advertised listeners: {', '.join(map(str, advertised))}"
+        raise invalid(key, wanted, why)
+    return wanted

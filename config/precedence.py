@@ -1,0 +1,111 @@
+"""Which of several settings of one key holds, and where each came from.
+
+Strongest first: the topic's own, this broker's dynamic one, the cluster's dynamic default, the
+property file, Apache Kafka's default. Within one place, the first of a key's synonyms wins:
+`log.retention.ms` over `log.retention.minutes` over `log.retention.hours`.
+
+This is the only place that knows the order. It works on texts, because DescribeConfigs shows what
+was written and not what it came to mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from config.catalogue import BROKER_KEYS, TOPIC_KEYS
+from config.values import format_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SYNONYM_FAMILIES = (
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+    ("log.dirs", "log.dir"),
+)
+
+
+class Source(IntEnum):
+    """Where a setting came from, by its code in DescribeConfigs."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+
+
+class Setting(NamedTuple):
+    """One text given to a key in one place."""
+
+    name: str
+    text: str | None
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """What was set for one broker, by place; each maps key names to texts."""
+
+    file: Mapping[str, str] = field(default_factory=dict)
+    """The property file, command line overrides included."""
+    cluster: Mapping[str, str] = field(default_factory=dict)
+    """Dynamic defaults for every broker."""
+    broker: Mapping[str, str] = field(default_factory=dict)
+    """Dynamic settings of this broker."""
+
+
+def broker_settings(name: str, layers: Layers) -> list[Setting]:
+    """List every setting that bears on a broker key, strongest first; the last is the default."""
+    return [
+        setting
+        for synonym in synonyms_of(name)
+        for setting in _settings_of_one_name(synonym, layers)
+    ]
+
+
+def topic_settings(name: str, overrides: Mapping[str, str], layers: Layers) -> list[Setting]:
+    """List every setting that bears on a topic key, strongest first."""
+    settings = []
+    if name in overrides:
+        settings.append(Setting(name, overrides[name], Source.DYNAMIC_TOPIC))
+    broker_keys = TOPIC_KEYS[name].key.broker_keys
+    if broker_keys:
+        settings += broker_settings(broker_keys[0], layers)
+    return settings
+
+
+def synonyms_of(name: str) -> tuple[str, ...]:
+    """Name the broker keys that say the same thing in other units, strongest first, itself too."""
+    for family in _SYNONYM_FAMILIES:
+        if name in family:
+            return family[family.index(name) :]
+    return (name,)
+
+
+def _settings_of_one_name(name: str, layers: Layers) -> list[Setting]:
+    places = (
+        (layers.broker, Source.DYNAMIC_BROKER),
+        (layers.cluster, Source.DYNAMIC_DEFAULT_BROKER),
+        (layers.file, Source.STATIC_BROKER),
+    )
+    settings = [Setting(name, place[name], source) for place, source in places if name in place]
+    default = format_value(BROKER_KEYS[name].key.default)
+    if default is not None:
+        settings.append(Setting(name, default, Source.DEFAULT))
+    return settings
+
+
+def unprefixed(name: str) -> str:
+    """Name the key that `listener.name.<listener>.[<mechanism>.]<key>` sets for one listener."""
+    prefix = "listener.name."
+    if not name.startswith(prefix):
+        return name
+    rest = name.removeprefix(prefix).partition(".")[2]
+    return rest if rest in BROKER_KEYS else rest.partition(".")[2]

@@ -1,0 +1,76 @@
+"""Listener keys become endpoints, or are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from config.broker import BrokerConfig
+from config.errors import ConfigError
+from config.listeners import Endpoint, read_listeners
+
+NAMED = "INTERNAL:PLAINTEXT,EXTERNAL:SSL"
+
+
+def test_the_default_listens_everywhere_and_leaves_the_host_name_to_the_machine() -> None:
+    listeners = read_listeners(BrokerConfig())
+    assert listeners.bound == (Endpoint("PLAINTEXT", "PLAINTEXT", "", 9092),)
+    assert listeners.advertised == listeners.bound
+    assert listeners.inter_broker == "PLAINTEXT"
+
+
+def test_named_listeners_take_their_protocol_from_the_map() -> None:
+    listeners = read_listeners(
+        BrokerConfig(
+            listeners=("internal://10.0.0.1:9092", "EXTERNAL://0.0.0.0:9093"),
+            advertised_listeners=("INTERNAL://10.0.0.1:9092", "EXTERNAL://kafka.example:443"),
+            listener_security_protocol_map=NAMED,
+            inter_broker_listener_name="INTERNAL",
+        )
+    )
+    assert listeners.bound[1] == Endpoint("EXTERNAL", "SSL", "0.0.0.0", 9093)
+    assert listeners.advertised[1] == Endpoint("EXTERNAL", "SSL", "kafka.example", 443)
+    assert listeners.inter_broker == "INTERNAL"
+
+
+def test_ipv6_addresses_stand_in_brackets() -> None:
+    listeners = read_listeners(BrokerConfig(listeners=("PLAINTEXT://[::1]:9092",)))
+    assert listeners.bound[0].host == "::1"
+    assert str(listeners.advertised[0]) == "PLAINTEXT://[::1]:9092"
+
+
+def test_an_ipv4_and_an_ipv6_address_may_share_name_and_port() -> None:
+    texts = ("PLAINTEXT://127.0.0.1:9092", "PLAINTEXT://[::1]:9092")
+    assert len(read_listeners(BrokerConfig(listeners=texts)).bound) == 2
+
+
+def test_every_interface_is_not_advertised() -> None:
+    listeners = read_listeners(BrokerConfig(listeners=("PLAINTEXT://0.0.0.0:9092",)))
+    assert listeners.advertised[0].host == ""
+
+
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        (BrokerConfig(listeners=()), "at least one listener"),
+        (BrokerConfig(listeners=("localhost:9092",)), "NAME://host:port"),
+        (BrokerConfig(listeners=("PLAINTEXT://::1:9092",)), "IPv6 in brackets"),
+        (BrokerConfig(listeners=("PLAINTEXT://:90920",)), "at most 65535"),
+        (BrokerConfig(listeners=("OTHER://:9092",)), "no security protocol is given for OTHER"),
+        (BrokerConfig(listeners=("PLAINTEXT://:1", "PLAINTEXT://:2")), "different name"),
+        (BrokerConfig(listeners=("PLAINTEXT://:1", "SSL://:1")), "different port"),
+        (BrokerConfig(advertised_listeners=("PLAINTEXT://0.0.0.0:1",)), "every interface"),
+        (BrokerConfig(advertised_listeners=("SSL://host:1",)), "not among the listeners"),
+        (BrokerConfig(inter_broker_listener_name="SSL"), "one of the advertised listeners"),
+        (BrokerConfig(listener_security_protocol_map="A:B"), "does not map a listener"),
+        (
+            BrokerConfig(
+                inter_broker_listener_name="PLAINTEXT",
+                stated={"security.inter.broker.protocol": "PLAINTEXT"},
+            ),
+            "Only one of",
+        ),
+    ],
+)
+def test_listeners_that_cannot_be_are_refused(config: BrokerConfig, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        read_listeners(config)

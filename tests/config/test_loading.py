@@ -1,0 +1,125 @@
+"""A property file becomes a configuration, or clear lines about why not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from config.errors import ConfigError
+from config.loading import load_broker_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "server.properties"
+
+
+def test_stated_keys_are_typed_and_the_rest_are_defaults(path: Path) -> None:
+    path.write_text("broker.id=7\nlog.dirs=/one, /two\nlog.segment.bytes=1000\n")
+    config, warnings = load_broker_config(path)
+    assert (config.broker_id, config.log_dirs) == (7, ("/one", "/two"))
+    assert config.num_partitions == 1
+    assert config.topic_defaults().segment_bytes == 1000
+    assert config.stated == {
+        "broker.id": "7",
+        "log.dirs": "/one, /two",
+        "log.segment.bytes": "1000",
+    }
+    assert warnings == []
+
+
+def test_overrides_win_over_the_file_without_a_warning(path: Path) -> None:
+    path.write_text("broker.id=1\n")
+    config, warnings = load_broker_config(path, ["broker.id=2", "log.dirs = /x"])
+    assert (config.broker_id, config.log_dirs, warnings) == (2, ("/x",), [])
+
+
+def test_log_dir_stands_in_for_log_dirs(path: Path) -> None:
+    path.write_text("log.dir=/only\n")
+    assert load_broker_config(path)[0].log_dirs == ("/only",)
+
+
+def test_node_id_stands_in_for_broker_id(path: Path) -> None:
+    path.write_text("node.id=3\n")
+    assert load_broker_config(path)[0].broker_id == 3
+
+
+def test_an_unknown_key_gets_a_line_with_a_suggestion(path: Path) -> None:
+    path.write_text("# mine\nlog.rol.hours=3\nfoo=1\n")
+    _, warnings = load_broker_config(path)
+    assert warnings == [
+        f"{path}:2: log.rol.hours is not a configuration key; did you mean log.roll.hours?",
+        f"{path}:3: foo is not a configuration key",
+    ]
+
+
+def test_a_known_key_without_effect_gets_a_line(path: Path) -> None:
+    path.write_text("process.roles=broker\nlistener.name.plaintext.ssl.keystore.type=PEM\n")
+    _, warnings = load_broker_config(path)
+    assert warnings[0] == f"{path}:1: process.roles has no effect in this broker"
+    assert warnings[1].startswith(f"{path}:2: listener.name.plaintext.ssl.keystore.type has no")
+
+
+def test_a_repeated_key_gets_a_line_and_the_last_one_holds(path: Path) -> None:
+    path.write_text("broker.id=1\nbroker.id=2\n")
+    config, warnings = load_broker_config(path)
+    assert config.broker_id == 2
+    assert warnings == [f"{path}:2: broker.id replaces {path}:1"]
+
+
+def test_every_malformed_value_is_reported_with_its_line(path: Path) -> None:
+    path.write_text("broker.id=zero\n\nnum.partitions=0\n")
+    with pytest.raises(ConfigError) as refusal:
+        load_broker_config(path, ["log.roll.ms=soon"])
+    assert str(refusal.value).splitlines() == [
+        f"{path}:1: Invalid value zero for configuration broker.id: Not a number of type INT",
+        f"{path}:3: Invalid value 0 for configuration num.partitions: Value must be at least 1",
+        "--override: Invalid value soon for configuration log.roll.ms: Not a number of type LONG",
+    ]
+
+
+def test_keys_that_do_not_fit_together_are_reported_with_a_line(path: Path) -> None:
+    path.write_text("broker.id=1\ngroup.min.session.timeout.ms=9000000\n")
+    with pytest.raises(
+        ConfigError, match=f"^{path}:2: group.min.session.timeout.ms .9000000. must"
+    ):
+        load_broker_config(path)
+
+
+def test_a_bad_escape_is_reported_with_its_line(path: Path) -> None:
+    path.write_text("a=1\nb=\\u12\n")
+    with pytest.raises(ConfigError, match=r"server.properties: line 2: .u12 is not an escape"):
+        load_broker_config(path)
+
+
+def test_a_missing_file_is_reported_by_name(path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"server.properties: cannot be read: No such file"):
+        load_broker_config(path)
+
+
+@pytest.mark.parametrize("override", ["broker.id", "=1", ""])
+def test_an_override_is_key_equals_value(path: Path, override: str) -> None:
+    path.write_text("")
+    with pytest.raises(ConfigError, match="an override is written key=value"):
+        load_broker_config(path, [override])
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("broker.id=5000", "ids above reserved.broker.max.id"),
+        ("broker.id=-1\nbroker.id.generation.enable=false", "at least 0"),
+        ("broker.id=1\nnode.id=2", "differs from broker.id"),
+        ("log.cleanup.policy=", "at least one policy"),
+        ("log.retention.minutes=0", "must be unlimited"),
+        ("listeners=nonsense", "NAME://host:port"),
+    ],
+)
+def test_apache_kafkas_checks_across_keys_hold(path: Path, line: str, complaint: str) -> None:
+    path.write_text(f"{line}\n")
+    with pytest.raises(ConfigError, match=complaint):
+        load_broker_config(path)
