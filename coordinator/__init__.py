@@ -1,0 +1,14 @@
+"""Group coordination as a replicated state machine: what it decides, not how it is stored or sent.
+
+A shard is one partition of `__consumer_offsets`. `handle_*` methods read its state and return a
+response, or `Effects`: replies to give, records to append. `replay` changes the persisted state,
+the same way for a record just appended and for one read back after a restart. Membership between
+two rebalances (who has joined, who still waits) is soft state and lives in memory only; the record
+of a generation is written when its leader hands in the assignment.
+
+Pure: no asyncio, sockets, threads, clocks or chance. Time is `now_ms`; timers, member ids and
+replies come through `coordinator.ports`. May import `protocol` and `config`; only `broker` imports
+it.
+
+Start reading at `states` (the state machine), then `group`, `rebalance` and `shard`.
+"""

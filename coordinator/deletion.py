@@ -1,0 +1,154 @@
+"""Forgetting: OffsetDelete, DeleteGroups, expiry (KIP-211), and topics that were deleted.
+
+When an offset expires (`offsets.retention.minutes` after the base time):
+
+    group                          base time                  spared
+    EMPTY, has had members         when it became empty       nothing
+    STABLE consumer group          the commit                 topics that members subscribe to
+    only offsets, never members    the commit                 nothing
+    anything else, rebalances too  never                      everything
+
+A group without members whose last offset goes is deleted with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coordinator.offset_store import NO_EXPIRY_MS
+from coordinator.records import group_tombstone, offset_tombstone
+from coordinator.states import GroupState
+from coordinator.subscriptions import CONSUMER_PROTOCOL_TYPE
+from protocol.errors import ErrorCode
+from protocol.messages.offset_fetch import OffsetDeleteResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from coordinator.group import ClassicGroup
+    from coordinator.offset_store import CommittedOffset, OffsetStore
+    from coordinator.records import OffsetsRecord
+    from protocol.messages.offset_fetch import OffsetDeleteRequest
+
+TopicResponse = OffsetDeleteResponse.Topic
+PartitionResponse = OffsetDeleteResponse.Topic.Partition
+
+
+def delete_group(
+    group: ClassicGroup | None, store: OffsetStore
+) -> tuple[ErrorCode, list[OffsetsRecord]]:
+    """Tombstones for a group without members and for its offsets."""
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND, []
+    if group.state is not GroupState.EMPTY:
+        return ErrorCode.NON_EMPTY_GROUP, []
+    records = [
+        offset_tombstone(group.group_id, topic, partition)
+        for topic, partition, _ in store.partitions_of(group.group_id)
+    ]
+    return ErrorCode.NONE, [*records, group_tombstone(group.group_id)]
+
+
+def delete_offsets(
+    group: ClassicGroup | None, request: OffsetDeleteRequest, store: OffsetStore
+) -> tuple[OffsetDeleteResponse, list[OffsetsRecord]]:
+    """Tombstones for the offsets of topics that no member consumes."""
+    if group is None:
+        return _refused(ErrorCode.GROUP_ID_NOT_FOUND), []
+    consumed = _consumed_topics(group)
+    if consumed is None:
+        return _refused(ErrorCode.NON_EMPTY_GROUP), []
+    response = _refused(ErrorCode.NONE)
+    records = []
+    for topic in request.topics:
+        is_consumed = topic.name in consumed
+        error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_consumed else ErrorCode.NONE
+        answers = [
+            PartitionResponse(partition_index=each.partition_index, error_code=error)
+            for each in topic.partitions
+        ]
+        response.topics.append(TopicResponse(name=topic.name, partitions=answers))
+        records += [
+            offset_tombstone(group.group_id, topic.name, each.partition_index)
+            for each in topic.partitions
+            if not is_consumed and store.find(group.group_id, topic.name, each.partition_index)
+        ]
+    return response, records + _tombstone_if_left_empty(group, store, len(records))
+
+
+def delete_topics(
+    group: ClassicGroup, topics: Collection[str], store: OffsetStore
+) -> list[OffsetsRecord]:
+    """Tombstones for the group's offsets of topics that are no more."""
+    records = [
+        offset_tombstone(group.group_id, topic, partition)
+        for topic, partition, _ in store.partitions_of(group.group_id, topics)
+    ]
+    return records + _tombstone_if_left_empty(group, store, len(records))
+
+
+def expire_offsets(
+    group: ClassicGroup, store: OffsetStore, retention_ms: int, now_ms: int
+) -> list[OffsetsRecord]:
+    """Tombstones for what the retention has run out for."""
+    base = _base_time(group)
+    if base is None:
+        return []
+    spared: frozenset[str] = frozenset()
+    if group.state is GroupState.STABLE:
+        spared = group.topics or spared
+    records = [
+        offset_tombstone(group.group_id, topic, partition)
+        for topic, partition, committed in store.partitions_of(group.group_id)
+        if topic not in spared and _has_expired(committed, base(committed), retention_ms, now_ms)
+    ]
+    return records + _tombstone_if_left_empty(group, store, len(records))
+
+
+def _refused(error: ErrorCode) -> OffsetDeleteResponse:
+    return OffsetDeleteResponse(error_code=error, topics=[])
+
+
+def _has_expired(committed: CommittedOffset, base_ms: int, retention_ms: int, now_ms: int) -> bool:
+    if committed.expire_timestamp_ms != NO_EXPIRY_MS:
+        return now_ms >= committed.expire_timestamp_ms
+    return now_ms - base_ms >= retention_ms
+
+
+def _base_time(group: ClassicGroup) -> Callable[[CommittedOffset], int] | None:
+    if group.protocol_type is not None and group.state is GroupState.EMPTY:
+        emptied_ms = group.state_since_ms
+        if emptied_ms >= 0:
+            return lambda _: emptied_ms
+        return _commit_time
+    if group.protocol_type is None and group.state is GroupState.EMPTY:
+        return _commit_time
+    is_stable_consumer_group = (
+        group.state is GroupState.STABLE
+        and group.protocol_type == CONSUMER_PROTOCOL_TYPE
+        and group.topics is not None
+    )
+    return _commit_time if is_stable_consumer_group else None
+
+
+def _commit_time(committed: CommittedOffset) -> int:
+    return committed.commit_timestamp_ms
+
+
+def _consumed_topics(group: ClassicGroup) -> frozenset[str] | None:
+    """Topics whose offsets are in use; None when we cannot know."""
+    if group.state is GroupState.EMPTY:
+        return frozenset()
+    if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        return None
+    return group.topics or frozenset()
+
+
+def _tombstone_if_left_empty(
+    group: ClassicGroup, store: OffsetStore, removed: int
+) -> list[OffsetsRecord]:
+    if group.state is not GroupState.EMPTY or group.pending_members:
+        return []
+    if removed < sum(1 for _ in store.partitions_of(group.group_id)):
+        return []
+    return [group_tombstone(group.group_id)]

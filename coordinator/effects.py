@@ -1,0 +1,55 @@
+"""What a decision asks the broker to do, in this order: append, replay, answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from coordinator.ports import Reply
+    from coordinator.records import OffsetsRecord
+    from protocol.errors import ErrorCode
+
+
+class Answer(NamedTuple):
+    """One reply and what to put in it."""
+
+    reply: Reply[Any]
+    response: Any
+
+
+class CommittedAnswer(NamedTuple):
+    """One reply whose response is true only once everything appended so far is committed."""
+
+    reply: Reply[Any]
+    response: Any
+    refuse: Callable[[ErrorCode], Any]
+    """Makes the response to give instead when the append, or its replication, fails."""
+
+
+@dataclass(slots=True)
+class Effects:
+    """The outcome of one request or one timer.
+
+    The broker appends `records` as one batch and replays them; then gives `answers`; then, when the
+    shard's log is committed up to here, `committed_answers`. If the append fails nothing is
+    replayed, `committed_answers` are refused and `on_append_failed` returns what to do next.
+    """
+
+    answers: list[Answer] = field(default_factory=list)
+    committed_answers: list[CommittedAnswer] = field(default_factory=list)
+    records: list[OffsetsRecord] = field(default_factory=list)
+    on_append_failed: Callable[[ErrorCode, int], Effects] | None = None
+    """Takes the error and `now_ms`."""
+
+    def answer(self, reply: Reply[Any], response: object) -> None:
+        """Give `response` as soon as the records are appended."""
+        self.answers.append(Answer(reply, response))
+
+    def answer_when_committed(
+        self, reply: Reply[Any], response: object, refuse: Callable[[ErrorCode], Any]
+    ) -> None:
+        """Give `response` once the log is committed up to here, else what `refuse` makes of it."""
+        self.committed_answers.append(CommittedAnswer(reply, response, refuse))

@@ -1,0 +1,29 @@
+"""Which partition of an internal topic a group id or transactional id belongs to.
+
+Java's `String.hashCode`, made positive the way Kafka does it, modulo the number of partitions.
+Data directories and tools depend on it, so Python's own `hash` cannot stand in.
+"""
+
+from __future__ import annotations
+
+import functools
+
+MINIMUM_INT32 = -(2**31)
+CACHED_HASHES = 16_384
+"""Ids whose hash is remembered; one entry is about 200 bytes."""
+
+
+@functools.lru_cache(maxsize=CACHED_HASHES)
+def java_string_hash(text: str) -> int:
+    """Java's `String.hashCode`: 31-polynomial over UTF-16 units, in wrapping int32."""
+    value = 0
+    encoded = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(encoded[::2], encoded[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def partition_for(coordinator_key: str, partition_count: int) -> int:
+    """The partition that coordinates `coordinator_key`; the least int32 counts as zero."""
+    value = java_string_hash(coordinator_key)
+    return (0 if value == MINIMUM_INT32 else abs(value)) % partition_count

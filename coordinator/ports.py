@@ -1,0 +1,51 @@
+"""What a shard needs from outside: timers, member ids, and somewhere to put answers."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple, Protocol, TypeVar
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class TimerKind(enum.Enum):
+    """What a timer is for. A group has at most one of each of the first two."""
+
+    JOIN = enum.auto()
+    """End of the join phase: the initial delay, or the rebalance timeout."""
+    SYNC = enum.auto()
+    """Members that joined must have asked for their assignment by now."""
+    SESSION = enum.auto()
+    """A member's session, or the time a pending member has to come back."""
+
+
+class TimerKey(NamedTuple):
+    """Names a timer. Starting one that runs replaces it."""
+
+    group_id: str
+    kind: TimerKind
+    member_id: str = ""
+
+
+class Timers(Protocol):
+    """Runs `GroupShard.expire(key, now_ms)` once, `delay_ms` after `start`."""
+
+    def start(self, key: TimerKey, delay_ms: int) -> None:
+        """Start, or restart, the timer."""
+
+    def cancel(self, key: TimerKey) -> None:
+        """Stop it; does nothing when it does not run."""
+
+
+class MemberIds(Protocol):
+    """A source of ids that never repeat."""
+
+    def __call__(self) -> str:
+        """Return a fresh id, a UUID in text form."""
+
+
+class Reply(Protocol[T_contra]):
+    """Where the answer to one request goes, now or later. `broker.deferred.Deferred` is one."""
+
+    def complete(self, value: T_contra, /) -> object:
+        """Deliver the answer. Called exactly once for each reply handed to a shard."""

@@ -1,0 +1,145 @@
+"""Records of `__consumer_offsets`: typed on the way through a shard, bytes in the log.
+
+Value versions are the ones Apache Kafka 3.9 writes: GroupMetadataValue 3; OffsetCommitValue 3, or 1
+where an old client asked for its own retention, which only that version can say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from protocol.messages.consumer_offsets_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    LegacyOffsetCommitKey,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from protocol.wire import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from coordinator.group import ClassicGroup
+    from coordinator.offset_store import CommittedOffset
+
+GROUP_VALUE_VERSION = 3
+OFFSET_VALUE_VERSION = 3
+OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
+
+
+class OffsetsRecord(NamedTuple):
+    """One record: a key and its new value, None for a tombstone."""
+
+    key: OffsetCommitKey | GroupMetadataKey
+    value: OffsetCommitValue | GroupMetadataValue | None
+
+
+def offset_record(
+    group_id: str, topic: str, partition: int, committed: CommittedOffset
+) -> OffsetsRecord:
+    """Store a position."""
+    return OffsetsRecord(
+        OffsetCommitKey(group=group_id, topic=topic, partition=partition),
+        OffsetCommitValue(
+            offset=committed.offset,
+            leader_epoch=committed.leader_epoch,
+            metadata=committed.metadata,
+            commit_timestamp=committed.commit_timestamp_ms,
+            expire_timestamp=committed.expire_timestamp_ms,
+        ),
+    )
+
+
+def offset_tombstone(group_id: str, topic: str, partition: int) -> OffsetsRecord:
+    """Forget a position."""
+    return OffsetsRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None)
+
+
+def group_tombstone(group_id: str) -> OffsetsRecord:
+    """Forget a group."""
+    return OffsetsRecord(GroupMetadataKey(group=group_id), None)
+
+
+def generation_record(
+    group: ClassicGroup, assignments: Mapping[str, bytes], now_ms: int
+) -> OffsetsRecord:
+    """The group's present generation with `assignments` by member id; missing ones are empty."""
+    protocol = group.protocol or ""
+    members = [
+        MemberMetadata(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout=member.rebalance_timeout_ms,
+            session_timeout=member.session_timeout_ms,
+            subscription=member.metadata_for(protocol),
+            assignment=assignments.get(member.member_id, b""),
+        )
+        for member in group.members.values()
+    ]
+    return OffsetsRecord(
+        GroupMetadataKey(group=group.group_id),
+        GroupMetadataValue(
+            protocol_type=group.protocol_type or "",
+            generation=group.generation,
+            protocol=group.protocol,
+            leader=group.leader_id,
+            current_state_timestamp=now_ms,
+            members=members,
+        ),
+    )
+
+
+def empty_generation_record(group: ClassicGroup, generation: int, now_ms: int) -> OffsetsRecord:
+    """A generation that nobody joined."""
+    return OffsetsRecord(
+        GroupMetadataKey(group=group.group_id),
+        GroupMetadataValue(
+            protocol_type=group.protocol_type or "",
+            generation=generation,
+            protocol=None,
+            leader=None,
+            current_state_timestamp=now_ms,
+            members=[],
+        ),
+    )
+
+
+def encode_key(record: OffsetsRecord) -> bytes:
+    """The record's key as Apache Kafka writes it."""
+    return record.key.encode_versioned()
+
+
+def encode_value(record: OffsetsRecord) -> bytes | None:
+    """The record's value as Apache Kafka 3.9 writes it; None for a tombstone."""
+    value = record.value
+    if isinstance(value, OffsetCommitValue):
+        expires = value.expire_timestamp >= 0
+        return value.encode_versioned(
+            OFFSET_VALUE_VERSION_WITH_EXPIRY if expires else OFFSET_VALUE_VERSION
+        )
+    return None if value is None else value.encode_versioned(GROUP_VALUE_VERSION)
+
+
+def decode(key: bytes, value: bytes | None) -> OffsetsRecord | None:
+    """Inverse of the two above; None for kinds of record that classic groups do not have.
+
+    Raises DecodeError for a damaged record, and for a value version that this code does not know.
+    """
+    key_type = int.from_bytes(key[:2], "big", signed=True) if len(key) > 1 else -1
+    if key_type == GroupMetadataKey.KEY_TYPE:
+        group_key = GroupMetadataKey.decode(0, key, 2)
+        return OffsetsRecord(
+            group_key, None if value is None else GroupMetadataValue.decode_versioned(value)[1]
+        )
+    if key_type in (OffsetCommitKey.KEY_TYPE, LegacyOffsetCommitKey.KEY_TYPE):
+        offset_key = OffsetCommitKey.decode(0, key, 2)
+        return OffsetsRecord(
+            offset_key, None if value is None else OffsetCommitValue.decode_versioned(value)[1]
+        )
+    if key_type < 0:
+        raise DecodeError(f"key of an offsets record starts with {key[:2]!r}")
+    return None
