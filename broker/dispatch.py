@@ -128,7 +128,11 @@ def _encode_later(
     encoded: Deferred[list[Part] | None] = Deferred(
         is_ordered_only=response.is_ordered_only, on_abandon=response.abandon
     )
-    response.then(lambda value: encoded.complete(encode_response(header, value)) and None)
+
+    def finish(value: Response) -> None:
+        encoded.complete(encode_response(header, value))
+
+    response.then(finish)
     return encoded
 
 

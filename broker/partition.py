@@ -10,12 +10,15 @@ import heapq
 from typing import TYPE_CHECKING, Protocol
 
 from protocol.errors import ApiError, ErrorCode
+from protocol.records.validation import DEFAULT_RULES, ProduceRules
+from storage.log import LOG_APPEND_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from uuid import UUID
 
     from broker.timers import Timers
+    from config.topic import TopicConfig
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
     from storage.log import AppendInfo, Log
     from storage.producers import AppendOrigin
@@ -40,6 +43,8 @@ class Partition:
         "_commit_waiters",
         "_is_wake_scheduled",
         "_local_id",
+        "_rules",
+        "_rules_config",
         "_timers",
         "_waiter_count",
         "_watchers",
@@ -69,6 +74,8 @@ class Partition:
         self.in_sync_replicas: tuple[int, ...] = ()
         self.is_leader = False
         self._local_id = local_id
+        self._rules = DEFAULT_RULES
+        self._rules_config: TopicConfig | None = None
         self._timers = timers
         self._watchers: set[Watcher] = set()
         self._is_wake_scheduled = False
@@ -107,6 +114,20 @@ class Partition:
         self.leader_id = -1
         self._fail_commit_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake()
+
+    def produce_rules(self) -> ProduceRules:
+        """What the topic's configuration asks of clients' batches."""
+        config = self.log.config
+        if config is not self._rules_config:
+            self._rules_config = config
+            self._rules = ProduceRules(
+                max_message_bytes=config.max_message_bytes,
+                is_compacted="compact" in config.cleanup_policy,
+                is_log_append_time=config.message_timestamp_type == LOG_APPEND_TIME,
+                timestamp_before_max_ms=config.message_timestamp_before_max_ms,
+                timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+            )
+        return self._rules
 
     def append_records(
         self, records: memoryview, acks: int, origin: AppendOrigin, now_ms: int

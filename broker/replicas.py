@@ -78,7 +78,7 @@ class Replicas:
         if request.controller_epoch < self._controller_epoch:
             return LeaderAndIsrResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
         self._controller_epoch = request.controller_epoch
-        response = LeaderAndIsrResponse()
+        response = LeaderAndIsrResponse(error_code=ErrorCode.NONE)
         for topic in request.topic_states:
             errors = [
                 LeaderAndIsrPartitionError(
@@ -96,7 +96,9 @@ class Replicas:
     def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
         """Stop serving replicas; with `delete_partition`, give up their logs too."""
         if request.controller_epoch < self._controller_epoch:
-            return StopReplicaResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+            return StopReplicaResponse(
+                error_code=ErrorCode.STALE_CONTROLLER_EPOCH, partition_errors=[]
+            )
         errors = []
         for topic in request.topic_states:
             for state in topic.partition_states:
@@ -110,7 +112,7 @@ class Replicas:
                         error_code=code,
                     )
                 )
-        return StopReplicaResponse(partition_errors=errors)
+        return StopReplicaResponse(error_code=ErrorCode.NONE, partition_errors=errors)
 
     def _assume(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> ErrorCode:
         try:

@@ -42,7 +42,7 @@ def fetch(context: Context, request: FetchRequest) -> FetchResponse | Deferred[F
     try:
         opened = context.broker.fetch_sessions.open(request, context.api_version, context.now_ms)
     except ApiError as error:
-        return FetchResponse(error_code=error.code)
+        return FetchResponse(error_code=error.code, responses=[])
     read = FetchRead(context, request, opened)
     read.run()
     if request.max_wait_ms <= 0 or not opened.partitions or read.is_satisfied:
@@ -108,7 +108,7 @@ class FetchRead:
     def response(self) -> FetchResponse:
         """What was read; in an incremental session, only what is news."""
         opened = self._opened
-        response = FetchResponse(session_id=opened.session_id)
+        response = FetchResponse(session_id=opened.session_id, responses=[])
         topics: dict[str | UUID, FetchResponse.Response] = {}
         session = opened.session
         for wanted, answer in self._answers:
@@ -149,6 +149,7 @@ class FetchRead:
         log = partition.log
         answer = Answer(
             partition_index=wanted.index,
+            error_code=0,
             high_watermark=log.high_watermark,
             last_stable_offset=log.last_stable_offset,
             log_start_offset=log.log_start_offset,

@@ -14,7 +14,8 @@ from broker.partition import ACKS_ALL
 from broker.routing import HangUp, handles
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
-from protocol.records.compression import Codec
+from protocol.records.batch import TRANSACTIONAL_BIT
+from protocol.records.validation import check_produced
 from storage.producers import AppendOrigin
 
 if TYPE_CHECKING:
@@ -29,15 +30,9 @@ Answer = ProduceResponse.Response.PartitionResponse
 """One partition's part of the answer."""
 
 FIRST_VERSION_BY_ID = 13
-FIRST_VERSION_WITH_ZSTD = 7
 VALID_ACKS = (-1, 0, 1)
 ADMIN_CLIENT_ID = "__admin_client"
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
-ATTRIBUTES_LOW_BYTE = 22
-"""Where in a batch its codec and its transactional flag are."""
-TRANSACTIONAL_FLAG = 0x10
-CODEC_MASK = 0x07
-SMALLEST_BATCH = 61
 
 
 @handles(ProduceRequest, versions="3-13", advertised="0-13")
@@ -78,7 +73,13 @@ def _append_topic(
         except ApiError as error:
             answers.append(_refused(index, error))
             continue
-        answer = Answer(index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
+        answer = Answer(
+            index=index,
+            error_code=0,
+            base_offset=info.first_offset,
+            log_append_time_ms=info.log_append_time_ms,
+            log_start_offset=info.log_start_offset,
+        )
         answers.append(answer)
         if request.acks == ACKS_ALL and partition.log.high_watermark <= info.last_offset:
             pending.append((partition, info.last_offset + 1, answer))
@@ -100,18 +101,17 @@ def _append(
             ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is written by brokers only"
         )
     records = data.records
-    assert records is None or isinstance(records, memoryview)
-    if records is None or len(records) < SMALLEST_BATCH:
-        raise ApiError(ErrorCode.INVALID_RECORD, "there is not exactly one record batch")
-    attributes = records[ATTRIBUTES_LOW_BYTE]
-    if attributes & TRANSACTIONAL_FLAG:
+    if records is None:
+        raise ApiError(ErrorCode.INVALID_RECORD, "there is no record batch")
+    assert isinstance(records, memoryview)
+    now_ms = context.now_ms
+    header = check_produced(records, partition.produce_rules(), now_ms, context.api_version)
+    if header.attributes & TRANSACTIONAL_BIT:
         raise ApiError(
             ErrorCode.INVALID_TXN_STATE,
             "the partition was not added to a transaction (transactions are not served yet)",
         )
-    if context.api_version < FIRST_VERSION_WITH_ZSTD and attributes & CODEC_MASK == Codec.ZSTD:
-        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7")
-    return partition.append_records(records, request.acks, AppendOrigin.CLIENT, context.now_ms)
+    return partition.append_records(records, request.acks, AppendOrigin.CLIENT, now_ms)
 
 
 def _absent(context: Context, name: str | None, topic_id: UUID, index: int) -> ErrorCode:
@@ -146,8 +146,9 @@ def _hang_up_on_error(responses: list[ProduceResponse.Response]) -> None:
     for topic in responses:
         for answer in topic.partition_responses:
             if answer.error_code:
-                code = ErrorCode(answer.error_code)
-                raise HangUp(f"acks=0 produce to {topic.name}-{answer.index} failed: {code.name}")
+                raise HangUp(
+                    f"acks=0 produce to {topic.name}-{answer.index} failed with error {answer.error_code}"
+                )
 
 
 class DelayedProduce:

@@ -1,0 +1,102 @@
+"""Command line: `python -m broker --config server.properties [--override key=value]…`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from config.errors import ConfigError
+from config.loading import load_broker_config
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from config.broker import BrokerConfig
+
+logger = logging.getLogger("broker")
+
+EXIT_OK = 0
+EXIT_REFUSED = 1
+"""The broker could not start; one line said why."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a broker until SIGTERM or SIGINT; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=options.log_level,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    try:
+        config, warnings = load_broker_config(options.config, options.override)
+    except ConfigError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return EXIT_REFUSED
+    for warning in warnings:
+        logger.warning("%s", warning)
+    return asyncio.run(_serve(config))
+
+
+async def _serve(config: BrokerConfig) -> int:
+    from broker.app import Broker, StartError  # noqa: PLC0415  (a bad file is told without waiting)
+
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    broker = Broker(config)
+    try:
+        await broker.start()
+    except StartError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        await broker.stop()
+        return EXIT_REFUSED
+    await broker.run_until(stop)
+    await broker.stop()
+    return EXIT_OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m broker",
+        description="A Kafka-compatible broker.",
+        epilog="Keys and their meanings: docs/configuration.md.",
+    )
+    parser.add_argument(
+        "--config",
+        required=True,
+        metavar="FILE",
+        help="property file, as Kafka's server.properties",
+    )
+    parser.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set a key over the file's value; may be repeated",
+    )
+    parser.add_argument(
+        "--log-level",
+        default="INFO",
+        choices=("DEBUG", "INFO", "WARNING", "ERROR"),
+        help="least severe log lines to show (default: INFO)",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    return parser
+
+
+def _version() -> str:
+    try:
+        return metadata.version("kafka-broker-python")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

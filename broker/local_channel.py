@@ -1,0 +1,95 @@
+"""Control requests from the controller to the broker it runs in: the same messages, no socket.
+
+Requests are applied in order by one task. A LeaderAndIsr for many partitions creates many logs, so
+it is applied piece by piece, and the event loop serves clients in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from protocol.errors import ErrorCode
+from protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from protocol.messages.stop_replica import StopReplicaRequest
+from protocol.messages.update_metadata import UpdateMetadataRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.metadata_cache import MetadataCache
+    from broker.replicas import Replicas
+    from protocol.schema import Request, Response
+
+logger = logging.getLogger(__name__)
+
+PARTITIONS_AT_ONCE = 32
+"""How many partitions are created or changed before clients are served again."""
+
+
+class LocalChannels:
+    """`controller.ports.BrokerChannels` of a broker that is alone; run `run` in a task."""
+
+    def __init__(self, replicas: Replicas, metadata: MetadataCache) -> None:
+        self._replicas = replicas
+        self._metadata = metadata
+        self._queue: asyncio.Queue[tuple[Request, asyncio.Future[Response]]] = asyncio.Queue()
+
+    def send(self, broker_id: int, request: Request) -> asyncio.Future[Response]:  # noqa: ARG002
+        """Queue a request; there is only one broker to send it to."""
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait((request, answer))
+        return answer
+
+    async def run(self) -> None:
+        """Apply requests until cancelled."""
+        while True:
+            request, answer = await self._queue.get()
+            try:
+                response = await self._apply(request)
+            except Exception as error:
+                logger.exception("%s could not be applied", type(request).__name__)
+                answer.set_exception(error)
+            else:
+                if not answer.done():
+                    answer.set_result(response)
+
+    async def _apply(self, request: Request) -> Response:
+        if isinstance(request, UpdateMetadataRequest):
+            return self._metadata.update(request)
+        if isinstance(request, StopReplicaRequest):
+            return self._replicas.stop_replicas(request)
+        if isinstance(request, LeaderAndIsrRequest):
+            return await self._apply_leaders(request)
+        raise TypeError(f"{type(request).__name__} is not a control request")
+
+    async def _apply_leaders(self, request: LeaderAndIsrRequest) -> Response:
+        whole = LeaderAndIsrResponse(error_code=ErrorCode.NONE)
+        for piece in _pieces(request):
+            response = self._replicas.become_leader_or_follower(piece)
+            whole.error_code = whole.error_code or response.error_code
+            whole.topics.extend(response.topics)
+            await asyncio.sleep(0)  # noqa: TID251  (gives way to others, takes no time)
+        return whole
+
+
+def _pieces(request: LeaderAndIsrRequest) -> Iterator[LeaderAndIsrRequest]:
+    """The same request in parts of at most `PARTITIONS_AT_ONCE` partitions."""
+    for topic in request.topic_states:
+        states = topic.partition_states
+        for start in range(0, len(states), PARTITIONS_AT_ONCE):
+            yield LeaderAndIsrRequest(
+                controller_id=request.controller_id,
+                controller_epoch=request.controller_epoch,
+                broker_epoch=request.broker_epoch,
+                type=request.type,
+                topic_states=[
+                    LeaderAndIsrRequest.TopicState(
+                        topic_name=topic.topic_name,
+                        topic_id=topic.topic_id,
+                        partition_states=states[start : start + PARTITIONS_AT_ONCE],
+                    )
+                ],
+                live_leaders=request.live_leaders,
+            )
