@@ -53,6 +53,8 @@ CHECKED_POSITION: Final = 21
 
 CRC_CHUNK_BYTES: Final = 1 << 18
 
+MAX_TIMESTAMP_POSITION: Final = 35
+
 NO_PRODUCER_ID: Final = -1
 NO_SEQUENCE: Final = -1
 NO_TIMESTAMP: Final = -1
@@ -120,7 +122,9 @@ class BatchHeader(NamedTuple):
         """How the records are compressed; ApiError when the number means nothing."""
         number = self.attributes & CODEC_MASK
         if number > Codec.ZSTD:
-            raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"compression type {number} does not exist")
+            raise ApiError(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression type {number} does not exist"
+            )
         return Codec(number)
 
     @property
@@ -208,8 +212,13 @@ def assign_log_append_time(
     buffer: bytearray | memoryview, position: int, timestamp_ms: int
 ) -> None:
     """Stamp the batch at `position` as appended at `timestamp_ms`, and renew its checksum."""
-    attributes: int = _INT16.unpack_from(buffer, position + 21)[0]
+    attributes: int = _INT16.unpack_from(buffer, position + CHECKED_POSITION)[0]
+    _INT16.pack_into(buffer, position + CHECKED_POSITION, attributes | LOG_APPEND_TIME_BIT)
+    assign_max_timestamp(buffer, position, timestamp_ms)
+
+
+def assign_max_timestamp(buffer: bytearray | memoryview, position: int, timestamp_ms: int) -> None:
+    """Correct the latest timestamp of the batch at `position`, and renew its checksum."""
     size: int = LENGTH_OVERHEAD + _INT32.unpack_from(buffer, position + 8)[0]
-    _INT16.pack_into(buffer, position + 21, attributes | LOG_APPEND_TIME_BIT)
-    _INT64.pack_into(buffer, position + 35, timestamp_ms)
+    _INT64.pack_into(buffer, position + MAX_TIMESTAMP_POSITION, timestamp_ms)
     _UINT32.pack_into(buffer, position + CRC_POSITION, compute_crc(buffer, position, size))

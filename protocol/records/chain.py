@@ -37,6 +37,8 @@ FIRST_WINDOW: Final = 256
 time that grows with its square."""
 
 _HIGH_BIT: Final = 0x80
+_PAST_EVERYTHING: Final = 1 << 62
+"""Step that stands for a length that is negative or too small: no body is so long."""
 
 
 def last_record(body: bytes | bytearray, count: int, position: int = 0) -> int:
@@ -81,7 +83,7 @@ def _run(body: bytes | bytearray, position: int, limit: int) -> tuple[int, int]:
     if stride := _STEP_OF_ONE[low]:
         return _equal(body[position : position + limit * stride : stride], low), stride
     high = body[position + 1]
-    if not _STEP_OF_TWO[low] or not 0 < high < _HIGH_BIT:
+    if _STEP_OF_TWO[low] == _PAST_EVERYTHING or not 0 < high < _HIGH_BIT:
         return 0, 0
     stride = _STEP_OF_TWO[low] + (high << 6)
     stop = position + limit * stride
@@ -98,12 +100,14 @@ def _follow(body: bytes | bytearray, position: int, count: int) -> int:
     """Position after the `count` records that begin at `position`, record by record."""
     for _ in repeat(None, count):
         low = body[position]
-        if step := _STEP_OF_ONE[low]:
-            position += step
-        elif (step := _STEP_OF_TWO[low]) and 0 < (high := body[position + 1]) < _HIGH_BIT:
-            position += step + (high << 6)
-        else:
-            position = _follow_long(body, position)
+        step = _STEP_OF_ONE[low]
+        if not step:
+            high = body[position + 1]
+            if not 0 < high < _HIGH_BIT:
+                position = _follow_long(body, position)
+                continue
+            step = _STEP_OF_TWO[low] + (high << 6)
+        position += step
     return position
 
 
@@ -123,6 +127,7 @@ _STEP_OF_ONE: Final = [
 """From one record to the next when its length is this one byte; 0 when it is not."""
 
 _STEP_OF_TWO: Final = [
-    (byte - _HIGH_BIT) // 2 + 2 if byte % 2 == 0 and byte >= _HIGH_BIT else 0 for byte in range(256)
+    (byte - _HIGH_BIT) // 2 + 2 if byte % 2 == 0 and byte >= _HIGH_BIT else _PAST_EVERYTHING
+    for byte in range(256)
 ]
 """The same for the first of two bytes; 64 times the second is still to be added."""

@@ -47,6 +47,8 @@ GUESSED_RATIO: Final = 6
 GROWTH: Final = 8
 
 LZ4_LEVEL: Final = 1
+LZ4_FLAGS_POSITION: Final = 4
+LZ4_INDEPENDENT_BLOCKS: Final = 0x20
 XERIAL_BLOCK_BYTES: Final = 32 * 1024
 
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
@@ -85,18 +87,24 @@ def compress(codec: Codec, data: Buffer) -> bytes:
 def decompress(codec: Codec, data: Buffer, limit: int = DEFAULT_LIMIT) -> bytes | bytearray:
     """What `data` was made from, at most `limit` bytes of it.
 
-    Raises ApiError: MESSAGE_TOO_LARGE past the limit, CORRUPT_MESSAGE when `data` is damaged.
+    Raises ApiError: MESSAGE_TOO_LARGE past the limit, INVALID_RECORD when `data` is damaged.
     """
     if codec is Codec.NONE:
         return bytes(data)
     try:
         if codec is Codec.SNAPPY:
             return _decompress_snappy(data, limit)
+        if codec is Codec.LZ4:
+            _check_lz4_blocks(data)
         return _decompress_growing(codec, data, limit)
     except cramjam.DecompressionError as error:
-        raise ApiError(
-            ErrorCode.CORRUPT_MESSAGE, f"the records cannot be decompressed ({codec.name}): {error}"
-        ) from error
+        raise _damaged(codec, str(error)) from error
+
+
+def _damaged(codec: Codec, reason: str) -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_RECORD, f"the records cannot be decompressed ({codec.name}): {reason}"
+    )
 
 
 def _too_large(codec: Codec, limit: int) -> ApiError:
@@ -123,6 +131,12 @@ def _decompress_growing(codec: Codec, data: Buffer, limit: int) -> bytearray:
         else:
             del output[written:]
             return output
+
+
+def _check_lz4_blocks(data: Buffer) -> None:
+    """Refuse blocks that refer to earlier ones: Java consumers could not read them (KIP-57)."""
+    if len(data) > LZ4_FLAGS_POSITION and not data[LZ4_FLAGS_POSITION] & LZ4_INDEPENDENT_BLOCKS:
+        raise _damaged(Codec.LZ4, "the blocks of the frame depend on each other")
 
 
 def _first_guess(codec: Codec, data: Buffer) -> int:
@@ -165,10 +179,7 @@ def _xerial_blocks(data: memoryview) -> Iterator[memoryview]:
         length: int = _INT32.unpack_from(data, position)[0] if start <= end else -1
         position = start + length
         if length < 0 or position > end:
-            raise ApiError(
-                ErrorCode.CORRUPT_MESSAGE,
-                f"snappy block of {length} bytes at byte {start} of {end}",
-            )
+            raise _damaged(Codec.SNAPPY, f"block of {length} bytes at byte {start} of {end}")
         yield data[start:position]
 
 

@@ -63,7 +63,7 @@ def iterate_records(batch: Buffer, limit: int = DEFAULT_LIMIT) -> Iterator[Recor
 
     Compacted batches give the records that are left, under their own offsets. Raises ApiError:
     INVALID_RECORD at a record that is damaged or when the count in the header is not the true one,
-    CORRUPT_MESSAGE and MESSAGE_TOO_LARGE as `decompress` does. The checksum is not looked at.
+    and what `decompress` raises. The checksum is not looked at.
     """
     header = parse_header(batch)
     body = record_bytes(batch, header, limit)

@@ -1,0 +1,305 @@
+"""Check what a client produced, before the log takes it: the batch as a whole, and its records.
+
+`check_produced` reads the header, takes the checksum, follows the chain of record lengths (see
+`chain`), and looks into the first and the last record. Every record is looked into only when a rule
+asks for it: on a compacted topic, where each needs a key; when the topic limits how old records may
+be; and when the header's timestamps are out of range or contradict the records.
+Why so much and no more, and what that costs, is in docs/decisions/0012-record-validation.md; the
+error codes are Apache Kafka 4.3.1's, asked of a live broker, but for the differences named there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from google_crc32c import value as crc32c
+
+from protocol.errors import ApiError, ErrorCode
+from protocol.records.batch import (
+    CHECKED_POSITION,
+    CODEC_MASK,
+    CONTROL_BIT,
+    DELETE_HORIZON_BIT,
+    HEADER_BYTES,
+    LENGTH_OVERHEAD,
+    LOG_APPEND_TIME_BIT,
+    MAGIC,
+    NO_TIMESTAMP,
+    BatchHeader,
+    assign_max_timestamp,
+    parse_header,
+)
+from protocol.records.chain import last_record
+from protocol.records.compression import DEFAULT_LIMIT, Codec, decompress
+from protocol.records.outline import outline_record
+from protocol.records.record import INT64_MAX, INT64_MIN, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FIRST_VERSION_WITH_ZSTD: Final = 7
+FIRST_VERSION_WITH_MAGIC_2: Final = 3
+NEWEST_VERSION: Final = 13
+OLD_MAGICS: Final = (0, 1)
+
+NO_LIMIT_MS: Final = INT64_MAX
+HOUR_MS: Final = 3_600_000
+
+MAX_RECORD_ERRORS: Final = 1000
+"""Records of one batch that an answer names as wrong."""
+
+_RECORDS_POSITION: Final = HEADER_BYTES - CHECKED_POSITION
+"""Where the records begin in what the checksum covers."""
+
+_REFUSED_BITS: Final = CONTROL_BIT | DELETE_HORIZON_BIT | LOG_APPEND_TIME_BIT
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProduceRules:
+    """What a topic's configuration demands of produced batches; made once per change of it."""
+
+    max_message_bytes: int = 1_048_588
+    is_compacted: bool = False
+    is_log_append_time: bool = False
+    timestamp_before_max_ms: int = NO_LIMIT_MS
+    timestamp_after_max_ms: int = HOUR_MS
+    max_decompressed_bytes: int = DEFAULT_LIMIT
+
+
+class RecordError(NamedTuple):
+    """Why one record of a batch is refused."""
+
+    batch_index: int
+    message: str
+
+
+class RecordsRejectedError(ApiError):
+    """Single records break a rule of the topic; Produce version 8 and later tell which."""
+
+    def __init__(self, code: ErrorCode, message: str, errors: Sequence[RecordError]) -> None:
+        super().__init__(code, message)
+        self.record_errors = tuple(errors)
+
+
+DEFAULT_RULES: Final = ProduceRules()
+
+
+def check_produced(
+    buffer: bytearray | memoryview,
+    rules: ProduceRules = DEFAULT_RULES,
+    now_ms: int | None = None,
+    api_version: int = NEWEST_VERSION,
+) -> BatchHeader:
+    """Header of the one sound batch that fills `buffer`; raises ApiError with Kafka's code.
+
+    Timestamps are held against `now_ms`, unless it is None. `buffer` is only written to when the
+    batch misstates its latest timestamp, which is then put right, as Apache does.
+    """
+    received = len(buffer)
+    if received < HEADER_BYTES:
+        raise _unreadable(buffer, api_version)
+    header = parse_header(buffer)
+    size = LENGTH_OVERHEAD + header.batch_length
+    if not HEADER_BYTES <= size <= received or header.magic != MAGIC:
+        raise _unreadable(buffer, api_version)
+    if size > rules.max_message_bytes:
+        raise _too_large(size, rules)
+    # One copy serves the checksum, whose library takes no views, and the walk through the records.
+    checked = memoryview(buffer)[CHECKED_POSITION:size].tobytes()
+    if crc32c(checked) != header.crc:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, "the checksum of the record batch is wrong")
+    _check_header(header, received, api_version)
+    codec = header.attributes & CODEC_MASK
+    if codec:
+        compressed = memoryview(checked)[_RECORDS_POSITION:]
+        body = decompress(Codec(codec), compressed, rules.max_decompressed_bytes)
+        return _check_records(buffer, header, _Body(body, 0), rules, now_ms)
+    return _check_records(buffer, header, _Body(checked, _RECORDS_POSITION), rules, now_ms)
+
+
+class _Body(NamedTuple):
+    data: bytes | bytearray
+    start: int
+
+
+def _check_header(header: BatchHeader, received: int, api_version: int) -> None:
+    """The header against itself and what was received, in one condition while all is well."""
+    count = header.record_count
+    attributes = header.attributes
+    if (
+        header.base_offset == 0
+        and header.batch_length + LENGTH_OVERHEAD == received
+        and header.last_offset_delta == count - 1
+        and count > 0
+        and not attributes & _REFUSED_BITS
+        and (header.base_sequence >= 0 or header.producer_id < 0)
+        and (attributes & CODEC_MASK < Codec.ZSTD or _may_be_zstd(attributes, api_version))
+    ):
+        return
+    raise _refused_attributes(header, api_version) or _contradiction(header, received)
+
+
+def _may_be_zstd(attributes: int, api_version: int) -> bool:
+    return attributes & CODEC_MASK == Codec.ZSTD and api_version >= FIRST_VERSION_WITH_ZSTD
+
+
+def _check_records(
+    buffer: bytearray | memoryview,
+    header: BatchHeader,
+    body: _Body,
+    rules: ProduceRules,
+    now_ms: int | None,
+) -> BatchHeader:
+    data, start = body
+    count = header.record_count
+    last_position = last_record(data, count, start)
+    first = outline_record(data, start)
+    last = outline_record(data, last_position)
+    if first.offset_delta != 0 or last.offset_delta != count - 1:
+        raise invalid(
+            f"the offset deltas of {count} records go from {first.offset_delta} "
+            f"to {last.offset_delta}"
+        )
+    latest = header.base_timestamp + max(first.timestamp_delta, last.timestamp_delta)
+    if (
+        not rules.is_compacted
+        and latest <= header.max_timestamp
+        and (rules.is_log_append_time or _is_in_time(header, rules, now_ms))
+    ):
+        return header
+    return _check_each_record(buffer, header, body, rules, now_ms)
+
+
+def _is_in_time(header: BatchHeader, rules: ProduceRules, now_ms: int | None) -> bool:
+    """Whether the header alone says that no record can be too old or too new."""
+    return (
+        header.base_timestamp >= NO_TIMESTAMP
+        and rules.timestamp_before_max_ms == NO_LIMIT_MS
+        and (now_ms is None or header.max_timestamp - now_ms <= rules.timestamp_after_max_ms)
+    )
+
+
+def _check_each_record(
+    buffer: bytearray | memoryview,
+    header: BatchHeader,
+    body: _Body,
+    rules: ProduceRules,
+    now_ms: int | None,
+) -> BatchHeader:
+    """Look into every record; about 1 us each."""
+    errors: list[RecordError] = []
+    code = ErrorCode.INVALID_RECORD
+    latest = NO_TIMESTAMP
+    data, position = body
+    for index in range(header.record_count):
+        position, timestamp_delta, offset_delta, has_key = outline_record(data, position)
+        timestamp = header.base_timestamp + timestamp_delta
+        latest = max(latest, timestamp)
+        if offset_delta != index or not INT64_MIN <= timestamp <= INT64_MAX:
+            raise invalid(
+                f"record {index} has the offset delta {offset_delta}, the timestamp {timestamp}"
+            )
+        if rules.is_compacted and not has_key:
+            errors.append(RecordError(index, "a compacted topic takes no record without a key"))
+        elif reason := _out_of_time(timestamp, rules, now_ms):
+            code = ErrorCode.INVALID_TIMESTAMP
+            errors.append(RecordError(index, reason))
+        if len(errors) >= MAX_RECORD_ERRORS:
+            break
+    if errors:
+        raise RecordsRejectedError(
+            code, f"{errors[0].message} (record {errors[0].batch_index})", errors
+        )
+    if latest != header.max_timestamp:
+        assign_max_timestamp(buffer, 0, latest)
+        return parse_header(buffer)
+    return header
+
+
+def _out_of_time(timestamp: int, rules: ProduceRules, now_ms: int | None) -> str | None:
+    if rules.is_log_append_time or timestamp == NO_TIMESTAMP or now_ms is None:
+        return None
+    age_ms = now_ms - timestamp
+    if age_ms > rules.timestamp_before_max_ms:
+        return (
+            f"timestamp {timestamp} is {age_ms} ms old, "
+            f"message.timestamp.before.max.ms is {rules.timestamp_before_max_ms}"
+        )
+    if -age_ms > rules.timestamp_after_max_ms:
+        return (
+            f"timestamp {timestamp} is {-age_ms} ms in the future, "
+            f"message.timestamp.after.max.ms is {rules.timestamp_after_max_ms}"
+        )
+    return None
+
+
+def _too_large(size: int, rules: ProduceRules) -> ApiError:
+    return ApiError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"the record batch has {size} bytes, max.message.bytes is {rules.max_message_bytes}",
+    )
+
+
+def _unreadable(buffer: bytearray | memoryview, api_version: int) -> ApiError:
+    """Why `buffer` does not begin with a whole batch of format 2."""
+    received = len(buffer)
+    if received <= LENGTH_OVERHEAD + 4:
+        return invalid(f"{received} bytes hold no record batch")
+    size = LENGTH_OVERHEAD + int.from_bytes(buffer[8:12], "big", signed=True)
+    magic = buffer[16]
+    if magic in OLD_MAGICS and api_version < FIRST_VERSION_WITH_MAGIC_2:
+        return ApiError(
+            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+            f"messages of format {magic} are not taken any more, only record batches (format 2)",
+        )
+    if magic in OLD_MAGICS:
+        return invalid(f"format {magic} is not allowed in Produce version {api_version}, only 2")
+    if magic != MAGIC:
+        return ApiError(ErrorCode.CORRUPT_MESSAGE, f"{magic} is no record format")
+    if size < HEADER_BYTES:
+        return ApiError(
+            ErrorCode.CORRUPT_MESSAGE, f"{size} bytes are less than the header of a record batch"
+        )
+    return invalid(f"the record batch claims {size} bytes, {received} were sent")
+
+
+def _refused_attributes(header: BatchHeader, api_version: int) -> ApiError | None:
+    """What clients may not say in the attributes, or not in this version."""
+    codec = header.attributes & CODEC_MASK
+    if codec > Codec.ZSTD:
+        return ApiError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression type {codec} does not exist"
+        )
+    if codec == Codec.ZSTD and api_version < FIRST_VERSION_WITH_ZSTD:
+        return ApiError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"zstd needs Produce version {FIRST_VERSION_WITH_ZSTD}",
+        )
+    if header.is_control:
+        return invalid("clients may not write control batches")
+    if header.is_log_append_time:
+        return ApiError(
+            ErrorCode.INVALID_TIMESTAMP, "only the broker may mark timestamps as its own"
+        )
+    if header.has_delete_horizon:
+        return invalid("only the broker may set a delete horizon")
+    return None
+
+
+def _contradiction(header: BatchHeader, received: int) -> ApiError:
+    """Which number of a header is wrong, of those that `_check_header` compares."""
+    size, count = header.size_in_bytes, header.record_count
+    if size != received:
+        return invalid(
+            f"{received - size} bytes follow the record batch; a partition takes one at a time"
+        )
+    if header.base_offset != 0:
+        return invalid(f"the base offset is {header.base_offset}, a client's must be 0")
+    if count <= 0 or header.last_offset_delta != count - 1:
+        return invalid(
+            f"{count} records cannot have offset deltas up to {header.last_offset_delta}"
+        )
+    return invalid(
+        f"the base sequence is {header.base_sequence}, with producer id {header.producer_id}"
+    )
