@@ -274,7 +274,8 @@ class Harness:
     def stable_group(self, size: int = 2, **options: Any) -> list[str]:
         """Members of a group in generation 1 that is STABLE; the first one leads."""
         joins = [self.join_twice(**options) for _ in range(size)]
-        self.advance(60_000)
+        while joins[0][1].is_parked:
+            self.advance(1_000)
         members = [member_id for member_id, _ in joins]
         leader: JoinGroupResponse = joins[0][1].response
         assert leader.error_code == ErrorCode.NONE

@@ -1,1 +1,0 @@
-"""Tests of the group state machines, in memory."""
