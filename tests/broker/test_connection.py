@@ -1,0 +1,205 @@
+"""A connection over a real socket, with a dispatcher that we script."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from broker.connection import Connection
+from broker.deferred import Deferred
+from broker.peer import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+MAX_REQUEST_BYTES = 1_000_000
+
+
+class ScriptedDispatcher:
+    """Answers each frame with what `answer` returns for it."""
+
+    def __init__(self, answer: Callable[[bytes], Any]) -> None:
+        self._answer = answer
+        self.frames: list[bytes] = []
+
+    def dispatch(self, frame: memoryview, peer: Peer, connection: Connection) -> Any:
+        self.frames.append(bytes(frame))
+        return self._answer(bytes(frame))
+
+
+@dataclasses.dataclass
+class Wire:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    connections: set[Connection]
+
+    def send(self, *bodies: bytes) -> None:
+        self.writer.write(b"".join(len(body).to_bytes(4, "big") + body for body in bodies))
+
+
+@contextlib.asynccontextmanager
+async def connected(dispatcher: ScriptedDispatcher) -> AsyncIterator[Wire]:
+    connections: set[Connection] = set()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: Connection(dispatcher, Peer("PLAINTEXT", connections), MAX_REQUEST_BYTES),  # type: ignore[arg-type]
+        "127.0.0.1",
+        0,
+    )
+    port = server.sockets[0].getsockname()[1]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield Wire(reader, writer, connections)
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        server.close()
+        for connection in tuple(connections):
+            connection.close()
+        await server.wait_closed()
+
+
+def echo(frame: bytes) -> list[bytes]:
+    return [b"<" + frame + b">"]
+
+
+def test_many_frames_in_one_packet_are_answered_in_order() -> None:
+    async def scenario() -> None:
+        async with connected(ScriptedDispatcher(echo)) as wire:
+            wire.send(b"one", b"two", b"three")
+            assert await wire.reader.readexactly(17) == b"<one><two><three>"
+
+    asyncio.run(scenario())
+
+
+def test_frame_in_small_pieces_and_larger_than_the_buffer() -> None:
+    async def scenario() -> None:
+        body = os.urandom(300_000)
+        dispatcher = ScriptedDispatcher(lambda frame: [len(frame).to_bytes(4, "big")])
+        async with connected(dispatcher) as wire:
+            data = len(body).to_bytes(4, "big") + body
+            for start in range(0, len(data), 70_001):
+                wire.writer.write(data[start : start + 70_001])
+                await wire.writer.drain()
+            assert await wire.reader.readexactly(4) == (300_000).to_bytes(4, "big")
+            assert dispatcher.frames == [body]
+            wire.send(b"after")
+            assert await wire.reader.readexactly(4) == (5).to_bytes(4, "big")
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), MAX_REQUEST_BYTES + 1, 2**31 - 1])
+def test_impossible_size_closes_the_connection_without_a_dispatch(size: int) -> None:
+    async def scenario() -> None:
+        dispatcher = ScriptedDispatcher(echo)
+        async with connected(dispatcher) as wire:
+            wire.writer.write(size.to_bytes(4, "big", signed=True) + b"junk")
+            assert await wire.reader.read() == b""
+            assert dispatcher.frames == []
+
+    asyncio.run(scenario())
+
+
+def test_deferred_answer_holds_back_what_follows() -> None:
+    async def scenario() -> None:
+        waiting: Deferred[Any] = Deferred()
+        dispatcher = ScriptedDispatcher(lambda frame: waiting if frame == b"slow" else echo(frame))
+        async with connected(dispatcher) as wire:
+            wire.send(b"slow", b"fast")
+            while not dispatcher.frames:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            await asyncio.sleep(0.02)  # noqa: TID251
+            assert dispatcher.frames == [b"slow"], "the connection rests while the answer is open"
+            waiting.complete([b"<slow>"])
+            assert await wire.reader.readexactly(12) == b"<slow><fast>"
+
+    asyncio.run(scenario())
+
+
+def test_ordered_only_answers_overlap_and_leave_in_order() -> None:
+    async def scenario() -> None:
+        first: Deferred[Any] = Deferred(is_ordered_only=True)
+        second: Deferred[Any] = Deferred(is_ordered_only=True)
+        answers = {b"1": first, b"2": second}
+        dispatcher = ScriptedDispatcher(lambda frame: answers.get(frame) or echo(frame))
+        async with connected(dispatcher) as wire:
+            wire.send(b"1", b"2", b"3")
+            while len(dispatcher.frames) < 3:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            second.complete([b"<2>"])
+            first.complete([b"<1>"])
+            assert await wire.reader.readexactly(9) == b"<1><2><3>"
+
+    asyncio.run(scenario())
+
+
+def test_deferred_none_answers_nothing_and_goes_on() -> None:
+    async def scenario() -> None:
+        waiting: Deferred[Any] = Deferred()
+        dispatcher = ScriptedDispatcher(lambda frame: waiting if frame == b"mute" else echo(frame))
+        async with connected(dispatcher) as wire:
+            wire.send(b"mute", b"next")
+            while not dispatcher.frames:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            waiting.complete(None)
+            assert await wire.reader.readexactly(6) == b"<next>"
+
+    asyncio.run(scenario())
+
+
+def test_hang_up_abandons_what_was_awaited() -> None:
+    async def scenario() -> None:
+        abandoned = asyncio.Event()
+        waiting: Deferred[Any] = Deferred(on_abandon=abandoned.set)
+        async with connected(ScriptedDispatcher(lambda _: waiting)) as wire:
+            wire.send(b"slow")
+            while not wire.connections:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            await wire.writer.drain()
+            wire.writer.close()
+            await asyncio.wait_for(abandoned.wait(), 5)
+
+    asyncio.run(scenario())
+
+
+@dataclasses.dataclass
+class FileRegion:
+    file: Any
+    position: int
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    def tobytes(self) -> bytes:
+        return os.pread(self.file.fileno(), self.length, self.position)
+
+
+@pytest.mark.parametrize("length", [0, 1, 1000, 100_000, 20_000_000])
+def test_file_regions_stand_among_bytes_and_survive_a_slow_reader(
+    tmp_path: Path, length: int
+) -> None:
+    async def scenario() -> None:
+        content = os.urandom(length + 20)
+        path = tmp_path / "segment"
+        path.write_bytes(content)
+        with path.open("rb") as file:
+            region = FileRegion(file, 7, length)
+            dispatcher = ScriptedDispatcher(lambda _: [b"[", region, b"|", region, b"]"])
+            async with connected(dispatcher) as wire:
+                wire.send(b"a", b"b")
+                await asyncio.sleep(0.05)  # noqa: TID251
+                piece = content[7 : 7 + length]
+                whole = b"[" + piece + b"|" + piece + b"]"
+                assert await wire.reader.readexactly(len(whole)) == whole
+                assert await wire.reader.readexactly(len(whole)) == whole
+
+    asyncio.run(scenario())
