@@ -1,0 +1,47 @@
+# `make` or `make help` lists the targets. Each does its own set-up (scripts/setup) and skips what
+# is done. Variables: CONFIG, ARGS, PYTHON.
+
+CONFIG ?= config/server.properties
+ARGS ?=
+PY := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check pipeline bench docs lock clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: ## Start a broker on localhost:9092 (CONFIG=file, ARGS="--override key=value")
+	@scripts/setup broker
+	@exec $(PY) -m broker --config $(CONFIG) $(ARGS)
+
+test: ## Run every test (ARGS="tests/storage -k recovery" for some)
+	@scripts/setup test
+	@$(PY) -m pytest $(ARGS)
+
+check: ## Lint, format, types and layer contracts
+	@scripts/setup python
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy .
+	@.venv/bin/lint-imports
+
+pipeline: ## Run a year of flights through the broker and Spark (ARGS="--help" for options)
+	@scripts/setup test
+	@$(PY) -m spark_jobs.pipeline $(ARGS)
+
+bench: ## Measure against Apache Kafka on this machine (ARGS="--help" for options)
+	@scripts/setup test
+	@$(PY) -m tests.benchmarks.end_to_end $(ARGS)
+
+docs: ## Write docs/configuration.md from the rows in config/
+	@scripts/setup broker
+	@$(PY) -m config.reference docs/configuration.md
+
+lock: ## Pin the versions installed now into requirements/
+	@scripts/setup python
+	@$(PY) scripts/lock.py
+
+clean: ## Remove what was built, not data and not .venv
+	@rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -1,0 +1,42 @@
+"""What every test is held to: nobody may block an event loop, and hypothesis takes its time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The machine that runs tests is shared, so hypothesis gets no deadline per example.
+settings.register_profile("shared-machine", deadline=None)
+settings.load_profile("shared-machine")
+
+# In production the bound is 10 ms. Under coverage, with codecs compiled on first use, this is what
+# tells a mistake from a slow test; it counts the thread's own CPU time, not its neighbours'.
+LONGEST_CALLBACK_SECONDS = 0.25
+
+
+@pytest.fixture(autouse=True)
+def _loop_is_never_blocked(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Fail a test in which one callback kept an asyncio loop busy for too long."""
+    blocked: list[str] = []
+    run = asyncio.Handle._run
+
+    def timed_run(handle: asyncio.Handle) -> None:
+        begin = time.thread_time()
+        run(handle)
+        seconds = time.thread_time() - begin
+        if seconds > LONGEST_CALLBACK_SECONDS:
+            blocked.append(f"{seconds:.3f} s in {handle!r}")
+
+    monkeypatch.setattr(asyncio.Handle, "_run", timed_run)
+    yield
+    if blocked and request.node.get_closest_marker("bench") is None:
+        pytest.fail("the event loop was blocked: " + "; ".join(blocked))
