@@ -47,9 +47,13 @@ class ControllerMovedError(Exception):
 async def elect(
     store: MetadataStore, broker_id: int, now_ms: int, watch: Watch | None = None
 ) -> Term | None:
-    """Try to become controller; None if somebody else is. The watch sees the next change."""
-    if await store.exists(CONTROLLER, watch) is not None:
-        return None
+    """Become controller, or find that this session is; None if somebody else is.
+
+    The watch sees the next change of office.
+    """
+    office = await store.exists(CONTROLLER, watch)
+    if office is not None:
+        return await _own_term(store) if office.ephemeral_owner == store.session_id else None
     epoch_node = await store.exists(CONTROLLER_EPOCH)
     if epoch_node is None:
         with contextlib.suppress(NodeExistsError):
@@ -66,6 +70,11 @@ async def elect(
     except (NodeExistsError, BadVersionError):
         return None
     return Term(epoch, epoch_node.version + 1)
+
+
+async def _own_term(store: MetadataStore) -> Term:
+    node = await store.get(CONTROLLER_EPOCH)
+    return Term(decode_epoch(node.data), node.version)
 
 
 async def current_controller(store: MetadataStore) -> int | None:

@@ -258,18 +258,17 @@ def replay(tree: ZnodeTree, transactions: Iterable[Transaction]) -> int:
         if transaction.zxid <= tree.zxid:
             continue
         tree.zxid = transaction.zxid - 1
-        operations = [_with_counter(tree, operation) for operation in transaction.operations]
-        tree.apply(operations, transaction.session)
+        tree.apply([_plain(operation) for operation in transaction.operations], transaction.session)
+        for operation in transaction.operations:
+            if isinstance(operation, Create) and operation.sequence:
+                number = int(operation.path[-_SEQUENCE_DIGITS:])
+                tree.sequences[parent_of(operation.path)] = number + 1
         count += 1
     return count
 
 
-def _with_counter(
-    tree: ZnodeTree, operation: Create | SetData | Delete
-) -> Create | SetData | Delete:
-    """Set the counter that a sequential node took: numbers may have been burnt in between."""
-    if not isinstance(operation, Create) or not operation.sequence:
-        return operation
-    prefix = operation.path[:-_SEQUENCE_DIGITS]
-    tree.sequences[parent_of(prefix)] = int(operation.path[-_SEQUENCE_DIGITS:])
-    return Create(prefix, operation.data, operation.ephemeral, sequence=True)
+def _plain(operation: Create | SetData | Delete) -> Create | SetData | Delete:
+    """Return the operation without drawing a number: a sequential path is complete already."""
+    if isinstance(operation, Create) and operation.sequence:
+        return Create(operation.path, operation.data, operation.ephemeral)
+    return operation

@@ -1,0 +1,139 @@
+"""Dynamic configurations: written with a notification, read back by every broker.
+
+The writer sets ``/config/<type>/<entity>`` and then adds a node below ``/config/changes``.  Every
+broker watches those children, reads the named entity anew, and tells its listeners.  Creating a
+topic writes its configuration without a notification: a broker reads it when it first hears of the
+topic (``load_topics``).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from controller.store import Change, Create, Delete, MetadataStore, Operation, SetData, StoreError
+from controller.znodes import (
+    CONFIG,
+    CONFIG_CHANGE_PREFIX,
+    CONFIG_CHANGES,
+    TOPIC_ENTITY,
+    MalformedZnodeError,
+    config_path,
+    decode_config,
+    decode_config_change,
+    encode_config,
+    encode_config_change,
+)
+
+KEPT_NOTIFICATIONS = 1000
+"""Older notifications are deleted by the brokers that have read them."""
+
+logger = logging.getLogger(__name__)
+
+Listener = Callable[[str, str, Mapping[str, str]], None]
+"""Called with entity type, entity and its whole new configuration."""
+
+
+async def write_config(
+    store: MetadataStore, entity_type: str, entity: str, values: Mapping[str, str]
+) -> None:
+    """Replace an entity's configuration and notify all brokers. The last writer wins."""
+    path = config_path(entity_type, entity)
+    data = encode_config(values)
+    exists = await store.exists(path) is not None
+    operations: list[Operation] = [
+        SetData(path, data) if exists else Create(path, data),
+        Create(CONFIG_CHANGE_PREFIX, encode_config_change(entity_type, entity), sequence=True),
+    ]
+    await store.multi(operations)
+
+
+async def read_config(store: MetadataStore, entity_type: str, entity: str) -> dict[str, str]:
+    """Read an entity's configuration; empty if it has none."""
+    path = config_path(entity_type, entity)
+    node = await store.exists(path)
+    return {} if node is None else decode_config(path, node.data)
+
+
+class DynamicConfigs:
+    """This broker's copy of the topics' configurations, kept up to date by notifications."""
+
+    def __init__(self, store: MetadataStore, spawn: Callable[[], None] | None = None) -> None:
+        """Read from ``store``. ``spawn`` is called on the loop when ``refresh`` should run."""
+        self._store = store
+        self._spawn = spawn
+        self._topics: dict[str, dict[str, str]] = {}
+        self._listeners: list[Listener] = []
+        self._newest_seen: str | None = None
+
+    def on_change(self, listener: Listener) -> None:
+        """Have a listener called after each change that a notification announced."""
+        self._listeners.append(listener)
+
+    def topic_overrides(self, topic: str) -> Mapping[str, str]:
+        """The keys set for a topic; empty for one that has none or is not known yet."""
+        return self._topics.get(topic, {})
+
+    async def start(self) -> None:
+        """Read all topics' configurations and begin to watch for changes."""
+        await self.load_topics(await self._store.children(f"{CONFIG}/{TOPIC_ENTITY}"))
+        await self.refresh()
+
+    async def load_topics(self, topics: Iterable[str]) -> None:
+        """Read topics' configurations, before their logs are made."""
+        names = list(topics)
+        paths = [config_path(TOPIC_ENTITY, name) for name in names]
+        for name, path, node in zip(names, paths, await self._store.get_many(paths), strict=True):
+            self._topics.pop(name, None)
+            if node is not None:
+                self._keep(name, path, node.data)
+
+    def forget_topics(self, topics: Iterable[str]) -> None:
+        """Drop topics that are deleted."""
+        for topic in topics:
+            self._topics.pop(topic, None)
+
+    async def refresh(self) -> None:
+        """Process the notifications that are new, in order; watch for the next."""
+        names = await self._store.children(CONFIG_CHANGES, self._notice)
+        seen = self._newest_seen
+        self._newest_seen = max(names, default=seen or "")
+        new = [] if seen is None else [name for name in names if name > seen]
+        nodes = await self._store.get_many([f"{CONFIG_CHANGES}/{name}" for name in new])
+        for name, node in zip(new, nodes, strict=True):
+            if node is not None:
+                await self._process(f"{CONFIG_CHANGES}/{name}", node.data)
+        await self._purge(names[:-KEPT_NOTIFICATIONS])
+
+    def _notice(self, _: Change) -> None:
+        if self._spawn is not None:
+            self._spawn()
+
+    async def _process(self, path: str, data: bytes | None) -> None:
+        try:
+            entity_type, _, entity = decode_config_change(path, data).partition("/")
+            values = await read_config(self._store, entity_type, entity)
+        except MalformedZnodeError as error:
+            logger.error("a configuration change is ignored: %s", error)  # noqa: TRY400
+            return
+        if entity_type == TOPIC_ENTITY:
+            self._topics[entity] = values
+        for listener in self._listeners:
+            listener(entity_type, entity, values)
+
+    def _keep(self, topic: str, path: str, data: bytes | None) -> None:
+        try:
+            values = decode_config(path, data)
+        except MalformedZnodeError as error:
+            logger.error("topic %s runs with default configuration: %s", topic, error)  # noqa: TRY400
+            return
+        if values:
+            self._topics[topic] = values
+
+    async def _purge(self, names: Iterable[str]) -> None:
+        outcomes = await self._store.multi_many(
+            [[Delete(f"{CONFIG_CHANGES}/{name}")] for name in names]
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, StoreError):
+                logger.debug("a notification was purged by another broker: %s", outcome)

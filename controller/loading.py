@@ -1,0 +1,76 @@
+"""Reads the whole cluster from the store: what a new controller starts from."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from controller.context import ControllerContext, Leadership, LiveBroker, TopicPartition
+from controller.store import MetadataStore, NoNodeError, Watch
+from controller.znodes import (
+    BROKER_IDS,
+    MalformedZnodeError,
+    broker_path,
+    decode_broker,
+    decode_state,
+    decode_topic,
+    state_path,
+    topic_path,
+)
+
+logger = logging.getLogger(__name__)
+
+WatchTopic = Callable[[str], Watch]
+"""Makes the watch on one topic's assignment."""
+
+
+async def load_brokers(store: MetadataStore, watch: Watch | None = None) -> dict[int, LiveBroker]:
+    """Read the registered brokers."""
+    names = await store.children(BROKER_IDS, watch)
+    paths = [broker_path(int(name)) for name in names]
+    brokers: dict[int, LiveBroker] = {}
+    for name, path, node in zip(names, paths, await store.get_many(paths), strict=True):
+        if node is None or node.data is None:
+            continue
+        brokers[int(name)] = LiveBroker(decode_broker(path, node.data), node.czxid)
+    return brokers
+
+
+async def load_topics(
+    store: MetadataStore, context: ControllerContext, topics: Iterable[str], watch: WatchTopic
+) -> list[TopicPartition]:
+    """Read topics' assignments into the context; returns the partitions that are new to it.
+
+    A topic whose node cannot be read is left out, with a line that says so: one bad node must not
+    take the others down.
+    """
+    added: list[TopicPartition] = []
+    for topic in topics:
+        try:
+            node = await store.get(topic_path(topic), watch(topic))
+            assignment = decode_topic(topic, node.data)
+        except NoNodeError:
+            continue
+        except MalformedZnodeError as error:
+            logger.error("topic %s is ignored: %s", topic, error)  # noqa: TRY400
+            continue
+        known = context.assignments.setdefault(topic, {})
+        added += (TopicPartition(topic, p) for p in assignment.partitions if p not in known)
+        known.update(assignment.partitions)
+        context.topic_ids[topic] = assignment.topic_id
+    return added
+
+
+async def load_states(
+    store: MetadataStore, context: ControllerContext, partitions: Iterable[TopicPartition]
+) -> None:
+    """Read the stored leaders of partitions into the context."""
+    wanted = list(partitions)
+    paths = [state_path(*at) for at in wanted]
+    for at, path, node in zip(wanted, paths, await store.get_many(paths), strict=True):
+        if node is None:
+            continue
+        try:
+            context.leadership[at] = Leadership(decode_state(path, node.data), node.version)
+        except MalformedZnodeError as error:
+            logger.error("%s-%d has no known leader: %s", *at, error)  # noqa: TRY400

@@ -1,0 +1,199 @@
+"""Moves partitions between phases: stores the decision, then tells the brokers.
+
+A decision counts once it is in the store, under the term's fence and at the version that was read;
+a partition whose write is refused keeps its phase.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from controller.context import ControllerContext, Leadership, TopicPartition
+from controller.leader_selection import Choice, initial_leader, leader_when_offline
+from controller.state_machines import PARTITION_SOURCES, PartitionPhase
+from controller.store import (
+    Create,
+    NodeExistsError,
+    Operation,
+    SetData,
+    StoreError,
+    StoreUnavailableError,
+)
+from controller.znodes import (
+    NO_LEADER,
+    PartitionState,
+    encode_state,
+    partition_path,
+    partitions_path,
+    state_path,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from controller.control_requests import ControlRequestBatch
+    from controller.election import FencedStore
+
+logger = logging.getLogger(__name__)
+
+
+class PartitionMachine:
+    """The partition state machine of one term."""
+
+    def __init__(
+        self, context: ControllerContext, store: FencedStore, batch: ControlRequestBatch
+    ) -> None:
+        """Share the term's context, store and batch."""
+        self._context = context
+        self._store = store
+        self._batch = batch
+
+    def start(self) -> None:
+        """Give every known partition its first phase."""
+        context = self._context
+        for at in context.partitions():
+            leadership = context.leadership.get(at)
+            if leadership is None:
+                phase = PartitionPhase.NEW
+            elif leadership.state.leader in context.live_brokers:
+                phase = PartitionPhase.ONLINE
+            else:
+                phase = PartitionPhase.OFFLINE
+            context.partition_phases[at] = phase
+
+    def enter(self, partitions: Iterable[TopicPartition], phase: PartitionPhase) -> None:
+        """Enter a phase that needs no election: NEW, OFFLINE or NON_EXISTENT."""
+        for at in partitions:
+            if not self._may_enter(at, phase):
+                continue
+            if phase is PartitionPhase.NON_EXISTENT:
+                self._context.partition_phases.pop(at, None)
+            else:
+                self._context.partition_phases[at] = phase
+
+    async def bring_online(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Give a leader to those partitions, or to all, that are NEW or OFFLINE."""
+        phases = self._context.partition_phases
+        wanted = [
+            at
+            for at in (list(phases) if partitions is None else partitions)
+            if at.topic not in self._context.deleting
+        ]
+        await self._initialise([at for at in wanted if phases.get(at) is PartitionPhase.NEW])
+        await self._elect([at for at in wanted if phases.get(at) is PartitionPhase.OFFLINE])
+
+    async def _initialise(self, partitions: Sequence[TopicPartition]) -> None:
+        decisions: list[tuple[TopicPartition, PartitionState]] = []
+        for at in partitions:
+            choice = initial_leader(self._context.replicas_of(at), self._context.live_brokers)
+            if choice is None:
+                logger.error("%s-%d has no live replica, so it has no leader", *at)
+                continue
+            decisions.append((at, self._state(choice, leader_epoch=0)))
+        await self._create_parents({at.topic for at, _ in decisions})
+        outcomes = await self._store.write_many(
+            [
+                [
+                    Create(partition_path(*at)),
+                    Create(state_path(*at), encode_state(state)),
+                ]
+                for at, state in decisions
+            ]
+        )
+        for (at, state), outcome in zip(decisions, outcomes, strict=True):
+            if _refused(at, outcome):
+                continue
+            self._context.leadership[at] = Leadership(state, 0)
+            self._context.partition_phases[at] = PartitionPhase.ONLINE
+            self._batch.lead_or_follow(state.in_sync_replicas, at, is_new=True)
+
+    async def _create_parents(self, topics: set[str]) -> None:
+        outcomes = await self._store.write_many(
+            [[Create(partitions_path(topic))] for topic in sorted(topics)]
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, StoreError) and not isinstance(outcome, NodeExistsError):
+                logger.warning("cannot prepare a topic's partitions: %s", outcome)
+
+    async def _elect(self, partitions: Sequence[TopicPartition]) -> None:
+        decisions: list[tuple[TopicPartition, PartitionState]] = []
+        operations: list[list[Operation]] = []
+        for at in partitions:
+            leadership = self._context.leadership[at]
+            choice = leader_when_offline(
+                self._context.replicas_of(at),
+                leadership.state.in_sync_replicas,
+                self._context.live_brokers,
+                allow_unclean=False,
+            )
+            if choice is None:
+                logger.error(
+                    "%s-%d stays offline: none of its in-sync replicas %s is live",
+                    *at,
+                    list(leadership.state.in_sync_replicas),
+                )
+                continue
+            state = self._state(choice, leadership.state.leader_epoch + 1)
+            decisions.append((at, state))
+            data = encode_state(state)
+            operations.append([SetData(state_path(*at), data, leadership.partition_epoch)])
+        outcomes = await self._store.write_many(operations)
+        for (at, state), outcome in zip(decisions, outcomes, strict=True):
+            if _refused(at, outcome):
+                continue
+            partition_epoch = self._context.leadership[at].partition_epoch + 1
+            self._context.leadership[at] = Leadership(state, partition_epoch)
+            self._context.partition_phases[at] = PartitionPhase.ONLINE
+            self._batch.lead_or_follow(self._context.replicas_of(at), at, is_new=False)
+
+    async def take_offline(self, partitions: Sequence[TopicPartition]) -> None:
+        """Store that nobody leads these partitions any more; the in-sync replicas stay."""
+        decisions: list[tuple[TopicPartition, PartitionState]] = []
+        for at in partitions:
+            leadership = self._context.leadership.get(at)
+            if leadership is None or leadership.state.leader == NO_LEADER:
+                continue
+            choice = Choice(NO_LEADER, leadership.state.in_sync_replicas)
+            decisions.append((at, self._state(choice, leadership.state.leader_epoch + 1)))
+        outcomes = await self._store.write_many(
+            [
+                [
+                    SetData(
+                        state_path(*at),
+                        encode_state(state),
+                        self._context.leadership[at].partition_epoch,
+                    )
+                ]
+                for at, state in decisions
+            ]
+        )
+        for (at, state), outcome in zip(decisions, outcomes, strict=True):
+            if not _refused(at, outcome):
+                version = self._context.leadership[at].partition_epoch + 1
+                self._context.leadership[at] = Leadership(state, version)
+
+    def _state(self, choice: Choice, leader_epoch: int) -> PartitionState:
+        return PartitionState(
+            leader=choice.leader,
+            leader_epoch=leader_epoch,
+            in_sync_replicas=choice.in_sync_replicas,
+            controller_epoch=self._context.term.epoch,
+            is_recovering=choice.is_unclean,
+        )
+
+    def _may_enter(self, at: TopicPartition, phase: PartitionPhase) -> bool:
+        current = self._context.partition_phases.get(at, PartitionPhase.NON_EXISTENT)
+        if current in PARTITION_SOURCES[phase]:
+            return True
+        logger.error("%s-%d cannot go from %s to %s", *at, current.value, phase.value)
+        return False
+
+
+def _refused(at: TopicPartition, outcome: object) -> bool:
+    if isinstance(outcome, StoreUnavailableError):
+        raise outcome
+    if isinstance(outcome, StoreError):
+        logger.error("the state of %s-%d cannot be stored: %s", *at, outcome)
+        return True
+    return False

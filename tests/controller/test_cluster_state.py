@@ -1,0 +1,130 @@
+"""Configurations, producer ids, registration, adopted topics."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pytest
+
+from controller.adoption import FoundPartition, adopt_topics
+from controller.dynamic_configs import DynamicConfigs, read_config, write_config
+from controller.memory_store import MemoryEnsemble
+from controller.producer_ids import allocate_producer_ids
+from controller.registration import create_skeleton, obtain_cluster_id, register_broker
+from controller.store import MetadataStore, NodeExistsError
+from controller.znodes import BrokerRegistration, Endpoint, decode_state, state_path
+from tests.controller.harness import Cluster, run_cluster, turns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LISTENER = BrokerRegistration((Endpoint("PLAINTEXT", "h", 1),))
+
+
+def test_config_change_reaches_every_broker_in_order() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        heard: list[tuple[str, str, Mapping[str, str]]] = []
+        refreshes: list[None] = []
+        await write_config(cluster.store, "topics", "old", {"a": "0"})
+        configs = DynamicConfigs(cluster.store, lambda: refreshes.append(None))
+        configs.on_change(lambda *change: heard.append(change))
+        await configs.start()
+        assert configs.topic_overrides("old") == {"a": "0"}
+        assert heard == []
+        await write_config(cluster.store, "topics", "orders", {"retention.ms": "1"})
+        await write_config(cluster.store, "brokers", "0", {"x": "y"})
+        await turns(2)
+        assert refreshes
+        await configs.refresh()
+        assert heard == [("topics", "orders", {"retention.ms": "1"}), ("brokers", "0", {"x": "y"})]
+        assert configs.topic_overrides("orders") == {"retention.ms": "1"}
+        assert await read_config(cluster.store, "topics", "orders") == {"retention.ms": "1"}
+        await configs.refresh()
+        assert len(heard) == 2
+
+    run_cluster(scenario, 0)
+
+
+def test_new_topics_config_is_read_on_demand_and_forgotten() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        configs = DynamicConfigs(cluster.store)
+        await configs.start()
+        await cluster.store.create("/config/topics/t", b'{"version":1,"config":{"a":"b"}}')
+        await configs.load_topics(["t", "unknown"])
+        assert configs.topic_overrides("t") == {"a": "b"}
+        configs.forget_topics(["t"])
+        assert configs.topic_overrides("t") == {}
+
+    run_cluster(scenario, 0)
+
+
+def test_producer_id_blocks_are_given_out_once() -> None:
+    async def scenario() -> None:
+        ensemble = MemoryEnsemble()
+        stores: list[MetadataStore] = [ensemble.connect() for _ in range(5)]
+        await create_skeleton(stores[0])
+        blocks = await asyncio.gather(
+            *(allocate_producer_ids(store, broker) for broker, store in enumerate(stores * 4))
+        )
+        assert sorted(block.start for block in blocks) == [1000 * n for n in range(20)]
+
+    asyncio.run(scenario())
+
+
+def test_first_proposal_becomes_the_cluster_id() -> None:
+    async def scenario() -> None:
+        store = MemoryEnsemble().connect()
+        await create_skeleton(store)
+        await create_skeleton(store)
+        assert await obtain_cluster_id(store, "first") == "first"
+        assert await obtain_cluster_id(store, "second") == "first"
+
+    asyncio.run(scenario())
+
+
+def test_broker_id_is_held_by_one_session_and_its_epoch_grows() -> None:
+    async def scenario() -> None:
+        ensemble = MemoryEnsemble()
+        one, two = ensemble.connect(), ensemble.connect()
+        await create_skeleton(one)
+        first = await register_broker(one, 3, LISTENER)
+        assert (await one.get("/brokers/ids/3")).version == 1
+        with pytest.raises(NodeExistsError):
+            await register_broker(two, 3, LISTENER)
+        await one.close()
+        assert await register_broker(two, 3, LISTENER) > first
+
+    asyncio.run(scenario())
+
+
+def test_found_logs_become_topics_that_this_broker_leads_above_their_epochs() -> None:
+    topic_id = UUID(int=77 << 64)
+
+    async def scenario(cluster: Cluster) -> None:
+        found = [
+            FoundPartition("t", 0, topic_id, latest_epoch=8),
+            FoundPartition("t", 2, topic_id),
+            FoundPartition("__consumer_offsets", 0, UUID(int=5), 1),
+        ]
+        configs = {"__consumer_offsets": {"cleanup.policy": "compact"}}
+        assert await adopt_topics(cluster.store, 0, found, configs) == ["__consumer_offsets", "t"]
+        assert await adopt_topics(cluster.store, 0, found, configs) == []
+        await turns()
+        context = cluster.members[0].controller.context
+        assert context is not None
+        assert context.topic_ids["t"] == topic_id
+        epochs = []
+        for partition in range(3):
+            path = state_path("t", partition)
+            state = decode_state(path, (await cluster.store.get(path)).data)
+            assert (state.leader, state.in_sync_replicas) == (0, (0,))
+            epochs.append(state.leader_epoch)
+        assert epochs == [9, 0, 0]
+        assert (
+            await read_config(cluster.store, "topics", "__consumer_offsets")
+            == (configs["__consumer_offsets"])
+        )
+
+    run_cluster(scenario, 0)

@@ -1,0 +1,262 @@
+"""What a controller does with a cluster: in the store, and towards the brokers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from controller.context import Term
+from controller.controller import Controller
+from controller.election import ControllerMovedError, FencedStore
+from controller.store import BadVersionError, Create, Delete, SetData
+from controller.topics import CreatedTopic, NewTopic, PartitionGrowth
+from controller.znodes import (
+    CONTROLLER,
+    CONTROLLER_EPOCH,
+    PartitionState,
+    decode_state,
+    decode_topic,
+    encode_controller,
+    encode_state,
+    state_path,
+    topic_path,
+)
+from protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from protocol.messages.stop_replica import StopReplicaRequest
+from protocol.messages.update_metadata import UpdateMetadataRequest
+from tests.controller.harness import Cluster, run_cluster, turns
+
+if TYPE_CHECKING:
+    from protocol.schema import Request
+
+ORDER = [LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest]
+
+
+def _kinds(sent: list[tuple[int, Request]]) -> list[type[Request]]:
+    return [type(request) for _, request in sent]
+
+
+async def _create(cluster: Cluster, name: str, partitions: int, factor: int = 1) -> CreatedTopic:
+    results = await cluster.topics.create([NewTopic(name, partitions, factor)], cluster.racks)
+    created = results[name]
+    assert isinstance(created, CreatedTopic)
+    await turns()
+    return created
+
+
+def test_first_broker_wins_and_the_others_know_it() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        assert [member.controller.is_active for member in cluster.members.values()] == [True, False]
+        assert cluster.members[1].controller.controller_id == 0
+        assert (await cluster.store.get(CONTROLLER_EPOCH)).data == b"1"
+        assert (await cluster.store.get(CONTROLLER)).data == (
+            b'{"version":2,"brokerid":0,"timestamp":"1795229819690","kraftControllerEpoch":-1}'
+        )
+
+    run_cluster(scenario, 0, 1)
+
+
+def test_new_topic_gets_leaders_in_store_then_at_replicas_then_in_metadata() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        channels = cluster.members[0].channels
+        channels.take()
+        created = await _create(cluster, "orders", partitions=2, factor=2)
+        node = await cluster.store.get(state_path("orders", 0))
+        leader, follower = created.assignment[0]
+        expected = PartitionState(leader, 0, (leader, follower), controller_epoch=1)
+        assert decode_state("", node.data) == expected
+        sent = channels.take()
+        kinds = _kinds(sent)
+        assert kinds == sorted(kinds, key=ORDER.index)
+        leaderships = [(b, r) for b, r in sent if isinstance(r, LeaderAndIsrRequest)]
+        assert sorted(broker_id for broker_id, _ in leaderships) == [0, 1, 2]
+        for broker_id, request in leaderships:
+            topic = request.topic_states[0]
+            assert topic.topic_id == created.topic_id
+            assert all(broker_id in state.isr and state.is_new for state in topic.partition_states)
+        told = [b for b, r in sent if isinstance(r, UpdateMetadataRequest)]
+        assert told == [0, 1, 2]
+
+    run_cluster(scenario, 0, 1, 2)
+
+
+def test_growth_adds_partitions_only() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await _create(cluster, "orders", partitions=1)
+        channels = cluster.members[0].channels
+        channels.take()
+        assert await cluster.topics.grow(PartitionGrowth("orders", 3), cluster.racks) == 2
+        await turns()
+        states = [
+            state.partition_index
+            for _, request in channels.take()
+            if isinstance(request, LeaderAndIsrRequest)
+            for topic in request.topic_states
+            for state in topic.partition_states
+        ]
+        assert states == [1, 2]
+        node = await cluster.store.get(topic_path("orders"))
+        assert sorted(decode_topic("orders", node.data).partitions) == [0, 1, 2]
+
+    run_cluster(scenario, 0)
+
+
+def test_deletion_removes_every_node_after_brokers_forgot_and_deleted() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await _create(cluster, "orders", partitions=2, factor=2)
+        channels = cluster.members[0].channels
+        channels.take()
+        assert await cluster.topics.delete(["orders"]) == {"orders": None}
+        await cluster.members[0].controller.wait_until_settled("orders")
+        sent = channels.take()
+        metadata = [r for _, r in sent if isinstance(r, UpdateMetadataRequest)]
+        assert {s.leader for r in metadata for t in r.topic_states for s in t.partition_states} == {
+            -2
+        }
+        stops = [r for _, r in sent if isinstance(r, StopReplicaRequest)]
+        states = [s for r in stops for t in r.topic_states for s in t.partition_states]
+        assert len(states) == 4
+        assert all(s.delete_partition and s.leader_epoch == -2 for s in states)
+        assert await cluster.store.children("/brokers/topics") == []
+        assert await cluster.store.children("/config/topics") == []
+        assert await cluster.store.children("/admin/delete_topics") == []
+        again = await _create(cluster, "orders", partitions=1)
+        assert await cluster.store.exists(state_path("orders", 0)) is not None
+        assert again.topic_id.int != 0
+
+    run_cluster(scenario, 0, 1)
+
+
+def test_deletion_that_a_broker_refuses_stays_open_and_settles_its_waiters() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member = cluster.members[0]
+        await _create(cluster, "orders", partitions=1)
+        member.channels.delete_errors["orders"] = 56
+        await cluster.topics.delete(["orders"])
+        await member.controller.wait_until_settled("orders")
+        assert await cluster.store.children("/admin/delete_topics") == ["orders"]
+        assert await cluster.store.children("/brokers/topics") == ["orders"]
+
+    run_cluster(scenario, 0)
+
+
+def test_deletion_of_an_unknown_topic_is_dropped() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.store.create("/admin/delete_topics/ghost", None)
+        await turns()
+        assert await cluster.store.children("/admin/delete_topics") == []
+
+    run_cluster(scenario, 0)
+
+
+def test_next_controller_tells_brokers_first_who_lives_then_who_leads() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await _create(cluster, "orders", partitions=2)
+        await cluster.members[0].controller.retire()
+        await turns()
+        successor = cluster.members[1]
+        assert successor.controller.is_active
+        assert (await cluster.store.get(CONTROLLER_EPOCH)).data == b"2"
+        sent = successor.channels.take()
+        first = [request for _, request in sent[:2]]
+        assert all(isinstance(r, UpdateMetadataRequest) and not r.topic_states for r in first)
+        leaderships = [r for _, r in sent if isinstance(r, LeaderAndIsrRequest)]
+        assert leaderships
+        assert all(r.controller_epoch == 2 for r in leaderships)
+        assert not any(
+            s.is_new for r in leaderships for t in r.topic_states for s in t.partition_states
+        )
+
+    run_cluster(scenario, 0, 1)
+
+
+def test_deposed_controller_cannot_write_and_steps_down() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        deposed = cluster.members[0]
+        deposed.channels.take()
+        await cluster.store.multi(
+            [
+                Delete(CONTROLLER),
+                Create(CONTROLLER, encode_controller(8, 0), ephemeral=True),
+                SetData(CONTROLLER_EPOCH, b"7"),
+            ]
+        )
+        await _create(cluster, "orders", partitions=1)
+        assert not deposed.controller.is_active
+        assert deposed.controller.controller_id == 8
+        assert await cluster.store.exists(state_path("orders", 0)) is None
+        assert _kinds(deposed.channels.take()).count(LeaderAndIsrRequest) == 0
+
+    run_cluster(scenario, 0)
+
+
+def test_writes_of_an_old_term_are_refused() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        stale = FencedStore(cluster.store, Term(1, 1))
+        await stale.write([Create("/before")])
+        await cluster.store.set(CONTROLLER_EPOCH, b"2")
+        with pytest.raises(ControllerMovedError):
+            await stale.write([Create("/after")])
+        assert await cluster.store.exists("/after") is None
+        await stale.resign()
+        assert await cluster.store.exists(CONTROLLER) is not None
+
+    run_cluster(scenario, 0)
+
+
+def test_leaderless_partition_is_elected_at_take_over_with_the_next_epoch() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await _create(cluster, "orders", partitions=1)
+        path = state_path("orders", 0)
+        offline = PartitionState(-1, 4, (0,), controller_epoch=1)
+        await cluster.store.set(path, encode_state(offline))
+        await cluster.store.delete(CONTROLLER)
+        await turns()
+        node = await cluster.store.get(path)
+        assert decode_state(path, node.data) == PartitionState(0, 5, (0,), controller_epoch=2)
+
+    run_cluster(scenario, 0)
+
+
+def test_state_written_by_others_is_not_overwritten() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await _create(cluster, "orders", partitions=1)
+        node = await cluster.store.get(state_path("orders", 0))
+        await cluster.store.set(state_path("orders", 0), node.data)
+        try:
+            await cluster.store.set(state_path("orders", 0), b"", node.version)
+        except BadVersionError:
+            return
+        raise AssertionError
+
+    run_cluster(scenario, 0)
+
+
+def test_new_broker_hears_the_whole_cluster() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await _create(cluster, "orders", partitions=3)
+        channels = cluster.members[0].channels
+        channels.take()
+        await cluster.add(5)
+        known = {
+            (topic.topic_name, state.partition_index)
+            for broker_id, request in channels.take()
+            if broker_id == 5 and isinstance(request, UpdateMetadataRequest)
+            for topic in request.topic_states
+            for state in topic.partition_states
+        }
+        assert known == {("orders", 0), ("orders", 1), ("orders", 2)}
+
+    run_cluster(scenario, 0)
+
+
+def test_a_controller_that_does_not_run_is_not_ready() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member = cluster.members[0]
+        idle = Controller(9, member.store, member.channels, lambda: 0)
+        assert not idle.is_active
+        assert idle.context is None
+        await idle.retire()
+
+    run_cluster(scenario, 0)
