@@ -1,0 +1,369 @@
+"""All logs of a broker, spread over its `log.dirs`.
+
+Each directory is locked, belongs to one broker of one cluster (`meta.properties`), and keeps four
+checkpoint files about its logs. A disk error takes the one directory offline.
+
+    directories = LogDirectories.open(paths, disk, settings)    locked, identity read
+    directories.identify(broker_id, cluster_id, now_ms)         identity checked or written
+    report = directories.load(config_of, progress)              every log open, recovered if needed
+    ...
+    directories.close()                                         the next start has nothing to do
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from protocol.errors import ErrorCode
+from storage import file_names, meta_properties
+from storage.checkpoints import encode_offsets
+from storage.directory_loading import LoadPlan, LoadReport, load_directory
+from storage.errors import DamagedFileError, DirectoryRefusedError, LogDirectoryError
+from storage.loading import create_log
+from storage.log_directory import LogDirectory
+from storage.log_reading import LogPlace, LogSettings
+from storage.meta_properties import MetaProperties
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from uuid import UUID
+
+    from config.topic import TopicConfig
+    from storage.disk import Disk
+    from storage.filesystem import File
+    from storage.log import Log
+
+LOGGER = logging.getLogger(__name__)
+LONG_MAX = 2**63 - 1
+CLEAN_SHUTDOWN = json.dumps({"version": 0, "brokerEpoch": -1}, separators=(",", ":")).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class LogDescription:
+    """One log, for DescribeLogDirs."""
+
+    topic: str
+    partition: int
+    size: int
+    offset_lag: int
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryDescription:
+    """One log directory, for DescribeLogDirs."""
+
+    path: str
+    error_code: ErrorCode
+    total_bytes: int
+    usable_bytes: int
+    logs: list[LogDescription]
+
+
+def _ignore_progress(_done: int, _total: int, _name: str) -> None:
+    return
+
+
+class LogDirectories:
+    """Find, create and delete logs; checkpoint, flush and clean up over all of them."""
+
+    def __init__(self, disk: Disk, settings: LogSettings) -> None:
+        """Use `open`."""
+        self.directories: list[LogDirectory] = []
+        self.on_failure: Callable[[LogDirectory], None] | None = None
+        """Called when a directory goes offline, on the thread that met the error."""
+        self.identity = MetaProperties()
+        """What the directories say they belong to."""
+        self._disk = disk
+        self._settings = settings
+        self._locks: list[File] = []
+        self._logs: dict[tuple[str, int], Log] = {}
+        self._unidentified: list[LogDirectory] = []
+        self._removals: deque[tuple[int, str]] = deque()
+        """Time from which it may be removed, and path, of what was deleted."""
+
+    @classmethod
+    def open(cls, paths: Sequence[str], disk: Disk, settings: LogSettings) -> LogDirectories:
+        """Create and lock the directories, and read who they belong to.
+
+        Raises DirectoryRefusedError when another broker uses one, when they contradict each other,
+        or when none can be used. One that cannot be used while others can is offline.
+        """
+        opened = cls(disk, settings)
+        for path in paths:
+            directory = LogDirectory(path.rstrip("/") or "/", disk, opened._note_failure)
+            opened.directories.append(directory)
+            try:
+                with directory:
+                    opened._lock(directory)
+                    opened._read_identity(directory)
+            except LogDirectoryError as error:
+                _report(error)
+        opened._refuse_if_all_offline()
+        return opened
+
+    def identify(self, broker_id: int, cluster_id: str, now_ms: int) -> None:
+        """Hold the identity of the broker against the directories', and write it where none is."""
+        stored = self.identity
+        if stored.broker_id is not None and stored.broker_id != broker_id:
+            raise DirectoryRefusedError(
+                f"broker.id is {broker_id}, but meta.properties in the log directories says "
+                f"{stored.broker_id}; set broker.id={stored.broker_id} or use other log.dirs"
+            )
+        if stored.cluster_id is not None and stored.cluster_id != cluster_id:
+            raise DirectoryRefusedError(
+                f"the cluster id is {cluster_id}, but meta.properties in the log directories says "
+                f"{stored.cluster_id}; this broker's data belongs to another cluster"
+            )
+        self.identity = MetaProperties(broker_id, cluster_id)
+        content = meta_properties.encode(broker_id, cluster_id, now_ms)
+        for directory in self._unidentified:
+            if directory.failure is None:
+                with directory:
+                    path = f"{directory.path}/{file_names.META_PROPERTIES}"
+                    self._disk.filesystem.replace(path, content, sync=True)
+        self._unidentified = []
+
+    def load(
+        self,
+        config_of: Callable[[str], TopicConfig],
+        progress: Callable[[int, int, str], None] = _ignore_progress,
+    ) -> LoadReport:
+        """Open all logs; after a crash, recover them.
+
+        Raises DirectoryRefusedError when a log is there twice or in a format of long ago.
+        """
+        report = LoadReport()
+        plan = LoadPlan(self._settings, config_of, progress)
+        for directory in self._online():
+            try:
+                contents = load_directory(directory, plan, report)
+            except LogDirectoryError as error:
+                report.note(error.message)
+                continue
+            self._removals.extend((0, path) for path in contents.deleted)
+            for log in contents.logs:
+                self._add(log)
+        self._refuse_if_all_offline()
+        return report
+
+    def __len__(self) -> int:
+        return len(self._logs)
+
+    def __iter__(self) -> Iterator[Log]:
+        return iter(list(self._logs.values()))
+
+    def get(self, topic: str, partition: int) -> Log | None:
+        """Log of a partition, online or not; None when there is none."""
+        return self._logs.get((topic, partition))
+
+    def create(
+        self, topic: str, partition: int, topic_id: UUID, config: TopicConfig, now_ms: int = 0
+    ) -> Log:
+        """Create a log in the directory that has the fewest; the one there is, if there is one."""
+        existing = self._logs.get((topic, partition))
+        if existing is not None:
+            return existing
+        place = LogPlace(self._emptiest(), topic, partition, topic_id)
+        log = create_log(place, config, self._settings, now_ms)
+        self._add(log)
+        return log
+
+    def delete(self, topic: str, partition: int, now_ms: int = 0) -> None:
+        """Rename the log's directory now; its files go `file.delete.delay.ms` later."""
+        log = self._logs.pop((topic, partition), None)
+        if log is None:
+            return
+        log.release()
+        unique = log.topic_id.hex if log.topic_id is not None else f"{now_ms:032x}"
+        name = file_names.deleted_directory(topic, partition, unique)
+        target = f"{log.directory.path}/{name}"
+        with log.directory:
+            # Left from the same partition that came back and is deleted again.
+            self._disk.filesystem.remove_tree(target)
+            self._disk.filesystem.rename(log.path, target)
+        self._removals.append((now_ms + log.config.file_delete_delay_ms, target))
+
+    def delete_expired(self, now_ms: int) -> int:
+        """Apply retention to all logs; how many files are due for removal later is returned."""
+        count = 0
+        for log in self:
+            try:
+                paths = log.delete_expired(now_ms)
+            except LogDirectoryError:
+                continue
+            due_ms = now_ms + log.config.file_delete_delay_ms
+            self._removals.extend((due_ms, path) for path in paths)
+            count += len(paths)
+        return count
+
+    def take_removals(self, now_ms: int) -> list[str]:
+        """Return what `remove` may be called with by now, on any thread; each path once."""
+        due = [path for due_ms, path in self._removals if due_ms <= now_ms]
+        self._removals = deque(entry for entry in self._removals if entry[0] > now_ms)
+        return due
+
+    def remove(self, path: str) -> None:
+        """Remove the files of something deleted; safe to call from another thread."""
+        directory = next(one for one in self.directories if path.startswith(one.path + "/"))
+        with directory:
+            if path.endswith(file_names.DELETED_DIRECTORY):
+                self._disk.filesystem.remove_tree(path)
+            else:
+                self._disk.filesystem.remove(path)
+
+    def flush_due(self, now_ms: int) -> list[Callable[[], None]]:
+        """Return what to call, on any thread, to do the flushes that `flush.ms` asks for."""
+        due: list[Callable[[], None]] = []
+        for log in self._logs.values():
+            if log.config.flush_ms != LONG_MAX and log.is_flush_due(now_ms):
+                log.note_flush(now_ms)
+                due.append(log.flush)
+        return due
+
+    def expire_producers(self, now_ms: int) -> int:
+        """Forget idle producers in all logs; returns how many."""
+        return sum(log.expire_producers(now_ms) for log in self._logs.values())
+
+    def checkpoint_recovery_points(self) -> None:
+        """Write up to where each log is flushed; safe to call from another thread."""
+        self._checkpoint(file_names.RECOVERY_POINTS, lambda log: log.recovery_point)
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write the high watermarks; safe to call from another thread."""
+        self._checkpoint(file_names.HIGH_WATERMARKS, lambda log: log.high_watermark)
+
+    def checkpoint_log_starts(self) -> None:
+        """Write the log start offsets that are not those of a segment; safe from any thread."""
+        self._checkpoint(file_names.LOG_STARTS, _moved_start)
+
+    def describe(self) -> list[DirectoryDescription]:
+        """What DescribeLogDirs tells."""
+        return [self._describe(directory) for directory in self.directories]
+
+    def close(self) -> None:
+        """Close all logs, write the checkpoints, leave the mark of a clean shutdown, unlock."""
+        for log in self:
+            try:
+                log.close()
+            except LogDirectoryError as error:
+                _report(error)
+        self.checkpoint_recovery_points()
+        self.checkpoint_high_watermarks()
+        self.checkpoint_log_starts()
+        for directory in self._online():
+            path = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
+            try:
+                with directory:
+                    self._disk.filesystem.replace(path, CLEAN_SHUTDOWN, sync=True)
+            except LogDirectoryError as error:
+                _report(error)
+        self._logs.clear()
+        self._locks.clear()
+
+    def _lock(self, directory: LogDirectory) -> None:
+        self._disk.filesystem.make_directory(directory.path)
+        lock = self._disk.filesystem.lock(f"{directory.path}/{file_names.LOCK}")
+        if lock is None:
+            raise DirectoryRefusedError(
+                f"another broker is using the log directory {directory.path} (it holds the lock on "
+                f"{file_names.LOCK}); stop it, or give this one other log.dirs"
+            )
+        self._locks.append(lock)
+
+    def _read_identity(self, directory: LogDirectory) -> None:
+        path = f"{directory.path}/{file_names.META_PROPERTIES}"
+        if not self._disk.filesystem.exists(path):
+            self._unidentified.append(directory)
+            return
+        try:
+            found = meta_properties.decode(self._disk.filesystem.read(path))
+        except DamagedFileError as error:
+            raise DirectoryRefusedError(f"{path} is damaged: {error.message}") from error
+        known = self.identity
+        for name in ("broker_id", "cluster_id"):
+            ours, theirs = getattr(known, name), getattr(found, name)
+            if None not in (ours, theirs) and ours != theirs:
+                raise DirectoryRefusedError(
+                    f"{path} says {name.replace('_', '.')}={theirs}, another directory says {ours}"
+                )
+        self.identity = MetaProperties(
+            found.broker_id if known.broker_id is None else known.broker_id,
+            known.cluster_id or found.cluster_id,
+        )
+
+    def _add(self, log: Log) -> None:
+        key = log.topic, log.partition
+        existing = self._logs.setdefault(key, log)
+        if existing is not log:
+            raise DirectoryRefusedError(f"{existing.path} and {log.path} are the same partition")
+
+    def _online(self) -> list[LogDirectory]:
+        return [directory for directory in self.directories if directory.failure is None]
+
+    def _emptiest(self) -> LogDirectory:
+        online = self._online()
+        if not online:
+            failure = self.directories[0].failure
+            raise failure or LogDirectoryError(self.directories[0].path, "is offline")
+        counts = {directory.path: 0 for directory in online}
+        for log in self._logs.values():
+            if log.directory.path in counts:
+                counts[log.directory.path] += 1
+        return min(online, key=lambda directory: counts[directory.path])
+
+    def _checkpoint(self, name: str, offset_of: Callable[[Log], int | None]) -> None:
+        logs = list(self)
+        for directory in self._online():
+            offsets = {}
+            for log in logs:
+                offset = offset_of(log) if log.directory is directory else None
+                if offset is not None:
+                    offsets[log.topic, log.partition] = offset
+            try:
+                with directory:
+                    path = f"{directory.path}/{name}"
+                    self._disk.filesystem.replace(path, encode_offsets(offsets), sync=True)
+            except LogDirectoryError as error:
+                _report(error)
+
+    def _describe(self, directory: LogDirectory) -> DirectoryDescription:
+        try:
+            with directory:
+                space = self._disk.filesystem.space(directory.path)
+        except LogDirectoryError as error:
+            return DirectoryDescription(directory.path, error.code, -1, -1, [])
+        logs = [
+            LogDescription(
+                log.topic,
+                log.partition,
+                log.size_in_bytes,
+                max(0, log.log_end_offset - log.high_watermark),
+            )
+            for log in self
+            if log.directory is directory
+        ]
+        return DirectoryDescription(directory.path, ErrorCode.NONE, space.total, space.usable, logs)
+
+    def _refuse_if_all_offline(self) -> None:
+        if not self._online():
+            reasons = "; ".join(str(one.failure.message) for one in self.directories if one.failure)
+            raise DirectoryRefusedError(f"no log directory can be used: {reasons}")
+
+    def _note_failure(self, directory: LogDirectory) -> None:
+        if directory.failure is not None:
+            LOGGER.error("%s; it is offline now", directory.failure.message)
+        if self.on_failure is not None:
+            self.on_failure(directory)
+
+
+def _moved_start(log: Log) -> int | None:
+    is_moved = log.log_start_offset > log.segments[0].base_offset
+    return log.log_start_offset if is_moved else None
+
+
+def _report(error: LogDirectoryError) -> None:
+    LOGGER.error("%s", error.message)

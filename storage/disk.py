@@ -1,0 +1,25 @@
+"""What the files of all logs share: the file system and the bounds on what is open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from storage.residents import Residents
+
+if TYPE_CHECKING:
+    from storage.filesystem import FileSystem
+
+OPEN_FILES_LIMIT = 512
+MAPPINGS_LIMIT = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """One per broker, handed to every segment."""
+
+    filesystem: FileSystem
+    files: Residents = field(default_factory=lambda: Residents(OPEN_FILES_LIMIT))
+    """Open `.log` files; the limit should stay well below the process's limit of descriptors."""
+    maps: Residents = field(default_factory=lambda: Residents(MAPPINGS_LIMIT))
+    """Mapped indexes; the limit should stay well below the kernel's `vm.max_map_count`."""

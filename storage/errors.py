@@ -1,0 +1,24 @@
+"""What storage refuses with: a failed disk at run time, an unusable directory at start-up."""
+
+from __future__ import annotations
+
+from protocol.errors import ApiError, ErrorCode
+
+
+class LogDirectoryError(ApiError):
+    """A log directory failed and is offline; clients get KAFKA_STORAGE_ERROR and look elsewhere."""
+
+    def __init__(self, directory: str, reason: str) -> None:
+        super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {directory}: {reason}")
+        self.directory = directory
+
+
+class DirectoryRefusedError(Exception):
+    """The broker must not start on this directory; the message is one line for the operator."""
+
+
+class DamagedFileError(ApiError):
+    """A file does not hold what it should; the message says which and how."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, reason)

@@ -1,0 +1,232 @@
+"""The port through which all file work goes, and the adapter for the real disk.
+
+A simulated disk implements the same two protocols, so that crashes, torn writes and full disks can
+be played without one. Failures are `OSError`, as the operating system reports them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import shutil
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from protocol.wire import Buffer
+
+READ_MODE = 0o644
+
+
+class Entry(NamedTuple):
+    """One name in a directory."""
+
+    name: str
+    is_directory: bool
+    size: int
+    modified_ms: int
+
+
+class Space(NamedTuple):
+    """Room on the volume of a directory, in bytes."""
+
+    total: int
+    usable: int
+
+
+class File(Protocol):
+    """An open file. It closes itself when the last reference to it goes."""
+
+    def fileno(self) -> int:
+        """Return the descriptor, for `sendfile`."""
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return up to `length` bytes from `position`; fewer at the end of the file."""
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        """Write all of `data` at `position`, or raise; what a failed write left is undefined."""
+
+    def truncate(self, size: int) -> None:
+        """Cut to, or extend with zeros to, `size` bytes."""
+
+    def sync(self) -> None:
+        """Return when everything written so far is on the disk."""
+
+    def size(self) -> int:
+        """Return the size in bytes."""
+
+    def map(self) -> Buffer:
+        """Return the whole file as read-only memory that later writes show through."""
+
+
+class FileSystem(Protocol):
+    """Directories and files by path."""
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """Open for reading and writing."""
+
+    def scan(self, path: str) -> list[Entry]:
+        """Return what a directory holds, in no order."""
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is a file or directory."""
+
+    def read(self, path: str) -> bytes:
+        """Return a whole file."""
+
+    def replace(self, path: str, data: bytes, *, sync: bool) -> None:
+        """Put a whole file in place at once: a reader or a crash sees the old or the new one."""
+
+    def make_directory(self, path: str) -> None:
+        """Create a directory and its parents; it may exist."""
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file or directory."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file; it may be gone already."""
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory with all it holds; it may be gone already."""
+
+    def sync_directory(self, path: str) -> None:
+        """Return when the names in a directory are on the disk."""
+
+    def lock(self, path: str) -> File | None:
+        """Lock a file for as long as the result lives; None when another process holds it."""
+
+    def space(self, path: str) -> Space:
+        """Return the room on the volume of a directory."""
+
+
+class LocalFile:
+    """An open file of the operating system."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __del__(self) -> None:
+        # A region handed to a connection keeps its file open past eviction, truncation and
+        # deletion; the last one to let go closes it. At interpreter exit `os` may be gone.
+        with suppress(OSError, TypeError, AttributeError):
+            os.close(self._descriptor)
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._descriptor
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return up to `length` bytes from `position`."""
+        return os.pread(self._descriptor, length, position)
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        """Write all of `data` at `position`."""
+        written = os.pwrite(self._descriptor, data, position)
+        if written != len(data):
+            self._write_rest(position, memoryview(data), written)
+
+    def _write_rest(self, position: int, data: memoryview, written: int) -> None:
+        while written < len(data):  # a full disk turns into ENOSPC on the next try
+            written += os.pwrite(self._descriptor, data[written:], position + written)
+
+    def truncate(self, size: int) -> None:
+        """Cut or extend to `size` bytes."""
+        os.ftruncate(self._descriptor, size)
+
+    def sync(self) -> None:
+        """Wait for the disk."""
+        os.fdatasync(self._descriptor)
+
+    def size(self) -> int:
+        """Return the size in bytes."""
+        return os.fstat(self._descriptor).st_size
+
+    def map(self) -> Buffer:
+        """Map the file, read-only."""
+        return memoryview(mmap.mmap(self._descriptor, 0, prot=mmap.PROT_READ))
+
+
+class LocalFileSystem:
+    """The file system of the operating system."""
+
+    def open(self, path: str, *, create: bool = False) -> LocalFile:
+        """Open for reading and writing."""
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return LocalFile(os.open(path, flags, READ_MODE))
+
+    def scan(self, path: str) -> list[Entry]:
+        """Return what a directory holds."""
+        entries = []
+        with os.scandir(path) as found:
+            for entry in found:
+                status = entry.stat(follow_symlinks=True)
+                modified_ms = status.st_mtime_ns // 1_000_000
+                entries.append(Entry(entry.name, entry.is_dir(), status.st_size, modified_ms))
+        return entries
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is a file or directory."""
+        return os.path.exists(path)  # noqa: PTH110 - paths are strings here, for speed and size
+
+    def read(self, path: str) -> bytes:
+        """Return a whole file."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+        finally:
+            os.close(descriptor)
+
+    def replace(self, path: str, data: bytes, *, sync: bool) -> None:
+        """Write beside, then rename over."""
+        beside = path + ".tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        file = LocalFile(os.open(beside, flags, READ_MODE))
+        file.write_at(0, data)
+        if sync:
+            file.sync()
+        os.rename(beside, path)  # noqa: PTH104
+        if sync:
+            self.sync_directory(os.path.dirname(path))  # noqa: PTH120
+
+    def make_directory(self, path: str) -> None:
+        """Create a directory and its parents."""
+        os.makedirs(path, exist_ok=True)  # noqa: PTH103
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file or directory."""
+        os.rename(source, target)  # noqa: PTH104
+
+    def remove(self, path: str) -> None:
+        """Remove a file if it is there."""
+        with suppress(FileNotFoundError):
+            os.unlink(path)  # noqa: PTH108
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory if it is there."""
+        with suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
+    def sync_directory(self, path: str) -> None:
+        """Wait until the names are on the disk."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def lock(self, path: str) -> LocalFile | None:
+        """Take the lock, or return None."""
+        file = self.open(path, create=True)
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+        return file
+
+    def space(self, path: str) -> Space:
+        """Return the room on the volume."""
+        status = os.statvfs(path)
+        return Space(status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize)

@@ -1,0 +1,51 @@
+"""One of the broker's `log.dirs`, as its logs see it: where it is and whether its disk works."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from storage.errors import LogDirectoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from storage.disk import Disk
+
+
+class LogDirectory:
+    """Goes offline with the first disk error, once and for all until the broker starts again.
+
+    As a context manager it turns an OSError of the code within into LogDirectoryError.
+    """
+
+    __slots__ = ("disk", "failure", "on_failure", "path")
+
+    def __init__(
+        self, path: str, disk: Disk, on_failure: Callable[[LogDirectory], None] | None = None
+    ) -> None:
+        self.path = path
+        self.disk = disk
+        self.on_failure = on_failure
+        self.failure: LogDirectoryError | None = None
+
+    def __enter__(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(exception, OSError):
+            raise self.fail(exception) from exception
+
+    def fail(self, error: OSError) -> LogDirectoryError:
+        """Take the directory offline; returns what to raise."""
+        if self.failure is None:
+            self.failure = LogDirectoryError(self.path, error.strerror or str(error))
+            if self.on_failure is not None:
+                self.on_failure(self)
+        return self.failure

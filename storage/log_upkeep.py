@@ -1,0 +1,229 @@
+"""What happens to a log besides appends: roll, truncate, flush, delete old segments, close."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.errors import ApiError, ErrorCode
+from storage.log_reading import LogReading
+from storage.producer_recovery import rebuild
+from storage.retention import LogFacts, SegmentFacts, count_deletable
+from storage.segment import Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class LogUpkeep(LogReading):
+    """One caller at a time, but for what says that it is safe from another thread."""
+
+    __slots__ = ()
+
+    def assign_epoch(self, epoch: int, start_offset: int) -> None:
+        """Note that `epoch` begins at `start_offset`."""
+        with self.directory:
+            self.epochs.assign(epoch, start_offset)
+
+    def advance_high_watermark(self, offset: int) -> bool:
+        """Raise the high watermark to `offset`, at most to the end; tells whether it moved."""
+        offset = min(offset, self.log_end_offset)
+        if offset <= self.high_watermark:
+            return False
+        self.high_watermark = offset
+        self.producers.note_high_watermark(offset)
+        return True
+
+    def advance_log_start_offset(self, offset: int) -> bool:
+        """Raise the log start offset, as DeleteRecords does; tells whether it moved.
+
+        Raises ApiError OFFSET_OUT_OF_RANGE beyond the high watermark. Segments that lie wholly
+        before it go with the next `delete_expired`.
+        """
+        if offset > self.high_watermark:
+            raise ApiError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is beyond the high watermark {self.high_watermark}",
+            )
+        if offset <= self.log_start_offset:
+            return False
+        with self.directory:
+            self.log_start_offset = offset
+            self.epochs.truncate_from_start(offset)
+        return True
+
+    def truncate_to(self, offset: int) -> bool:
+        """Drop everything at and after `offset`; tells whether there was anything."""
+        if offset >= self.log_end_offset:
+            return False
+        if offset < self.segments[0].base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        with self.directory:
+            self._discard(self.segments.take_from(offset))
+            self.segments.active.truncate_to(offset)
+            self.epochs.truncate_from_end(offset)
+            self._end_at(offset)
+        return True
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything; the next record will have `offset`."""
+        with self.directory:
+            created_ms = self.segments.active.created_ms
+            # The new segment may have the name of an old one, so the old ones go first.
+            self._discard(list(self.segments))
+            self.segments.replace_all(self._new_segment(offset, created_ms))
+            self.snapshots.remove_after(-1)
+            self.epochs.clear()
+            self.log_start_offset = offset
+            self._end_at(offset)
+
+    def roll(self, now_ms: int, base_offset: int | None = None) -> None:
+        """Close the active segment and begin one, unless it is empty.
+
+        What was closed is flushed through `settings.run_later`.
+        """
+        active = self.segments.active
+        offset = self.log_end_offset if base_offset is None else base_offset
+        if active.size == 0 and active.base_offset == offset:
+            return
+        with self.directory:
+            if active.size == 0:
+                # A follower whose leader's log begins later: the empty segment would stay for ever.
+                self._discard([active])
+                self.segments.replace_active(self._new_segment(offset, now_ms))
+                return
+            active.seal()
+            self.snapshots.write(offset, self.producers.snapshot())
+            self.segments.add(self._new_segment(offset, now_ms))
+        self.draw_roll_jitter()
+        self.settings.run_later(self.flush_sealed)
+
+    def is_flush_due(self, now_ms: int) -> bool:
+        """Tell whether `flush.ms` has passed since the last flush and there is something to do."""
+        if self.log_end_offset <= self.recovery_point:
+            self._last_flush_ms = now_ms
+            return False
+        return now_ms - self._last_flush_ms >= self._config.flush_ms
+
+    def note_flush(self, now_ms: int) -> None:
+        """Count `flush.ms` from `now_ms`."""
+        self._last_flush_ms = now_ms
+
+    def flush(self) -> None:
+        """Wait until all that was appended before this call is on the disk.
+
+        Moves the recovery point. Safe to call from another thread beside appends.
+        """
+        end_offset = self.log_end_offset
+        self._sync(self._unflushed(), end_offset)
+
+    def flush_sealed(self) -> None:
+        """As `flush`, for the segments that were rolled."""
+        segments = self._unflushed()
+        self._sync(segments[:-1], segments[-1].base_offset)
+
+    def delete_expired(self, now_ms: int) -> list[str]:
+        """Take out the segments that retention lets go; returns files to remove later.
+
+        The files are renamed to `.deleted`, and readers that hold a region of them are not hurt.
+        """
+        facts = self._segment_facts()
+        bounds = LogFacts(self.high_watermark, self.log_start_offset)
+        count = count_deletable(facts, bounds, self._config, now_ms)
+        if count == 0:
+            return []
+        with self.directory:
+            if count == len(facts):
+                self.roll(now_ms)
+            removed = self.segments.take_first(count)
+            self.log_start_offset = max(self.log_start_offset, self.segments[0].base_offset)
+            self.epochs.truncate_from_start(self.log_start_offset)
+            for segment in removed:
+                self.snapshots.remove(segment.base_offset)
+            return [path for segment in removed for path in segment.mark_deleted()]
+
+    def expire_producers(self, now_ms: int) -> int:
+        """Forget idle producers; returns how many."""
+        return self.producers.expire(now_ms, self.settings.producer_id_expiration_ms)
+
+    def close(self) -> None:
+        """Flush, cut the indexes to size and leave a snapshot: the next start has nothing to do."""
+        with self.directory:
+            self.segments.active.seal()
+            if self.log_end_offset > self.segments[0].base_offset:
+                self.snapshots.write(self.log_end_offset, self.producers.snapshot())
+            self.flush()
+            for segment in self.segments:
+                segment.close()
+
+    def release(self) -> None:
+        """Let go of files without writing: the directory is offline, or the log is deleted."""
+        for segment in self.segments:
+            segment.forget()
+
+    def must_roll(self, size: int, last_offset: int, timestamp: int, now_ms: int) -> bool:
+        """Tell whether a batch of `size` bytes makes the active segment roll first (KIP-32).
+
+        `timestamp` is the greatest of the batch: time that passes is that of the records. Raises
+        ApiError RECORD_LIST_TOO_LARGE for a batch that fits into no segment.
+        """
+        segment = self.segments.active
+        config = self._config
+        if size > config.segment_bytes:
+            raise ApiError(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"the batch has {size} bytes, segment.bytes is {config.segment_bytes}",
+            )
+        if segment.size == 0:
+            return not segment.fits(last_offset)
+        return (
+            segment.size > config.segment_bytes - size
+            or segment.age_ms(timestamp, now_ms) > config.segment_ms - self._roll_jitter_ms
+            or segment.is_index_full
+            or not segment.fits(last_offset)
+        )
+
+    def _new_segment(self, base_offset: int, now_ms: int) -> Segment:
+        segment = Segment(self.directory.disk, self.path, base_offset, self._config, now_ms)
+        segment.create()
+        return segment
+
+    def _end_at(self, offset: int) -> None:
+        """After the log was cut: bring all that depends on its end in line."""
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.high_watermark = min(self.high_watermark, offset)
+        bounds = (self.log_start_offset, offset)
+        rebuild(self.producers, self.snapshots, self.segments, bounds)
+        self.producers.note_high_watermark(self.high_watermark)
+
+    def _discard(self, segments: Sequence[Segment]) -> None:
+        """Remove the files of `segments` now."""
+        for segment in segments:
+            for path in segment.mark_deleted():
+                self.directory.disk.filesystem.remove(path)
+
+    def _unflushed(self) -> list[Segment]:
+        """Segments that hold something past the recovery point, the active one at least."""
+        first = self.segments.floor(self.recovery_point)
+        return [self.segments[index] for index in range(first, len(self.segments))]
+
+    def _sync(self, segments: Sequence[Segment], end_offset: int) -> None:
+        if not segments or end_offset <= self.recovery_point:
+            return
+        with self.directory:
+            for segment in segments:
+                segment.sync()
+            for offset in self.snapshots.offsets[-len(segments) - 1 :]:
+                self.snapshots.sync(offset)
+            self.epochs.sync()
+            self.directory.disk.filesystem.sync_directory(self.path)
+        self.recovery_point = max(self.recovery_point, end_offset)
+
+    def _segment_facts(self) -> list[SegmentFacts]:
+        ends = [*self.segments.base_offsets[1:], self.log_end_offset]
+        return [
+            SegmentFacts(segment.size, segment.age_timestamp, end)
+            for segment, end in zip(self.segments, ends, strict=True)
+        ]

@@ -1,0 +1,55 @@
+"""`meta.properties`: which broker of which cluster a log directory belongs to.
+
+Version 0, that of ZooKeeper mode, names the broker `broker.id`. Version 1, of a directory that a
+KRaft broker formatted, names it `node.id`; such a file is honoured and left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from storage.errors import DamagedFileError
+
+BROKER_ID = "broker.id"
+NODE_ID = "node.id"
+CLUSTER_ID = "cluster.id"
+VERSION = "version"
+ID_KEYS = {"0": BROKER_ID, "1": NODE_ID}
+
+
+@dataclass(frozen=True, slots=True)
+class MetaProperties:
+    """Identity of a directory; None where the file does not say."""
+
+    broker_id: int | None = None
+    cluster_id: str | None = None
+
+
+def decode(data: bytes) -> MetaProperties:
+    """Content of the file; DamagedFileError when it is none."""
+    try:
+        lines = data.decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise DamagedFileError("not a text file") from error
+    pairs = {}
+    for line in lines:
+        if line.strip() and not line.startswith(("#", "!")):
+            key, separator, value = line.partition("=")
+            if not separator:
+                raise DamagedFileError(f"not a key and a value: {line[:80]!r}")
+            pairs[key.strip()] = value.strip().replace("\\", "")
+    id_key = ID_KEYS.get(pairs.get(VERSION, ""))
+    if id_key is None:
+        raise DamagedFileError(f"version {pairs.get(VERSION)!r} is unknown")
+    broker_id = pairs.get(id_key)
+    if broker_id is not None and not broker_id.isdigit():
+        raise DamagedFileError(f"{id_key} is not a number: {broker_id[:40]!r}")
+    return MetaProperties(None if broker_id is None else int(broker_id), pairs.get(CLUSTER_ID))
+
+
+def encode(broker_id: int, cluster_id: str, now_ms: int) -> bytes:
+    """Bytes of the file, as Java's Properties write them."""
+    date = datetime.fromtimestamp(now_ms // 1000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+    lines = ["#", f"#{date}", f"{BROKER_ID}={broker_id}", f"{VERSION}=0"]
+    return "\n".join([*lines, f"{CLUSTER_ID}={cluster_id}", ""]).encode()

@@ -1,0 +1,82 @@
+"""Rebuild what a partition knows of its producers: newest sound snapshot, then the log after."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from protocol.records.control import ControlType, parse_marker
+from storage.batch_scan import CHUNK_BYTES, walk_headers
+from storage.errors import DamagedFileError
+from storage.producers import Marker
+
+if TYPE_CHECKING:
+    from protocol.records.batch import BatchHeader
+    from protocol.wire import Buffer
+    from storage.producers import ProducerState
+    from storage.segments import Segments
+    from storage.snapshots import Snapshots
+
+LOGGER = logging.getLogger(__name__)
+
+
+def read_marker(header: BatchHeader, batch: Buffer, base_offset: int) -> Marker | None:
+    """Return the end of a transaction that a control batch says; None for another kind of it."""
+    marker = parse_marker(batch)
+    if marker is None:
+        return None
+    return Marker(
+        header.producer_id,
+        header.producer_epoch,
+        marker.coordinator_epoch,
+        marker.type == ControlType.COMMIT,
+        base_offset,
+        header.max_timestamp,
+    )
+
+
+def rebuild(
+    producers: ProducerState, snapshots: Snapshots, segments: Segments, bounds: tuple[int, int]
+) -> None:
+    """Make `producers` what they were at the end of `bounds`, (log start, log end offset).
+
+    Damaged snapshots are removed with a line; the one before, or the whole log, stands in.
+    """
+    log_start_offset, log_end_offset = bounds
+    producers.clear()
+    snapshots.remove_after(log_end_offset)
+    position = _restore(producers, snapshots, log_end_offset)
+    if position is None:
+        position = log_start_offset
+    if position < log_end_offset:
+        _replay(producers, segments, position)
+
+
+def _restore(producers: ProducerState, snapshots: Snapshots, end_offset: int) -> int | None:
+    while (offset := snapshots.latest(end_offset)) is not None:
+        try:
+            producers.restore(snapshots.read(offset))
+        except (DamagedFileError, FileNotFoundError) as error:
+            LOGGER.warning("%s: %s; using an older one", snapshots.path(offset), error)
+            snapshots.remove(offset)
+        else:
+            return offset
+    return None
+
+
+def _replay(producers: ProducerState, segments: Segments, from_offset: int) -> None:
+    for index in range(segments.floor(from_offset), len(segments)):
+        segment = segments[index]
+        found = segment.locate(from_offset)
+        if found is None:
+            continue
+        for position, header in walk_headers(segment.file, found[0], segment.size, CHUNK_BYTES):
+            if header.producer_id < 0:
+                continue
+            if not header.is_control:
+                producers.update(header, header.base_offset)
+                continue
+            batch = segment.file.read_at(position, header.size_in_bytes)
+            marker = read_marker(header, batch, header.base_offset)
+            if marker is not None:
+                producers.end_transaction(marker)

@@ -1,0 +1,79 @@
+"""Bring one segment in order after a crash: read what was not flushed, cut what is not sound.
+
+What lies before the recovery point is on the disk and is not read again. From there on each batch
+is checked, and the first that is not sound ends the log: the file is cut there, and both indexes
+get the entries that the crash lost.
+
+    segment          |batch|batch|batch|batch|batch|bat
+    index entries          ^           ^           ^ (perhaps lost, perhaps torn)
+    recovery point               *
+    read                   |-------------------------->   from the last entry before the point
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from storage.batch_scan import CheckedScan
+from storage.errors import DamagedFileError
+
+if TYPE_CHECKING:
+    from storage.leader_epochs import LeaderEpochs
+    from storage.segment import Segment
+
+
+class SegmentRecovery(NamedTuple):
+    """What recovery found in one segment."""
+
+    next_offset: int
+    bytes_read: int
+    bytes_cut: int
+    problem: str | None
+    """Why the rest was cut; None when nothing was."""
+
+
+def recover_segment(
+    segment: Segment, size: int, recovery_point: int, epochs: LeaderEpochs
+) -> SegmentRecovery:
+    """Check the batches of a file of `size` bytes from the recovery point on.
+
+    Epochs found on the way go into `epochs`, for the caller to save.
+    """
+    segment.size = size
+    start = _start_position(segment, recovery_point)
+    segment.forget_timestamps()
+    segment.size = start
+    scan = CheckedScan(segment.file, segment.base_offset, start, size)
+    next_offset = segment.base_offset
+    for _, header in scan:
+        segment.account(header.size_in_bytes, header.last_offset, header.max_timestamp)
+        epochs.note(header.partition_leader_epoch, header.base_offset)
+        next_offset = header.next_offset
+    if scan.position < size:
+        segment.file.truncate(scan.position)
+    segment.aborted_index.truncate_to(next_offset)
+    segment.seal()
+    return SegmentRecovery(next_offset, size - start, size - scan.position, scan.problem)
+
+
+def _start_position(segment: Segment, recovery_point: int) -> int:
+    """Where reading begins; the indexes keep only what leads to before that."""
+    offsets, times = segment.offset_index, segment.time_index
+    offsets.salvage()
+    times.salvage()
+    offsets.truncate_to(recovery_point)
+    entry = offsets.last()
+    if len(offsets) and _begins_batch(segment, entry.position, entry.offset):
+        times.truncate_to(entry.offset + 1)
+        return entry.position
+    offsets.clear()
+    times.clear()
+    return 0
+
+
+def _begins_batch(segment: Segment, position: int, last_offset: int) -> bool:
+    try:
+        found = next(segment.walk(position, segment.size), None)
+    except DamagedFileError:
+        return False
+    return found is not None and found[1].last_offset == last_offset

@@ -1,0 +1,57 @@
+"""A bound on what is open at once: file handles and memory mappings.
+
+A broker may hold 50,000 partitions with several segments each, and the kernel gives a process
+some thousand descriptors and 65,530 mappings. What was used least recently is let go and opened
+again when it is needed.
+
+Second chance ("clock") rather than true least-recently-used order, because touching must cost an
+append no more than one attribute store: a holder that was used since the hand last passed gets
+another round, one that was not is released.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Protocol
+
+
+class Holder(Protocol):
+    """Something that holds one resource that it can get again."""
+
+    was_used: bool
+    """Set at each use by the holder, cleared here."""
+
+    def release(self) -> None:
+        """Let the resource go; the next use gets it again."""
+
+
+class Residents:
+    """Holders with a resource, `limit` at most."""
+
+    __slots__ = ("_holders", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._holders: OrderedDict[Holder, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def admit(self, holder: Holder) -> None:
+        """Count `holder`, which has just got its resource, and make room if there is none."""
+        while len(self._holders) >= self.limit:
+            self._release_one()
+        self._holders[holder] = None
+
+    def dismiss(self, holder: Holder) -> None:
+        """Stop counting `holder`, which has let its resource go by itself."""
+        self._holders.pop(holder, None)
+
+    def _release_one(self) -> None:
+        while True:
+            candidate, _ = self._holders.popitem(last=False)
+            if not candidate.was_used:
+                candidate.release()
+                return
+            candidate.was_used = False
+            self._holders[candidate] = None

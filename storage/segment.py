@@ -1,0 +1,363 @@
+"""One segment of a log: a `.log` file of record batches, and the indexes that lead into it.
+
+The name of every file of a segment is its base offset in twenty digits. The `.log` file holds
+batches back to back, nothing else, in the bytes in which they came over the network. Files are
+opened and indexes mapped when they are first needed, so that a segment nobody touches costs a few
+hundred bytes of memory and no descriptor.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from protocol.records.record import iterate_records
+from storage import file_names
+from storage.aborted_index import AbortedIndex
+from storage.batch_scan import CHUNK_BYTES, MAX_RELATIVE_OFFSET, walk_headers
+from storage.errors import DamagedFileError
+from storage.sparse_index import OffsetIndex, TimeIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from config.topic import TopicConfig
+    from protocol.records.batch import BatchHeader
+    from protocol.wire import Buffer
+    from storage.disk import Disk
+    from storage.filesystem import File
+
+LOGGER = logging.getLogger(__name__)
+T = TypeVar("T")
+
+NO_TIMESTAMP: Final = -1
+UNREAD: Final = -2
+"""A timestamp that stands in a file and has not been needed yet."""
+
+
+class TimestampOffset(NamedTuple):
+    """A record found by its timestamp."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+    """Of the batch that holds it."""
+
+
+class Segment:
+    """Appends, look-ups and truncation within one file set; offsets are absolute throughout."""
+
+    __slots__ = (
+        "_bytes_since_index",
+        "_directory",
+        "_disk",
+        "_file",
+        "_first_timestamp",
+        "_index_interval_bytes",
+        "_max_timestamp",
+        "_max_timestamp_offset",
+        "base_offset",
+        "created_ms",
+        "offset_index",
+        "size",
+        "time_index",
+        "was_used",
+    )
+
+    def __init__(
+        self, disk: Disk, directory: str, base_offset: int, config: TopicConfig, created_ms: int
+    ) -> None:
+        """Take over what is at `directory`; nothing is opened or created."""
+        self.base_offset = base_offset
+        self.size = 0
+        self.created_ms = created_ms
+        """When the segment began, or its file was last changed: stands in for timestamps."""
+        index_bytes = config.segment_index_bytes
+        self.offset_index = OffsetIndex(disk, directory, base_offset, index_bytes)
+        self.time_index = TimeIndex(disk, directory, base_offset, index_bytes)
+        self.was_used = False
+        self._disk = disk
+        self._directory = directory
+        self._index_interval_bytes = config.index_interval_bytes
+        self._file: File | None = None
+        self._bytes_since_index = 0
+        self._first_timestamp = UNREAD
+        self._max_timestamp = NO_TIMESTAMP
+        self._max_timestamp_offset = base_offset
+
+    def __repr__(self) -> str:
+        return f"Segment({self.path!r}, size={self.size})"
+
+    @property
+    def path(self) -> str:
+        """Where the `.log` file is."""
+        return self._path(file_names.LOG)
+
+    @property
+    def aborted_index(self) -> AbortedIndex:
+        """The aborted transactions of this segment."""
+        return AbortedIndex(self._disk.filesystem, self._directory, self.base_offset)
+
+    @property
+    def file(self) -> File:
+        """The `.log` file, opened if need be. Whoever keeps it keeps it open."""
+        self.was_used = True
+        return self._file or self._open()
+
+    @property
+    def max_timestamp(self) -> int:
+        """Greatest timestamp in the segment; -1 when it has none."""
+        if self._max_timestamp == UNREAD:
+            self._read_max_timestamp()
+        return self._max_timestamp
+
+    @property
+    def max_timestamp_offset(self) -> int:
+        """Last offset of the first batch that has the greatest timestamp."""
+        if self._max_timestamp == UNREAD:
+            self._read_max_timestamp()
+        return self._max_timestamp_offset
+
+    @property
+    def age_timestamp(self) -> int:
+        """What retention by time goes by: the greatest timestamp, else when the file changed."""
+        timestamp = self.max_timestamp
+        return timestamp if timestamp >= 0 else self.created_ms
+
+    @property
+    def first_timestamp(self) -> int:
+        """Greatest timestamp of the first batch, from which `segment.ms` counts; -1: empty."""
+        if self._first_timestamp == UNREAD:
+            header = next(self.walk(0, self.size), None)
+            if header is None:
+                return NO_TIMESTAMP
+            self._first_timestamp = header[1].max_timestamp
+        return self._first_timestamp
+
+    @property
+    def is_index_full(self) -> bool:
+        """One of the indexes has no room for another entry."""
+        return self.offset_index.is_full or self.time_index.is_full
+
+    def age_ms(self, timestamp: int, now_ms: int) -> int:
+        """Time from the first batch to one with `timestamp`; by the clock if it has none."""
+        first = self.first_timestamp
+        return timestamp - first if first >= 0 else now_ms - self.created_ms
+
+    def create(self) -> None:
+        """Make the empty `.log` file."""
+        self._open(create=True)
+
+    def adopt(self, size: int, offset_index_size: int, time_index_size: int) -> bool:
+        """Take over files that were closed cleanly; False when an index cannot be right."""
+        self.size = size
+        self._max_timestamp = UNREAD if size else NO_TIMESTAMP
+        offsets_fit = self.offset_index.adopt(offset_index_size)
+        return self.time_index.adopt(time_index_size) and offsets_fit
+
+    def fits(self, offset: int) -> bool:
+        """Tell whether `offset` can be held relative to the base."""
+        return offset - self.base_offset <= MAX_RELATIVE_OFFSET
+
+    def write(self, data: Buffer) -> None:
+        """Put batches at the end of the file; `account` must follow for each, in order."""
+        self.was_used = True
+        file = self._file or self._open()
+        file.write_at(self.size, data)
+
+    def cut_back(self, size: int) -> None:
+        """Undo a write that failed, as far as the disk lets us: the file ends at `size` again."""
+        self.size = size
+        with suppress(OSError):
+            self.file.truncate(size)
+
+    def account(self, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Note one written batch: file size, timestamps and, when due, index entries."""
+        position = self.size
+        if position == 0:
+            self._first_timestamp = max_timestamp
+        self.size = position + size
+        if max_timestamp > self.max_timestamp:
+            self._max_timestamp = max_timestamp
+            self._max_timestamp_offset = last_offset
+        if self._bytes_since_index > self._index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(self._max_timestamp, self._max_timestamp_offset)
+            self._bytes_since_index = 0
+        self._bytes_since_index += size
+
+    def walk(self, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and header of the batches between two positions."""
+        end = min(end, self.size)
+        return walk_headers(self.file, position, end) if position < end else iter(())
+
+    def locate(self, offset: int) -> tuple[int, BatchHeader] | None:
+        """First batch that ends at or after `offset`; None when the segment ends before it."""
+        return self._with_sound_indexes(lambda: self._locate(offset))
+
+    def next_offset(self) -> int:
+        """Offset after the last batch, read from the last index entry on."""
+        return self._with_sound_indexes(self._read_next_offset)
+
+    def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
+        """First record at or after `from_offset` that is not earlier than `timestamp`."""
+        return self._with_sound_indexes(lambda: self._find_timestamp(timestamp, from_offset))
+
+    def find_max_timestamp(self) -> TimestampOffset | None:
+        """First record with the greatest timestamp."""
+        timestamp = self.max_timestamp
+        return None if timestamp < 0 else self.find_timestamp(timestamp, self.base_offset)
+
+    def truncate_to(self, offset: int) -> int:
+        """Cut off the batch that holds `offset` and all after it; the bytes cut are returned."""
+        found = self.locate(offset)
+        if found is None:
+            return 0
+        position, header = found
+        removed = self.size - position
+        self.offset_index.truncate_to(header.base_offset)
+        self.time_index.truncate_to(header.base_offset)
+        self.aborted_index.truncate_to(header.base_offset)
+        self.file.truncate(position)
+        self.size = position
+        self._bytes_since_index = 0
+        self._max_timestamp = UNREAD
+        if position == 0:
+            self._first_timestamp = UNREAD
+        self._read_max_timestamp()
+        return removed
+
+    def rebuild_indexes(self) -> None:
+        """Make both indexes anew from the headers in the log."""
+        self.clear_indexes()
+        size, self.size = self.size, 0
+        for _, header in walk_headers(self.file, 0, size, CHUNK_BYTES):
+            self.account(header.size_in_bytes, header.last_offset, header.max_timestamp)
+        self.size = size
+
+    def clear_indexes(self) -> None:
+        """Empty both indexes and forget what was known of timestamps."""
+        self.offset_index.clear()
+        self.time_index.clear()
+        self.forget_timestamps()
+
+    def forget_timestamps(self) -> None:
+        """Before `account` is called for all batches from the start, or from a known entry."""
+        self._bytes_since_index = 0
+        self._first_timestamp = UNREAD
+        self._max_timestamp, self._max_timestamp_offset = self.time_index.last()
+
+    def seal(self) -> None:
+        """Write the last time entry and cut the indexes to size: at a roll or a clean close."""
+        if self.max_timestamp >= 0:
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+        self.offset_index.trim()
+        self.time_index.trim()
+
+    def sync(self) -> None:
+        """Wait until all that was written is on the disk; safe to call from another thread.
+
+        The pending index entries of an active segment are not part of that: recovery rebuilds them.
+        """
+        # A segment that is deleted meanwhile needs no flush. The handle is one of its own, since
+        # the shared one belongs to the thread that appends.
+        with suppress(FileNotFoundError):
+            self._disk.filesystem.open(self.path).sync()
+            self.offset_index.sync()
+            self.time_index.sync()
+            self.aborted_index.sync()
+
+    def release(self) -> None:
+        """Let the file handle go."""
+        self._file = None
+
+    def close(self) -> None:
+        """Write what is pending and let go of everything; the segment can still be used."""
+        self.offset_index.write_pending()
+        self.time_index.write_pending()
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of everything that is open and write nothing."""
+        if self._file is not None:
+            self._file = None
+            self._disk.files.dismiss(self)
+        self.offset_index.forget()
+        self.time_index.forget()
+
+    def mark_deleted(self) -> list[str]:
+        """Rename the files with `.deleted`, and return what remains to be removed later."""
+        filesystem = self._disk.filesystem
+        self.forget()
+        paths = []
+        for suffix in file_names.SEGMENT_SUFFIXES:
+            path = self._path(suffix)
+            if filesystem.exists(path):
+                filesystem.rename(path, path + file_names.DELETED)
+                paths.append(path + file_names.DELETED)
+        return paths
+
+    def _with_sound_indexes(self, look_up: Callable[[], T]) -> T:
+        """Result of `look_up`; if it meets a damaged index, that is rebuilt first."""
+        try:
+            return look_up()
+        except DamagedFileError as error:
+            LOGGER.warning("%s; rebuilding the indexes from %s", error.message, self.path)
+            self.rebuild_indexes()
+            return look_up()
+
+    def _checked_position(self, position: int) -> int:
+        if position < 0 or (position and position >= self.size):
+            raise DamagedFileError(f"{self.offset_index.path}: points past the end of the log")
+        return position
+
+    def _locate(self, offset: int) -> tuple[int, BatchHeader] | None:
+        position = self._checked_position(self.offset_index.lookup(offset).position)
+        is_first = True
+        for at, header in self.walk(position, self.size):
+            if is_first and header.base_offset > offset and position:
+                raise DamagedFileError(f"{self.offset_index.path}: points past offset {offset}")
+            if header.last_offset >= offset:
+                return at, header
+            is_first = False
+        return None
+
+    def _find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
+        start = max(self.time_index.lookup(timestamp).offset, from_offset)
+        position = self._checked_position(self.offset_index.lookup(start).position)
+        for at, header in self.walk(position, self.size):
+            if header.max_timestamp < timestamp or header.last_offset < from_offset:
+                continue
+            for record in iterate_records(self.file.read_at(at, header.size_in_bytes)):
+                if record.timestamp >= timestamp and record.offset >= from_offset:
+                    epoch = header.partition_leader_epoch
+                    return TimestampOffset(record.timestamp, record.offset, epoch)
+        return None
+
+    def _read_next_offset(self) -> int:
+        offset = self.base_offset
+        start = self._checked_position(self.offset_index.last().position)
+        for _, header in self.walk(start, self.size):
+            offset = header.next_offset
+        return offset
+
+    def _read_max_timestamp(self) -> None:
+        self._with_sound_indexes(self._walk_to_max_timestamp)
+
+    def _walk_to_max_timestamp(self) -> None:
+        self._max_timestamp, self._max_timestamp_offset = self.time_index.last()
+        start = self._checked_position(self.offset_index.last().position)
+        for _, header in self.walk(start, self.size):
+            if header.max_timestamp > self._max_timestamp:
+                self._max_timestamp = header.max_timestamp
+                self._max_timestamp_offset = header.last_offset
+
+    def _open(self, *, create: bool = False) -> File:
+        file = self._disk.filesystem.open(self.path, create=create)
+        self._disk.files.admit(self)
+        self._file = file
+        return file
+
+    def _path(self, suffix: str) -> str:
+        return file_names.segment_file(self._directory, self.base_offset, suffix)

@@ -1,0 +1,108 @@
+"""What the directory of a partition holds, and the clearing up of what a crash left half done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from storage import file_names
+from storage.batch_scan import CHUNK_BYTES, walk_headers
+
+if TYPE_CHECKING:
+    from storage.filesystem import Entry, FileSystem
+
+
+@dataclass(slots=True)
+class SegmentFiles:
+    """Files of one segment that are there."""
+
+    size: int
+    modified_ms: int
+    index_sizes: dict[str, int] = field(default_factory=dict)
+    """By suffix."""
+
+
+@dataclass(slots=True)
+class PartitionFiles:
+    """Segments by base offset, in order, and the offsets of producer snapshots."""
+
+    segments: dict[int, SegmentFiles]
+    snapshots: list[int]
+
+
+def survey(filesystem: FileSystem, directory: str) -> PartitionFiles:
+    """List a partition's directory, after finishing or undoing what a crash interrupted."""
+    entries = _clear_up(filesystem, directory, filesystem.scan(directory))
+    parsed = [(file_names.parse_segment_file(entry.name), entry) for entry in entries]
+    logs = {
+        key[0]: SegmentFiles(entry.size, entry.modified_ms)
+        for key, entry in parsed
+        if key and key[1] == file_names.LOG
+    }
+    snapshots = []
+    for key, entry in parsed:
+        if key is None:
+            continue
+        base_offset, suffix = key
+        if suffix == file_names.SNAPSHOT:
+            snapshots.append(base_offset)
+        elif base_offset in logs:
+            logs[base_offset].index_sizes[suffix] = entry.size
+        elif suffix in file_names.SEGMENT_SUFFIXES:
+            filesystem.remove(f"{directory}/{entry.name}")
+    return PartitionFiles(dict(sorted(logs.items())), snapshots)
+
+
+def _clear_up(filesystem: FileSystem, directory: str, entries: list[Entry]) -> list[Entry]:
+    """Remove what was deleted or half written, and put compacted segments in place.
+
+    Compaction writes `.cleaned` files, renames them to `.swap` when they are whole, removes the
+    segments they replace, and renames them once more. A `.cleaned` file that is left means that the
+    group it belongs to was not whole, so the `.swap` files of that group go too.
+    """
+    leftovers = (file_names.DELETED, file_names.CLEANED, file_names.TEMPORARY)
+    gone = [entry for entry in entries if entry.name.endswith(leftovers)]
+    swaps = [entry for entry in entries if entry.name.endswith(file_names.SWAP)]
+    if not gone and not swaps:
+        return entries
+    cleaned = [_base_offset(entry) for entry in gone if entry.name.endswith(file_names.CLEANED)]
+    first_undone = min(cleaned, default=None)
+    for entry in gone:
+        filesystem.remove(f"{directory}/{entry.name}")
+    for entry in swaps:
+        if first_undone is not None and _base_offset(entry) >= first_undone:
+            filesystem.remove(f"{directory}/{entry.name}")
+        elif entry.name.endswith(file_names.LOG + file_names.SWAP):
+            _remove_replaced(filesystem, directory, entry, entries)
+    _rename_swaps(filesystem, directory)
+    return filesystem.scan(directory)
+
+
+def _remove_replaced(
+    filesystem: FileSystem, directory: str, swap: Entry, entries: list[Entry]
+) -> None:
+    """Remove the segments whose offsets the swap file covers."""
+    base_offset = end_offset = _base_offset(swap)
+    file = filesystem.open(f"{directory}/{swap.name}")
+    for _, header in walk_headers(file, 0, swap.size, CHUNK_BYTES):
+        end_offset = header.next_offset
+    for entry in entries:
+        key = file_names.parse_segment_file(entry.name)
+        is_segment = key is not None and key[1] in file_names.SEGMENT_SUFFIXES
+        if key is not None and is_segment and base_offset <= key[0] < end_offset:
+            filesystem.remove(f"{directory}/{entry.name}")
+
+
+def _rename_swaps(filesystem: FileSystem, directory: str) -> None:
+    # Indexes first: a `.log` file without `.swap` must never be there with an index of before.
+    swaps = [
+        entry.name for entry in filesystem.scan(directory) if entry.name.endswith(file_names.SWAP)
+    ]
+    for name in sorted(swaps, key=lambda name: file_names.LOG + file_names.SWAP in name):
+        target = name.removesuffix(file_names.SWAP)
+        filesystem.rename(f"{directory}/{name}", f"{directory}/{target}")
+
+
+def _base_offset(entry: Entry) -> int:
+    digits = entry.name.split(".", 1)[0]
+    return int(digits) if digits.isdigit() else 0

@@ -1,0 +1,169 @@
+"""The segments of one log in the order of their offsets, and reading across them.
+
+The last one is active: it alone is appended to. There is always at least one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from protocol.records.batch import HEADER_BYTES, LENGTH_OVERHEAD, parse_header
+from storage.batch_scan import CHUNK_BYTES
+from storage.slices import Slice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from protocol.records.batch import BatchHeader
+    from storage.segment import Segment, TimestampOffset
+
+
+class Segments:
+    """Look-ups by offset and by time over all segments."""
+
+    __slots__ = ("_bases", "_segments", "active")
+
+    def __init__(self, segments: list[Segment]) -> None:
+        """Take over `segments`, at least one, sorted by base offset."""
+        self._segments = segments
+        self._bases = [segment.base_offset for segment in segments]
+        self.active = segments[-1]
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
+
+    def __getitem__(self, index: int) -> Segment:
+        return self._segments[index]
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes in all `.log` files."""
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def base_offsets(self) -> list[int]:
+        """Where each segment begins."""
+        return self._bases
+
+    def add(self, segment: Segment) -> None:
+        """Put a new active segment at the end."""
+        self._segments.append(segment)
+        self._bases.append(segment.base_offset)
+        self.active = segment
+
+    def take_first(self, count: int) -> list[Segment]:
+        """Remove and return the oldest segments; one at least remains."""
+        return self._take(slice(0, count))
+
+    def take_from(self, offset: int) -> list[Segment]:
+        """Remove and return the segments that begin after `offset`; one at least remains."""
+        return self._take(slice(max(1, bisect_right(self._bases, offset)), None))
+
+    def replace_active(self, segment: Segment) -> None:
+        """Put `segment` in place of the active one."""
+        self._segments[-1] = self.active = segment
+        self._bases[-1] = segment.base_offset
+
+    def replace_all(self, segment: Segment) -> list[Segment]:
+        """Remove and return all segments, with `segment` in their place."""
+        removed = self._segments
+        self._segments = [segment]
+        self._bases = [segment.base_offset]
+        self.active = segment
+        return removed
+
+    def floor(self, offset: int) -> int:
+        """Index of the segment in which `offset` lies, or would."""
+        return max(0, bisect_right(self._bases, offset) - 1)
+
+    def locate(self, offset: int) -> tuple[Segment, int, BatchHeader] | None:
+        """Segment, position and header of the first batch that ends at or after `offset`."""
+        for index in range(self.floor(offset), len(self._segments)):
+            segment = self._segments[index]
+            found = segment.locate(offset)
+            if found is not None:
+                return segment, *found
+        return None
+
+    def read(self, offset: int, max_bytes: int, upper_offset: int, *, at_least_one: bool) -> Slice:
+        """Batches of one segment from the one that holds `offset`, and before `upper_offset`."""
+        found = self.locate(offset)
+        if found is None or found[2].base_offset >= upper_offset:
+            return Slice(None, 0, 0, offset)
+        segment, position, header = found
+        first_size = header.size_in_bytes
+        end = self._end_position(segment, upper_offset)
+        limit = max(max_bytes, first_size) if at_least_one else max_bytes
+        if first_size > limit or position >= end:
+            return Slice(None, 0, 0, header.base_offset, first_size)
+        length = min(limit, end - position)
+        return Slice(segment.file, position, length, header.base_offset, first_size)
+
+    def batches(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
+        """Whole batches that hold offsets of [from_offset, to_offset), in order."""
+        position = None
+        for index in range(self.floor(from_offset), len(self._segments)):
+            segment = self._segments[index]
+            if segment.base_offset >= to_offset:
+                return
+            if position is None:
+                found = segment.locate(from_offset)
+                if found is None:
+                    continue
+                position = found[0]
+            for batch in _whole_batches(segment, position):
+                if parse_header(batch).base_offset >= to_offset:
+                    return
+                yield batch
+            position = 0
+
+    def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
+        """First record at or after `from_offset` that is not earlier than `timestamp`."""
+        for index in range(self.floor(from_offset), len(self._segments)):
+            segment = self._segments[index]
+            if segment.max_timestamp >= timestamp:
+                found = segment.find_timestamp(timestamp, from_offset)
+                if found is not None:
+                    return found
+        return None
+
+    def find_max_timestamp(self) -> TimestampOffset | None:
+        """First record that has the greatest timestamp of all."""
+        return max(self._segments, key=lambda segment: segment.max_timestamp).find_max_timestamp()
+
+    def _end_position(self, segment: Segment, upper_offset: int) -> int:
+        """Where reading in `segment` must stop for `upper_offset` to stay unread."""
+        following = self.floor(segment.base_offset) + 1
+        if following < len(self._bases) and upper_offset >= self._bases[following]:
+            return segment.size
+        found = segment.locate(upper_offset)
+        return segment.size if found is None else found[0]
+
+    def _take(self, which: slice) -> list[Segment]:
+        removed = self._segments[which]
+        del self._segments[which], self._bases[which]
+        self.active = self._segments[-1]
+        return removed
+
+
+def _whole_batches(segment: Segment, position: int) -> Iterator[memoryview]:
+    """Batches from `position` to the end of the segment, read in large pieces."""
+    wanted = CHUNK_BYTES
+    while position < segment.size:
+        chunk = memoryview(segment.file.read_at(position, min(wanted, segment.size - position)))
+        start = 0
+        wanted = CHUNK_BYTES
+        while start + HEADER_BYTES <= len(chunk):
+            size = LENGTH_OVERHEAD + int.from_bytes(chunk[start + 8 : start + 12], "big")
+            if start + size > len(chunk):
+                wanted = max(CHUNK_BYTES, size)
+                break
+            yield chunk[start : start + size]
+            start += size
+        if start == 0 and wanted == CHUNK_BYTES:
+            return
+        position += start
