@@ -1,8 +1,8 @@
 """Our declarations are those of Apache Kafka 3.9.1 and 4.3.1, by field and by version.
 
 The truth is the message JSON inside the published jars; bytes are compared in `test_golden_bytes`.
-Where both releases have a (message, version), 4.3.1 counts, and what 3.9.1 lacked is listed below,
-so that a change that we do not know of fails here.
+Where both releases have a (message, version), 4.3.1 counts, and what 3.9.1 lacked is listed in
+`tests.golden.cases`, so that a change that we do not know of fails here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pytest
 from protocol.api_keys import ApiKey
 from protocol.schema import Coded, Request, Response
 from tests.golden import declarations
+from tests.golden.cases import ADDED_WITHOUT_A_NEW_VERSION, version_in_json, versions_of
 from tests.golden.definitions import Definition, definitions
 from tests.support.jars import KAFKA_3, KAFKA_4
 
@@ -28,21 +29,6 @@ SUPERSEDED = {
 }
 """Messages of 3.9.1 that 4.3.1 made version 0 of something wider, with the same bytes."""
 
-ADDED_WITHOUT_A_NEW_VERSION = {
-    ("ConsumerGroupCurrentMemberAssignmentValue", 0): {"assignment_epochs"},
-    ("ConsumerGroupMetadataValue", 0): {"metadata_hash"},
-    ("ConsumerGroupTargetAssignmentMetadataValue", 0): {"assignment_timestamp"},
-    ("OffsetCommitValue", 4): {"topic_id"},
-    ("ShareGroupMetadataValue", 0): {"metadata_hash"},
-    ("TransactionLogValue", 1): {
-        "previous_producer_id",
-        "next_producer_id",
-        "next_producer_epoch",
-        "client_transaction_version",
-    },
-}
-"""Fields of 4.3.1 that 3.9.1 lacks in the same version: all are tagged but that of share groups."""
-
 
 def is_expected(definition: Definition) -> bool:
     if definition.name in SUPERSEDED:
@@ -55,13 +41,6 @@ def is_expected(definition: Definition) -> bool:
 def expected(kafka_version: str) -> dict[str, Definition]:
     found = definitions(kafka_version)
     return {name: entry for name, entry in found.items() if is_expected(entry)}
-
-
-def versions_of(definition: Definition) -> set[int]:
-    """Body versions: keys of internal topics said their type as a version until 4.0 named it."""
-    if definition.name.endswith("Key"):
-        return {0}
-    return set(range(definition.valid.first, definition.valid.last + 1))
 
 
 def test_every_message_is_declared_and_none_else() -> None:
@@ -92,7 +71,7 @@ def test_api_keys_have_kafkas_names(kafka_version: str) -> None:
 def test_versions_are_those_of_both_releases(name: str) -> None:
     message = declarations.messages()[name]
     found = [entry[name] for entry in (expected(KAFKA_3), expected(KAFKA_4)) if name in entry]
-    valid = set[int]().union(*(versions_of(definition) for definition in found))
+    valid = {version for definition in found for version in versions_of(definition)}
     assert valid == set(range(message.VERSIONS.first, message.VERSIONS.last + 1))
     for definition in found:
         for version in versions_of(definition):
@@ -106,8 +85,8 @@ def test_fields_are_kafkas(name: str) -> None:
         definition = expected(KAFKA_4).get(name)
         if definition is None or version not in versions_of(definition):
             definition = expected(KAFKA_3)[name]
-        of_json = version if version in definition.valid else definition.valid.last
-        assert declarations.layout(message, version) == definition.layout(of_json), version
+        layout = definition.layout(version_in_json(definition, version))
+        assert declarations.layout(message, version) == layout, version
 
 
 @pytest.mark.parametrize("name", sorted(declarations.messages()))
@@ -115,11 +94,10 @@ def test_fields_were_the_same_before_but_for_the_known_additions(name: str) -> N
     definition = expected(KAFKA_3).get(name)
     for version in versions_of(definition) if definition else ():
         assert definition is not None
-        added = ADDED_WITHOUT_A_NEW_VERSION.get((name, version), set())
-        of_json = version if version in definition.valid else definition.valid.last
+        added = ADDED_WITHOUT_A_NEW_VERSION.get((name, version), frozenset())
         entries = declarations.layout(declarations.messages()[name], version)
         kept = [entry for entry in entries if entry.name not in added]
-        assert kept == definition.layout(of_json), version
+        assert kept == definition.layout(version_in_json(definition, version)), version
         assert {entry.name for entry in entries} >= added
 
 
