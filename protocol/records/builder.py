@@ -7,6 +7,7 @@ import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.records.batch import (
+    CODEC_MASK,
     CONTROL_BIT,
     CRC_POSITION,
     DELETE_HORIZON_BIT,
@@ -17,7 +18,6 @@ from protocol.records.batch import (
     NO_LEADER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
-    NO_TIMESTAMP,
     TRANSACTIONAL_BIT,
     BatchHeader,
     compute_crc,
@@ -131,14 +131,13 @@ def rebuild_batch(
     can be rebuilt from it. With `delete_horizon_ms` it is marked with the time from which its
     tombstones and markers may go (KIP-534), which takes the place of the base timestamp.
     """
+    if not kept:
+        return _assemble(_emptied(header), b"")
     attributes = header.attributes
     base_timestamp = header.base_timestamp
-    max_timestamp = header.max_timestamp
     if delete_horizon_ms is not None:
         attributes |= DELETE_HORIZON_BIT
         base_timestamp = delete_horizon_ms
-    if not header.is_log_append_time:
-        max_timestamp = max((record.timestamp for record in kept), default=NO_TIMESTAMP)
     body = b"".join(
         [
             encode_record(
@@ -149,15 +148,23 @@ def rebuild_batch(
             for record in kept
         ]
     )
+    rebuilt = header._replace(
+        attributes=attributes,
+        base_timestamp=base_timestamp,
+        # Of a batch with log append time, all records have the same.
+        max_timestamp=max(record.timestamp for record in kept),
+        record_count=len(kept),
+    )
     codec = header.codec
-    return _assemble(
-        header._replace(
-            attributes=attributes,
-            base_timestamp=base_timestamp,
-            max_timestamp=max_timestamp,
-            record_count=len(kept),
-        ),
-        compress(codec, body) if codec and kept else body,
+    return _assemble(rebuilt, compress(codec, body) if codec else body)
+
+
+def _emptied(header: BatchHeader) -> BatchHeader:
+    """The header of a batch that has no records left, as Apache's cleaner writes it."""
+    return header._replace(
+        attributes=header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT),
+        base_timestamp=header.max_timestamp,
+        record_count=0,
     )
 
 
