@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -103,9 +104,26 @@ def new_group(new_name: NewName) -> Callable[[], str]:
 def create_topic(
     admin: AdminClient, name: str, partitions: int, config: dict[str, str] | None = None
 ) -> None:
-    """Create a topic and wait until the broker has said so."""
+    """Create a topic and wait until every partition has a leader.
+
+    A KRaft broker says that a topic is created a moment before it serves it.
+    """
     topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config or {})
     admin.create_topics([topic])[name].result(ADMIN_TIMEOUT_SECONDS)
+    eventually(lambda: _is_served(admin, name, partitions))
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    """Wait until `condition` holds: for what a KRaft broker's metadata shows a moment late."""
+    deadline = time.monotonic() + ADMIN_TIMEOUT_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.01)
+
+
+def _is_served(admin: AdminClient, name: str, partitions: int) -> bool:
+    known = admin.list_topics(name, ADMIN_TIMEOUT_SECONDS).topics[name].partitions.values()
+    return len(known) == partitions and all(one.leader >= 0 for one in known)
 
 
 @pytest.fixture(scope="session", params=[jars.KAFKA_3, jars.KAFKA_4])

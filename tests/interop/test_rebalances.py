@@ -109,7 +109,11 @@ def test_partitions_are_shared_out_on_join_leave_and_death(
 
     wanted = {(partition, offset) for partition in range(PARTITIONS) for offset in range(sent)}
     members = [first, second, third]
-    wait_until(lambda: {row for one in members for row in one.records} >= wanted, members)
+
+    def missing() -> set[tuple[int, int]]:
+        return wanted - {row for member in members for row in member.records}
+
+    wait_until(lambda: not missing(), members, missing)
     for member in members:
         for partition in range(PARTITIONS):
             offsets = [offset for held, offset in member.records if held == partition]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.interop.clients import confluent
 from tests.interop.clients.record import Sending, numbered_records
+from tests.interop.conftest import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +42,7 @@ def test_topic_is_created_described_listed_altered_and_deleted(
     )
     assert created.lines == [f"Created topic {topic}."]
 
+    eventually(lambda: tools.run("topics", "--describe", *on_topic).exit_code == 0)
     described = tools.check("topics", "--describe", *on_topic)
     assert re.search(r"TopicId: [\w-]{22}\t", described.output)
     assert "PartitionCount: 3\tReplicationFactor: 1" in described.output
@@ -49,13 +51,13 @@ def test_topic_is_created_described_listed_altered_and_deleted(
     assert [line["Partition"] for line in lines] == ["0", "1", "2"]
     assert {(line["Leader"], line["Replicas"], line["Isr"]) for line in lines} == {("0", "0", "0")}
 
-    assert topic in tools.check("topics", "--list", *server).lines
+    eventually(lambda: topic in tools.check("topics", "--list", *server).lines)
 
     tools.check("topics", "--alter", *on_topic, "--partitions", "5")
-    assert len(partition_lines(tools.check("topics", "--describe", *on_topic))) == 5
+    eventually(lambda: len(partition_lines(tools.check("topics", "--describe", *on_topic))) == 5)
 
     tools.check("topics", "--delete", *on_topic)
-    assert topic not in tools.check("topics", "--list", *server).lines
+    eventually(lambda: topic not in tools.check("topics", "--list", *server).lines)
     gone = tools.run("topics", "--describe", *on_topic)
     assert gone.exit_code == 1
     assert "does not exist as expected" in gone.output
@@ -97,13 +99,14 @@ def test_topic_config_is_added_described_and_deleted(
         "--add-config",
         "retention.ms=5000,cleanup.policy=[compact,delete]",
     )
+    eventually(lambda: len(tools.check("configs", "--describe", *entity).lines) == 3)
     described = tools.check("configs", "--describe", *entity)
     rows = [line.split(" ")[2] for line in described.lines[1:]]
     assert sorted(rows) == ["cleanup.policy=compact,delete", "retention.ms=5000"]
     assert "DYNAMIC_TOPIC_CONFIG:retention.ms=5000" in described.output
 
     tools.check("configs", "--alter", *entity, "--delete-config", "retention.ms,cleanup.policy")
-    assert len(tools.check("configs", "--describe", *entity).lines) == 1
+    eventually(lambda: len(tools.check("configs", "--describe", *entity).lines) == 1)
 
     everything = tools.check("configs", "--describe", "--all", *entity)
     values = {line.split(" ")[2] for line in everything.lines[1:]}

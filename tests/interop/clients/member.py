@@ -3,7 +3,7 @@
 Run as `python -m tests.interop.clients.member '<json of MemberOptions>'`. It polls until it gets
 SIGTERM, then leaves the group. It prints one JSON line when its assignment changes,
 `{"assigned": [0, 2]}`, and one for each record, `{"record": [partition, offset]}`; it commits
-after each poll. librdkafka and kafka-python are driven through the same three verbs.
+after each poll, what was printed before. All clients are driven through the same verbs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ class Member(Protocol):
     """What the loop needs of a client."""
 
     def poll(self) -> list[tuple[int, int]]:
-        """Return partition and offset of what came within `POLL_SECONDS`, and commit it."""
+        """Return partition and offset of what came within `POLL_SECONDS`."""
+
+    def commit(self) -> None:
+        """Commit what was polled; a rebalance under way may prevent it."""
 
     def assignment(self) -> list[int]:
         """Return the partitions held now."""
@@ -74,7 +77,7 @@ class ConfluentMember:
         self._consumer.subscribe([options.topic])
 
     def poll(self) -> list[tuple[int, int]]:
-        from confluent_kafka import KafkaError, KafkaException
+        from confluent_kafka import KafkaException
 
         messages = self._consumer.consume(100, POLL_SECONDS)
         for message in messages:
@@ -82,13 +85,16 @@ class ConfluentMember:
             if error is not None and (error.fatal() or not error.retriable()):
                 raise KafkaException(error)
         good = [message for message in messages if message.error() is None]
-        if good:
-            try:
-                self._consumer.commit(asynchronous=False)
-            except KafkaException as problem:
-                if problem.args[0].code() not in _commit_comes_later(KafkaError):
-                    raise
         return [(_known(message.partition()), _known(message.offset())) for message in good]
+
+    def commit(self) -> None:
+        from confluent_kafka import KafkaError, KafkaException
+
+        try:
+            self._consumer.commit(asynchronous=False)
+        except KafkaException as problem:
+            if problem.args[0].code() not in _commit_comes_later(KafkaError):
+                raise
 
     def assignment(self) -> list[int]:
         return [held.partition for held in self._consumer.assignment()]
@@ -113,7 +119,6 @@ class KafkaPythonMember:
         from kafka import KafkaConsumer
 
         self._consumer = KafkaConsumer(
-            options.topic,
             bootstrap_servers=options.bootstrap,
             group_id=options.group,
             group_instance_id=options.instance_id,
@@ -123,15 +128,20 @@ class KafkaPythonMember:
             auto_offset_reset="earliest",
             enable_auto_commit=False,
         )
+        # A leader that does not know the topic yet assigns nothing, and does not try again.
+        while not self._consumer.partitions_for_topic(options.topic):
+            self._consumer.poll(timeout_ms=0)
+        self._consumer.subscribe([options.topic])
 
     def poll(self) -> list[tuple[int, int]]:
+        batches = self._consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
+        return [(row.partition, row.offset) for batch in batches.values() for row in batch]
+
+    def commit(self) -> None:
         from kafka.errors import CommitFailedError, RebalanceInProgressError
 
-        batches = self._consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
-        if batches:
-            with contextlib.suppress(CommitFailedError, RebalanceInProgressError):
-                self._consumer.commit()
-        return [(row.partition, row.offset) for batch in batches.values() for row in batch]
+        with contextlib.suppress(CommitFailedError, RebalanceInProgressError):
+            self._consumer.commit()
 
     def assignment(self) -> list[int]:
         return [held.partition for held in self._consumer.assignment()]
@@ -168,13 +178,14 @@ class AioMember:
         return self._loop.run_until_complete(self._poll())
 
     async def _poll(self) -> list[tuple[int, int]]:
+        batches = await self._consumer.getmany(timeout_ms=int(POLL_SECONDS * 1000))
+        return [(row.partition, row.offset) for batch in batches.values() for row in batch]
+
+    def commit(self) -> None:
         from aiokafka.errors import CommitFailedError
 
-        batches = await self._consumer.getmany(timeout_ms=int(POLL_SECONDS * 1000))
-        if batches:
-            with contextlib.suppress(CommitFailedError):
-                await self._consumer.commit()
-        return [(row.partition, row.offset) for batch in batches.values() for row in batch]
+        with contextlib.suppress(CommitFailedError):
+            self._loop.run_until_complete(self._consumer.commit())
 
     def assignment(self) -> list[int]:
         return [held.partition for held in self._consumer.assignment()]
@@ -235,8 +246,11 @@ def main() -> None:
     member: Member = MEMBERS[options.client](options)
     held: list[int] = []
     while not leave.asked:
-        for partition, offset in member.poll():
+        polled = member.poll()
+        for partition, offset in polled:
             _say({"record": [partition, offset]})
+        if polled:
+            member.commit()
         now = sorted(member.assignment())
         if now != held:
             held = now

@@ -89,13 +89,17 @@ class MemberProcess:
             self._errors.append(line)
 
 
-def wait_until(condition: Callable[[], bool], members: Sequence[MemberProcess]) -> float:
+def wait_until(
+    condition: Callable[[], bool],
+    members: Sequence[MemberProcess],
+    missing: Callable[[], object] = lambda: "",
+) -> float:
     """Wait until `condition` holds; return the seconds, or fail with what the members hold."""
     began = time.monotonic()
     while not condition():
         if time.monotonic() - began > WAIT_SECONDS:
             held = [(member.assignments, member.errors()) for member in members]
-            raise TimeoutError(f"the group did not get there: {held}")
+            raise TimeoutError(f"the group did not get there: {held} {missing()}")
         time.sleep(POLL_SECONDS)
     return time.monotonic() - began
 
