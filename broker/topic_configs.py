@@ -1,0 +1,103 @@
+"""The topics' configurations on this broker: dynamic overrides on top of the broker's defaults.
+
+A change that a notification announces is applied to the running logs at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from config.alteration import topic_config
+from config.errors import ConfigError
+from controller.dynamic_configs import DynamicConfigs
+from controller.znodes import TOPIC_ENTITY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from typing import Any
+
+    from config.topic import TopicConfig
+    from controller.store import MetadataStore
+
+logger = logging.getLogger(__name__)
+
+
+class TopicConfigs:
+    """Typed configurations by topic, kept up to date from the store."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        defaults: TopicConfig,
+        spawn: Callable[[Coroutine[Any, Any, None], str], object],
+    ) -> None:
+        """`spawn(coroutine, name)` runs the reading that a notification asks for."""
+        self.defaults = defaults
+        self._spawn = spawn
+        self._listeners: list[Callable[[str, TopicConfig], None]] = []
+        self._configs: dict[str, TopicConfig] = {}
+        self.dynamic = DynamicConfigs(store, self._refresh)
+        self.dynamic.on_change(self._changed)
+
+    def on_change(self, listener: Callable[[str, TopicConfig], None]) -> None:
+        """Have `listener(topic, config)` called when a topic's configuration changes."""
+        self._listeners.append(listener)
+
+    async def start(self) -> None:
+        """Read all topics' configurations and watch for changes."""
+        await self.dynamic.start()
+
+    async def load(self, topics: Iterable[str]) -> None:
+        """Read the configurations of topics that this broker is about to hold."""
+        names = list(topics)
+        await self.dynamic.load_topics(names)
+        for name in names:
+            self._configs.pop(name, None)
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """Drop topics that are deleted."""
+        names = list(topics)
+        self.dynamic.forget_topics(names)
+        for name in names:
+            self._configs.pop(name, None)
+
+    def overrides(self, topic: str) -> Mapping[str, str]:
+        """What is set for the topic itself."""
+        return self.dynamic.topic_overrides(topic)
+
+    def topic_config(self, topic: str) -> TopicConfig:
+        """The topic's whole configuration."""
+        overrides = self.overrides(topic)
+        if not overrides:
+            return self.defaults
+        config = self._configs.get(topic)
+        if config is None:
+            config = self._configs[topic] = self._build(topic, overrides)
+        return config
+
+    def _build(self, topic: str, overrides: Mapping[str, str]) -> TopicConfig:
+        """Values that another broker let through and this one does not know are left out."""
+        try:
+            return topic_config(overrides, self.defaults)
+        except ConfigError as error:
+            logger.warning("topic %s: %s; the key is ignored", topic, error)
+        usable: dict[str, str] = {}
+        for name, text in overrides.items():
+            try:
+                topic_config({**usable, name: text}, self.defaults)
+            except ConfigError:
+                continue
+            usable[name] = text
+        return topic_config(usable, self.defaults)
+
+    def _refresh(self) -> None:
+        self._spawn(self.dynamic.refresh(), "configuration changes")
+
+    def _changed(self, entity_type: str, entity: str, _: Mapping[str, str]) -> None:
+        if entity_type != TOPIC_ENTITY:
+            return
+        self._configs.pop(entity, None)
+        config = self.topic_config(entity)
+        for listener in self._listeners:
+            listener(entity, config)
