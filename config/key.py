@@ -15,7 +15,7 @@ import dataclasses
 import sys
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from config.rules import OneOf, Range, Rule
 
@@ -150,6 +150,12 @@ def strings(*default: str, **row: Unpack[Row]) -> tuple[str, ...]:
     return _declare(Type.LIST, default, row)
 
 
+def optional_strings(**row: Unpack[Row]) -> tuple[str, ...]:
+    """Declare a LIST key that Apache Kafka leaves null; here it is then empty."""
+    nothing: tuple[str, ...] = ()
+    return _field(Key(type=Type.LIST, default=None, **_spelled_out(row)), nothing)
+
+
 def string_set(*default: str, **row: Unpack[Row]) -> frozenset[str]:
     """Declare a LIST key whose order means nothing; `choices` closes the set of elements."""
     return _declare(Type.LIST, frozenset(default), row)
@@ -167,10 +173,18 @@ def password(**row: Unpack[Row]) -> str | None:
 
 
 def _declare(type_: Type, default: V, row: Row) -> V:
+    return _field(Key(type=type_, default=default, **_spelled_out(row)), default)
+
+
+def _field(key: Key, default: V) -> V:
+    return dataclasses.field(default=default, metadata={"key": key})
+
+
+def _spelled_out(row: Row) -> Any:  # noqa: ANN401  # what is left of the row are fields of Key
+    """Make rules of their short forms."""
     low, high, choices = row.pop("low", None), row.pop("high", None), row.pop("choices", None)
     if choices is not None:
         row["rule"] = OneOf(choices)
     elif low is not None or high is not None:
         row["rule"] = Range(low, high)
-    key = Key(type=type_, default=default, **row)  # type: ignore[misc]  # short forms are gone
-    return dataclasses.field(default=default, metadata={"key": key})
+    return row

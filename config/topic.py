@@ -23,7 +23,7 @@ class TopicConfig:
     """What a topic is configured to be; `TopicConfig()` is Apache Kafka's default topic."""
 
     cleanup_policy: frozenset[str] = string_set(
-        "delete", choices=("compact", "delete"), broker_keys=("log.cleanup.policy",)
+        "delete", choices=("compact", "delete"), acts=True, broker_keys=("log.cleanup.policy",)
     )
     """How old records go: `delete` drops segments, `compact` keeps the last of each key."""
 
@@ -52,15 +52,20 @@ class TopicConfig:
     )
     """How long compaction keeps a tombstone for readers who are still behind it."""
 
-    file_delete_delay_ms: int = long(60_000, low=0, broker_keys=("log.segment.delete.delay.ms",))
+    file_delete_delay_ms: int = long(
+        60_000, low=0, acts=True, broker_keys=("log.segment.delete.delay.ms",)
+    )
     """How long a deleted segment's files stay on disk for readers that still hold them."""
 
-    flush_messages: int = long(LONG_MAX, low=1, broker_keys=("log.flush.interval.messages",))
+    flush_messages: int = long(
+        LONG_MAX, low=1, acts=True, broker_keys=("log.flush.interval.messages",)
+    )
     """Number of records after which the log is forced to disk."""
 
     flush_ms: int = long(
         LONG_MAX,
         low=0,
+        acts=True,
         broker_keys=(
             "log.flush.interval.ms",
             "log.flush.scheduler.interval.ms",
@@ -71,7 +76,9 @@ class TopicConfig:
     follower_replication_throttled_replicas: tuple[str, ...] = strings(rule=ThrottledReplicas())
     """Replicas, as `partition:broker` pairs or `*`, whose fetching as follower is throttled."""
 
-    index_interval_bytes: int = integer(4096, low=0, broker_keys=("log.index.interval.bytes",))
+    index_interval_bytes: int = integer(
+        4096, low=0, acts=True, broker_keys=("log.index.interval.bytes",)
+    )
     """Bytes of log between two entries of the offset index."""
 
     internal_segment_bytes: int | None = integer(None, internal=True)
@@ -91,7 +98,9 @@ class TopicConfig:
     )
     """Longest time a record stays out of reach of compaction."""
 
-    max_message_bytes: int = integer(1_048_588, low=0, broker_keys=("message.max.bytes",))
+    max_message_bytes: int = integer(
+        1_048_588, low=0, acts=True, broker_keys=("message.max.bytes",)
+    )
     """Largest record batch, as compressed, that a producer may append."""
 
     message_downconversion_enable: bool = boolean(
@@ -103,23 +112,24 @@ class TopicConfig:
     """Record format version of Apache Kafka before 3.0; accepted and without effect."""
 
     message_timestamp_after_max_ms: int = long(
-        LONG_MAX, low=0, broker_keys=("log.message.timestamp.after.max.ms",)
+        LONG_MAX, low=0, acts=True, broker_keys=("log.message.timestamp.after.max.ms",)
     )
     """How far a record's timestamp may lie ahead of the broker's clock."""
 
     message_timestamp_before_max_ms: int = long(
-        LONG_MAX, low=0, broker_keys=("log.message.timestamp.before.max.ms",)
+        LONG_MAX, low=0, acts=True, broker_keys=("log.message.timestamp.before.max.ms",)
     )
     """How far a record's timestamp may lie behind the broker's clock."""
 
     message_timestamp_difference_max_ms: int = long(
-        LONG_MAX, low=0, broker_keys=("log.message.timestamp.difference.max.ms",)
+        LONG_MAX, low=0, acts=True, broker_keys=("log.message.timestamp.difference.max.ms",)
     )
     """Older key for both timestamp limits; used where a newer one is at its default."""
 
     message_timestamp_type: str = string(
         "CreateTime",
         choices=("CreateTime", "LogAppendTime"),
+        acts=True,
         broker_keys=("log.message.timestamp.type",),
     )
     """Whether a record carries the time it was created or the time it was appended."""
@@ -132,7 +142,7 @@ class TopicConfig:
     min_compaction_lag_ms: int = long(0, low=0, broker_keys=("log.cleaner.min.compaction.lag.ms",))
     """Time for which a record is safe from compaction."""
 
-    min_insync_replicas: int = integer(1, low=1, broker_keys=("min.insync.replicas",))
+    min_insync_replicas: int = integer(1, low=1, acts=True, broker_keys=("min.insync.replicas",))
     """In-sync replicas needed to accept a produce request with acks=all."""
 
     preallocate: bool = boolean(False, broker_keys=("log.preallocate",))
@@ -147,12 +157,13 @@ class TopicConfig:
     remote_storage_enable: bool = boolean(False)
     """Whether the topic's older segments go to tiered storage."""
 
-    retention_bytes: int = long(-1, broker_keys=("log.retention.bytes",))
+    retention_bytes: int = long(-1, acts=True, broker_keys=("log.retention.bytes",))
     """Size a partition may reach before its oldest segments are deleted; -1 is no limit."""
 
     retention_ms: int = long(
         604_800_000,
         low=-1,
+        acts=True,
         broker_keys=(
             "log.retention.ms",
             "log.retention.minutes",
@@ -161,15 +172,18 @@ class TopicConfig:
     )
     """Age at which a segment is deleted; -1 is no limit."""
 
-    segment_bytes: int = integer(1 << 30, low=14, broker_keys=("log.segment.bytes",))
+    segment_bytes: int = integer(1 << 30, low=14, acts=True, broker_keys=("log.segment.bytes",))
     """Size at which the active segment is closed and a new one is begun."""
 
-    segment_index_bytes: int = integer(5 << 21, low=4, broker_keys=("log.index.size.max.bytes",))
+    segment_index_bytes: int = integer(
+        5 << 21, low=4, acts=True, broker_keys=("log.index.size.max.bytes",)
+    )
     """Size reserved for each index of a segment; a full index closes the segment."""
 
     segment_jitter_ms: int = long(
         0,
         low=0,
+        acts=True,
         broker_keys=(
             "log.roll.jitter.ms",
             "log.roll.jitter.hours",
@@ -180,6 +194,7 @@ class TopicConfig:
     segment_ms: int = long(
         604_800_000,
         low=1,
+        acts=True,
         broker_keys=(
             "log.roll.ms",
             "log.roll.hours",

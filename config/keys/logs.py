@@ -13,6 +13,7 @@ from config.key import (
     boolean,
     integer,
     long,
+    optional_strings,
     string,
     string_set,
     strings,
@@ -24,75 +25,124 @@ class LogKeys:
     """Where logs live, how segments roll, how they are flushed and deleted."""
 
     cordoned_log_dirs: tuple[str, ...] = strings(scope=PER_BROKER)
+    """Log directories that get no new partitions."""
 
     log_cleanup_policy: frozenset[str] = string_set(
-        "delete", choices=("compact", "delete"), scope=CLUSTER_WIDE
+        "delete", choices=("compact", "delete"), scope=CLUSTER_WIDE, acts=True
     )
+    """Default of the topic key `cleanup.policy`."""
 
-    log_dir: str = string("/tmp/kafka-logs", importance=HIGH)  # noqa: S108  # Apache Kafka's default
+    log_dir: str = string("/tmp/kafka-logs", importance=HIGH, acts=True)  # noqa: S108  # Apache Kafka's default
+    """Where logs are kept, when `log.dirs` does not say."""
 
     log_dir_failure_timeout_ms: int = long(30_000, low=1, importance=LOW)
+    """Time after which a broker that cannot report a failed log directory stops."""
 
-    log_dirs: tuple[str, ...] = strings(importance=HIGH)
+    log_dirs: tuple[str, ...] = optional_strings(importance=HIGH, acts=True)
+    """Directories logs are kept in, one per disk."""
 
-    log_flush_interval_messages: int = long(LONG_MAX, low=1, importance=HIGH, scope=CLUSTER_WIDE)
+    log_flush_interval_messages: int = long(
+        LONG_MAX, low=1, importance=HIGH, scope=CLUSTER_WIDE, acts=True
+    )
+    """Default of the topic key `flush.messages`."""
 
-    log_flush_interval_ms: int | None = long(None, importance=HIGH, scope=CLUSTER_WIDE)
+    log_flush_interval_ms: int | None = long(None, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
+    """Default of the topic key `flush.ms`; unset takes the scheduler's interval."""
 
-    log_flush_offset_checkpoint_interval_ms: int = integer(60_000, low=0, importance=HIGH)
+    log_flush_offset_checkpoint_interval_ms: int = integer(
+        60_000, low=0, importance=HIGH, acts=True
+    )
+    """How often it is noted up to where logs are safe on disk."""
 
-    log_flush_scheduler_interval_ms: int = long(LONG_MAX, importance=HIGH)
+    log_flush_scheduler_interval_ms: int = long(LONG_MAX, importance=HIGH, acts=True)
+    """How often it is checked whether a log is due to be forced to disk."""
 
-    log_flush_start_offset_checkpoint_interval_ms: int = integer(60_000, low=0, importance=HIGH)
+    log_flush_start_offset_checkpoint_interval_ms: int = integer(
+        60_000, low=0, importance=HIGH, acts=True
+    )
+    """How often it is noted where logs begin."""
 
-    log_index_interval_bytes: int = integer(4096, low=0, scope=CLUSTER_WIDE)
+    log_index_interval_bytes: int = integer(4096, low=0, scope=CLUSTER_WIDE, acts=True)
+    """Default of the topic key `index.interval.bytes`."""
 
-    log_index_size_max_bytes: int = integer(10 << 20, low=4, scope=CLUSTER_WIDE)
+    log_index_size_max_bytes: int = integer(10 << 20, low=4, scope=CLUSTER_WIDE, acts=True)
+    """Default of the topic key `segment.index.bytes`."""
 
     log_initial_task_delay_ms: int = long(30_000, low=0, importance=LOW, internal=True)
+    """Wait after the start before logs are tended to."""
 
     log_local_retention_bytes: int = long(-2, low=-2, scope=CLUSTER_WIDE)
+    """Default of the topic key `local.retention.bytes`."""
 
     log_local_retention_ms: int = long(-2, low=-2, scope=CLUSTER_WIDE)
+    """Default of the topic key `local.retention.ms`."""
 
     log_message_downconversion_enable: bool = boolean(True, importance=LOW, scope=CLUSTER_WIDE)
+    """Default of the topic key `message.downconversion.enable`."""
 
     log_message_format_version: str = string("3.0-IV1")
+    """Record format of Apache Kafka before 3.0; accepted and without effect."""
 
-    log_message_timestamp_after_max_ms: int = long(LONG_MAX, low=0, scope=CLUSTER_WIDE)
+    log_message_timestamp_after_max_ms: int = long(LONG_MAX, low=0, scope=CLUSTER_WIDE, acts=True)
+    """Default of the topic key `message.timestamp.after.max.ms`."""
 
-    log_message_timestamp_before_max_ms: int = long(LONG_MAX, low=0, scope=CLUSTER_WIDE)
+    log_message_timestamp_before_max_ms: int = long(LONG_MAX, low=0, scope=CLUSTER_WIDE, acts=True)
+    """Default of the topic key `message.timestamp.before.max.ms`."""
 
-    log_message_timestamp_difference_max_ms: int = long(LONG_MAX, low=0, scope=CLUSTER_WIDE)
+    log_message_timestamp_difference_max_ms: int = long(
+        LONG_MAX, low=0, scope=CLUSTER_WIDE, acts=True
+    )
+    """Default of the topic key `message.timestamp.difference.max.ms`."""
 
     log_message_timestamp_type: str = string(
-        "CreateTime", choices=("CreateTime", "LogAppendTime"), scope=CLUSTER_WIDE
+        "CreateTime", choices=("CreateTime", "LogAppendTime"), scope=CLUSTER_WIDE, acts=True
     )
+    """Default of the topic key `message.timestamp.type`."""
 
     log_preallocate: bool = boolean(False, scope=CLUSTER_WIDE)
+    """Default of the topic key `preallocate`."""
 
-    log_retention_bytes: int = long(-1, importance=HIGH, scope=CLUSTER_WIDE)
+    log_retention_bytes: int = long(-1, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
+    """Default of the topic key `retention.bytes`."""
 
-    log_retention_check_interval_ms: int = long(300_000, low=1)
+    log_retention_check_interval_ms: int = long(300_000, low=1, acts=True)
+    """How often segments are looked for that retention lets go."""
 
-    log_retention_hours: int = integer(168, importance=HIGH)
+    log_retention_hours: int = integer(168, importance=HIGH, acts=True)
+    """Default of the topic key `retention.ms`, in hours."""
 
-    log_retention_minutes: int | None = integer(None, importance=HIGH)
+    log_retention_minutes: int | None = integer(None, importance=HIGH, acts=True)
+    """Default of the topic key `retention.ms`, in minutes; wins over hours."""
 
-    log_retention_ms: int | None = long(None, importance=HIGH, scope=CLUSTER_WIDE)
+    log_retention_ms: int | None = long(None, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
+    """Default of the topic key `retention.ms`; wins over minutes and hours."""
 
-    log_roll_hours: int = integer(168, low=1, importance=HIGH)
+    log_roll_hours: int = integer(168, low=1, importance=HIGH, acts=True)
+    """Default of the topic key `segment.ms`, in hours."""
 
-    log_roll_jitter_hours: int = integer(0, low=0, importance=HIGH)
+    log_roll_jitter_hours: int = integer(0, low=0, importance=HIGH, acts=True)
+    """Default of the topic key `segment.jitter.ms`, in hours."""
 
-    log_roll_jitter_ms: int | None = long(None, importance=HIGH, scope=CLUSTER_WIDE)
+    log_roll_jitter_ms: int | None = long(None, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
+    """Default of the topic key `segment.jitter.ms`; wins over hours."""
 
-    log_roll_ms: int | None = long(None, importance=HIGH, scope=CLUSTER_WIDE)
+    log_roll_ms: int | None = long(None, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
+    """Default of the topic key `segment.ms`; wins over hours."""
 
-    log_segment_bytes: int = integer(1 << 30, low=14, importance=HIGH, scope=CLUSTER_WIDE)
+    log_segment_bytes: int = integer(
+        1 << 30, low=14, importance=HIGH, scope=CLUSTER_WIDE, acts=True
+    )
+    """Default of the topic key `segment.bytes`."""
 
-    log_segment_delete_delay_ms: int = long(60_000, low=0, importance=HIGH, scope=CLUSTER_WIDE)
+    log_segment_delete_delay_ms: int = long(
+        60_000, low=0, importance=HIGH, scope=CLUSTER_WIDE, acts=True
+    )
+    """Default of the topic key `file.delete.delay.ms`."""
 
-    num_recovery_threads_per_data_dir: int = integer(1, low=1, importance=HIGH, scope=CLUSTER_WIDE)
+    num_recovery_threads_per_data_dir: int = integer(
+        1, low=1, importance=HIGH, scope=CLUSTER_WIDE, acts=True
+    )
+    """Threads per log directory that load logs at start and flush them at stop."""
 
     num_replica_alter_log_dirs_threads: int | None = integer(None, importance=HIGH)
+    """Threads that move replicas between log directories."""

@@ -12,17 +12,25 @@ class MetricKeys:
     """Metrics and telemetry."""
 
     auto_include_jmx_reporter: bool = boolean(True, importance=LOW)
+    """Whether metrics are offered over JMX."""
 
     kafka_metrics_polling_interval_secs: int = integer(10, low=1, importance=LOW)
+    """How often Apache Kafka's older metrics are reported."""
 
     kafka_metrics_reporters: tuple[str, ...] = strings(importance=LOW)
+    """Java classes that report Apache Kafka's older metrics."""
 
     metric_reporters: tuple[str, ...] = strings(importance=LOW, scope=CLUSTER_WIDE)
+    """Java classes that report metrics."""
 
     metrics_num_samples: int = integer(2, low=1, importance=LOW)
+    """Samples kept to compute a metric."""
 
     metrics_recording_level: str = string("INFO", importance=LOW)
+    """How much is measured: `INFO`, `DEBUG` or `TRACE`."""
 
     metrics_sample_window_ms: int = long(30_000, low=1, importance=LOW)
+    """Span of each of those samples."""
 
     telemetry_max_bytes: int = integer(1 << 20, low=1, importance=LOW)
+    """Largest batch of metrics a client may push."""

@@ -11,16 +11,24 @@ from config.key import CLUSTER_WIDE, LOW, integer
 class ProducerKeys:
     """Produce and fetch requests: what the broker remembers and how much it answers."""
 
-    fetch_max_bytes: int = integer(55 << 20, low=1024)
+    fetch_max_bytes: int = integer(55 << 20, low=1024, acts=True)
+    """Most bytes of records in one answer to Fetch, whatever the client asks for."""
 
     fetch_purgatory_purge_interval_requests: int = integer(1000)
+    """Finished fetches after which their remains are cleared."""
 
-    max_incremental_fetch_session_cache_slots: int = integer(1000, low=0)
+    max_incremental_fetch_session_cache_slots: int = integer(1000, low=0, acts=True)
+    """Incremental fetch sessions remembered at one time."""
 
     producer_id_expiration_check_interval_ms: int = integer(
-        600_000, low=1, importance=LOW, internal=True
+        600_000, low=1, importance=LOW, acts=True, internal=True
     )
+    """How often producers are looked for that can be forgotten."""
 
-    producer_id_expiration_ms: int = integer(86_400_000, low=1, importance=LOW, scope=CLUSTER_WIDE)
+    producer_id_expiration_ms: int = integer(
+        86_400_000, low=1, importance=LOW, scope=CLUSTER_WIDE, acts=True
+    )
+    """Time without a record after which a partition forgets a producer."""
 
     producer_purgatory_purge_interval_requests: int = integer(1000)
+    """Finished produces after which their remains are cleared."""

@@ -12,11 +12,16 @@ class QuotaKeys:
     """Quotas on clients and on the controller."""
 
     client_quota_callback_class: str | None = class_name(importance=LOW)
+    """Java class that decides which quota a client has."""
 
     controller_quota_window_num: int = integer(11, low=1, importance=LOW)
+    """Samples kept to throttle changes of metadata."""
 
     controller_quota_window_size_seconds: int = integer(1, low=1, importance=LOW)
+    """Span of each of those samples."""
 
     quota_window_num: int = integer(11, low=1, importance=LOW)
+    """Samples kept to throttle clients."""
 
     quota_window_size_seconds: int = integer(1, low=1, importance=LOW)
+    """Span of each of those samples."""

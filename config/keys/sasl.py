@@ -23,39 +23,58 @@ class SaslKeys:
     """SASL, all mechanisms but OAUTHBEARER."""
 
     sasl_client_callback_handler_class: str | None = class_name()
+    """Java class that supplies this broker's credentials as a client."""
 
     sasl_enabled_mechanisms: tuple[str, ...] = strings("GSSAPI", scope=PER_BROKER)
+    """SASL mechanisms clients may use."""
 
     sasl_jaas_config: str | None = password(scope=PER_BROKER)
+    """Login modules and credentials, in the syntax of JAAS."""
 
     sasl_kerberos_kinit_cmd: str = string("/usr/bin/kinit", scope=PER_BROKER)
+    """Path of `kinit`."""
 
     sasl_kerberos_min_time_before_relogin: int = long(60_000, scope=PER_BROKER)
+    """Shortest time between two Kerberos logins, in milliseconds."""
 
     sasl_kerberos_principal_to_local_rules: tuple[str, ...] = strings("DEFAULT", scope=PER_BROKER)
+    """How a Kerberos principal becomes a user name."""
 
     sasl_kerberos_service_name: str | None = string(None, scope=PER_BROKER)
+    """Kerberos principal the broker runs as."""
 
     sasl_kerberos_ticket_renew_jitter: float = double(0.05, scope=PER_BROKER)
+    """Random share added to the renewal time of a ticket."""
 
     sasl_kerberos_ticket_renew_window_factor: float = double(0.8, scope=PER_BROKER)
+    """Share of a ticket's life after which it is renewed."""
 
     sasl_login_callback_handler_class: str | None = class_name()
+    """Java class that supplies credentials at login."""
 
     sasl_login_class: str | None = class_name()
+    """Java class that logs in."""
 
     sasl_login_refresh_buffer_seconds: int = short(300, scope=PER_BROKER)
+    """Seconds before its end in which a credential is renewed at the latest."""
 
     sasl_login_refresh_min_period_seconds: int = short(60, scope=PER_BROKER)
+    """Seconds a credential is used at least before it is renewed."""
 
     sasl_login_refresh_window_factor: float = double(0.8, scope=PER_BROKER)
+    """Share of a credential's life after which it is renewed."""
 
     sasl_login_refresh_window_jitter: float = double(0.05, scope=PER_BROKER)
+    """Random share added to that time."""
 
     sasl_mechanism_controller_protocol: str = string("GSSAPI", importance=HIGH)
+    """SASL mechanism towards Raft controllers."""
 
     sasl_mechanism_inter_broker_protocol: str = string("GSSAPI", scope=PER_BROKER)
+    """SASL mechanism between brokers."""
 
     sasl_server_callback_handler_class: str | None = class_name()
+    """Java class that checks clients' credentials."""
 
     sasl_server_max_receive_size: int = integer(512 << 10)
+    """Largest message of an authentication that is accepted."""

@@ -12,38 +12,54 @@ class SecurityKeys:
     """Authorisation, principals, delegation tokens and stored secrets."""
 
     authorizer_class_name: str = string("", importance=LOW)
+    """Java class that decides who may do what; empty allows everything."""
 
     connections_max_reauth_ms: int = long(0)
+    """Time after which a SASL client must authenticate again; 0 is never."""
 
     delegation_token_expiry_check_interval_ms: int = long(3_600_000, low=1, importance=LOW)
+    """How often expired delegation tokens are looked for."""
 
     delegation_token_expiry_time_ms: int = long(86_400_000, low=1)
+    """Life of a delegation token that is not renewed."""
 
     delegation_token_master_key: str | None = password()
+    """Older name of `delegation.token.secret.key`."""
 
     delegation_token_max_lifetime_ms: int = long(604_800_000, low=1)
+    """Life of a delegation token, renewed or not."""
 
     delegation_token_secret_key: str | None = password()
+    """Secret that delegation tokens are made and checked with."""
 
     password_encoder_cipher_algorithm: str = string("AES/CBC/PKCS5Padding", importance=LOW)
+    """Cipher of passwords kept in ZooKeeper."""
 
     password_encoder_iterations: int = integer(4096, low=1024, importance=LOW)
+    """Iterations with which the key of that cipher is derived."""
 
     password_encoder_key_length: int = integer(128, low=8, importance=LOW)
+    """Length of that key."""
 
     password_encoder_keyfactory_algorithm: str | None = string(None, importance=LOW)
+    """How that key is derived."""
 
     password_encoder_old_secret: str | None = password()
+    """Secret passwords were kept with before."""
 
     password_encoder_secret: str | None = password()
+    """Secret passwords are kept with."""
 
     principal_builder_class: str | None = class_name(
         "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
         scope=PER_BROKER,
     )
+    """Java class that says who a connection belongs to."""
 
     security_inter_broker_protocol: str = string(
-        "PLAINTEXT", choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+        "PLAINTEXT", choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), acts=True
     )
+    """Security protocol between brokers, unless a listener is named for it."""
 
     security_providers: str | None = string(None, importance=LOW)
+    """Java classes that supply security algorithms."""

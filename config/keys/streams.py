@@ -12,27 +12,40 @@ class StreamsKeys:
     """Streams groups; this broker has none yet."""
 
     group_streams_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE)
+    """Wait between two assignments of one streams group."""
 
     group_streams_heartbeat_interval_ms: int = integer(5000, low=1)
+    """How often members of streams groups send heartbeats."""
 
     group_streams_initial_rebalance_delay_ms: int = integer(3000, low=0)
+    """How long an empty streams group waits for more members."""
 
     group_streams_max_assignment_interval_ms: int = integer(15_000, low=0)
+    """Upper bound of a streams group's own assignment interval."""
 
     group_streams_max_heartbeat_interval_ms: int = integer(15_000, low=1)
+    """Upper bound of a streams group's own heartbeat interval."""
 
     group_streams_max_session_timeout_ms: int = integer(60_000, low=1)
+    """Upper bound of a streams group's own session timeout."""
 
     group_streams_max_size: int = integer(INT_MAX, low=1)
+    """Members a streams group may have."""
 
     group_streams_max_standby_replicas: int = integer(2, low=0)
+    """Upper bound of a streams group's own standby replicas."""
 
     group_streams_min_assignment_interval_ms: int = integer(0, low=0)
+    """Lower bound of a streams group's own assignment interval."""
 
     group_streams_min_heartbeat_interval_ms: int = integer(5000, low=1)
+    """Lower bound of a streams group's own heartbeat interval."""
 
     group_streams_min_session_timeout_ms: int = integer(45_000, low=1)
+    """Lower bound of a streams group's own session timeout."""
 
     group_streams_num_standby_replicas: int = integer(0, low=0)
+    """Standby replicas of each task of a streams group."""
 
     group_streams_session_timeout_ms: int = integer(45_000, low=1)
+    """Silence after which a member of a streams group is removed."""

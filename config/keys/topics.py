@@ -13,14 +13,19 @@ class TopicKeys:
     """How topics come to be, and the defaults they start from that are not about segments."""
 
     alter_config_policy_class_name: str | None = class_name(importance=LOW)
+    """Java class that may refuse changes of configuration."""
 
-    auto_create_topics_enable: bool = boolean(True, importance=HIGH)
+    auto_create_topics_enable: bool = boolean(True, importance=HIGH, acts=True)
+    """Whether asking for a topic that does not exist creates it."""
 
     auto_leader_rebalance_enable: bool = boolean(True, importance=HIGH)
+    """Whether leadership is moved back to preferred replicas by itself."""
 
     compression_gzip_level: int = integer(-1, rule=RangeOr(-1, 1, 9), scope=CLUSTER_WIDE)
+    """Default of the topic key `compression.gzip.level`."""
 
     compression_lz4_level: int = integer(9, low=1, high=17, scope=CLUSTER_WIDE)
+    """Default of the topic key `compression.lz4.level`."""
 
     compression_type: str = string(
         "producer",
@@ -28,31 +33,48 @@ class TopicKeys:
         importance=HIGH,
         scope=CLUSTER_WIDE,
     )
+    """Default of the topic key `compression.type`."""
 
     compression_zstd_level: int = integer(3, low=-131_072, high=22, scope=CLUSTER_WIDE)
+    """Default of the topic key `compression.zstd.level`."""
 
     config_providers: tuple[str, ...] = strings(importance=LOW, scope=CLUSTER_WIDE)
+    """Names of providers that replace `${provider:path:key}` in values."""
 
     create_topic_policy_class_name: str | None = class_name(importance=LOW)
+    """Java class that may refuse new topics."""
 
-    default_replication_factor: int = integer(1)
+    default_replication_factor: int = integer(1, acts=True)
+    """Replicas of a topic created without saying how many."""
 
     delete_records_purgatory_purge_interval_requests: int = integer(1)
+    """Finished DeleteRecords after which their remains are cleared."""
 
-    delete_topic_enable: bool = boolean(True, importance=HIGH)
+    delete_topic_enable: bool = boolean(True, importance=HIGH, acts=True)
+    """Whether topics can be deleted."""
 
     leader_imbalance_check_interval_seconds: int = long(300, low=1, importance=HIGH)
+    """How often it is checked whether leadership should be moved back."""
 
     leader_imbalance_per_broker_percentage: int = integer(10, importance=HIGH)
+    """Share of misplaced leaderships from which they are moved back."""
 
-    max_request_partition_size_limit: int = integer(2000, low=1)
+    max_request_partition_size_limit: int = integer(2000, low=1, acts=True)
+    """Partitions described in one answer to DescribeTopicPartitions."""
 
-    message_max_bytes: int = integer(1_048_588, low=0, importance=HIGH, scope=CLUSTER_WIDE)
+    message_max_bytes: int = integer(
+        1_048_588, low=0, importance=HIGH, scope=CLUSTER_WIDE, acts=True
+    )
+    """Default of the topic key `max.message.bytes`."""
 
-    min_insync_replicas: int = integer(1, low=1, importance=HIGH, scope=CLUSTER_WIDE)
+    min_insync_replicas: int = integer(1, low=1, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
+    """Default of the topic key `min.insync.replicas`."""
 
-    num_partitions: int = integer(1, low=1)
+    num_partitions: int = integer(1, low=1, acts=True)
+    """Partitions of a topic created without saying how many."""
 
     unclean_leader_election_enable: bool = boolean(False, importance=HIGH, scope=CLUSTER_WIDE)
+    """Default of the topic key `unclean.leader.election.enable`."""
 
     unclean_leader_election_interval_ms: int = long(300_000, low=1, internal=True)
+    """How often leaderless partitions are looked for."""

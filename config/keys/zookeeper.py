@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from config.key import HIGH, LOW, boolean, integer, password, string, strings
+from config.key import HIGH, LOW, boolean, integer, optional_strings, password, string
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -12,43 +12,64 @@ class ZooKeeperKeys:
     """The connection to ZooKeeper."""
 
     zookeeper_client_cnxn_socket: str | None = string(None, name="zookeeper.clientCnxnSocket")
+    """Java class of the connection; required there for TLS."""
 
     zookeeper_connect: str | None = string(None, importance=HIGH)
+    """ZooKeeper's `host:port` list, with an optional path; unset is embedded metadata."""
 
     zookeeper_connection_timeout_ms: int | None = integer(None, importance=HIGH)
+    """How long to wait for a connection; unset takes the session timeout."""
 
     zookeeper_max_in_flight_requests: int = integer(10, low=1, importance=HIGH)
+    """Requests sent to ZooKeeper before the first is answered."""
 
     zookeeper_metadata_migration_enable: bool = boolean(False, importance=HIGH)
+    """Whether Apache Kafka moves its metadata from ZooKeeper to a Raft quorum."""
 
     zookeeper_metadata_migration_min_batch_size: int = integer(200, low=1, internal=True)
+    """Records in one batch of that move."""
 
     zookeeper_session_timeout_ms: int = integer(18_000, importance=HIGH)
+    """Silence after which ZooKeeper counts this broker as dead."""
 
     zookeeper_set_acl: bool = boolean(False, importance=HIGH)
+    """Whether znodes are made writable for brokers only."""
 
-    zookeeper_ssl_cipher_suites: tuple[str, ...] = strings(importance=LOW)
+    zookeeper_ssl_cipher_suites: tuple[str, ...] = optional_strings(importance=LOW)
+    """Cipher suites offered to ZooKeeper."""
 
     zookeeper_ssl_client_enable: bool = boolean(False)
+    """Whether the connection to ZooKeeper uses TLS."""
 
     zookeeper_ssl_crl_enable: bool = boolean(False, importance=LOW)
+    """Whether ZooKeeper's certificate is held against revocation lists."""
 
-    zookeeper_ssl_enabled_protocols: tuple[str, ...] = strings(importance=LOW)
+    zookeeper_ssl_enabled_protocols: tuple[str, ...] = optional_strings(importance=LOW)
+    """TLS versions offered to ZooKeeper."""
 
     zookeeper_ssl_endpoint_identification_algorithm: str = string("HTTPS", importance=LOW)
+    """How ZooKeeper's host name is checked; empty is not at all."""
 
     zookeeper_ssl_keystore_location: str | None = string(None)
+    """File with this broker's key and certificate for ZooKeeper."""
 
     zookeeper_ssl_keystore_password: str | None = password()
+    """Password of that file."""
 
     zookeeper_ssl_keystore_type: str | None = string(None)
+    """Format of that file; unset goes by its ending."""
 
     zookeeper_ssl_ocsp_enable: bool = boolean(False, importance=LOW)
+    """Whether ZooKeeper's certificate is checked with its issuer."""
 
     zookeeper_ssl_protocol: str = string("TLSv1.2", importance=LOW)
+    """TLS version to begin with."""
 
     zookeeper_ssl_truststore_location: str | None = string(None)
+    """File with the certificates that ZooKeeper's must lead to."""
 
     zookeeper_ssl_truststore_password: str | None = password()
+    """Password of that file."""
 
     zookeeper_ssl_truststore_type: str | None = string(None)
+    """Format of that file; unset goes by its ending."""

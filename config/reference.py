@@ -1,0 +1,83 @@
+"""Writes `docs/configuration.md` from the rows: `python -m config.reference FILE`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from config.broker import BrokerConfig
+from config.catalogue import BROKER_KEYS, TOPIC_KEYS, NamedKey
+from config.documentation import document_broker_key, document_topic_key
+from config.values import format_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_INTRODUCTION = """\
+# Configuration
+
+Written by `make docs` from the rows in `config/`. Keys, types, defaults and ranges are those of
+Apache Kafka 3.9.1, and of 4.3.1 where only that has the key. A broker that is given a key without
+effect says so when it starts, with file and line number.
+
+| mark | meaning |
+|---|---|
+| ● | the broker acts on it |
+| ○ | known, no effect |
+
+A broker key is set in the property file or with `--override key=value`. What holds, strongest
+first: the topic's own setting, this broker's dynamic setting, the cluster's dynamic default, the
+property file, the default.
+"""
+
+_BROKER_HEADER = "| | key | type | default | valid | change |\n|---|---|---|---|---|---|"
+_TOPIC_HEADER = "| | key | type | default | valid | default from |\n|---|---|---|---|---|---|"
+
+
+def render() -> str:
+    """Return the whole page."""
+    parts = [_INTRODUCTION, "## Topic keys\n", _TOPIC_HEADER]
+    parts += [
+        _row(named_key, document_topic_key(named_key.attribute), _broker_keys(named_key))
+        for named_key in _public(TOPIC_KEYS.values())
+    ]
+    parts.append("\n## Broker keys")
+    for table in sorted(BrokerConfig.__bases__, key=lambda table: str(table.__doc__)):
+        parts += [f"\n### {str(table.__doc__).rstrip('.')}\n", _BROKER_HEADER]
+        parts += [
+            _row(named_key, document_broker_key(named_key.attribute), named_key.key.scope.value)
+            for named_key in _public(BROKER_KEYS.values())
+            if named_key.attribute in table.__annotations__
+        ]
+    return "\n".join(parts) + "\n"
+
+
+def _public(named_keys: Iterable[NamedKey]) -> list[NamedKey]:
+    return [named_key for named_key in named_keys if not named_key.key.internal]
+
+
+def _row(named_key: NamedKey, documentation: str, last: str) -> str:
+    key = named_key.key
+    cells = (
+        "●" if key.acts else "○",
+        f"`{named_key.name}`<br>{documentation}",
+        key.type.name.lower(),
+        _default(named_key),
+        "" if key.rule is None else str(key.rule),
+        last,
+    )
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _default(named_key: NamedKey) -> str:
+    text = format_value(named_key.key.default)
+    return "" if not text else f"`{text}`"
+
+
+def _broker_keys(named_key: NamedKey) -> str:
+    return ", ".join(f"`{name}`" for name in named_key.key.broker_keys)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(render(), encoding="utf-8")

@@ -1,0 +1,65 @@
+"""The rows are those of Apache Kafka.
+
+`apache_keys.tsv` holds the facts, printed by a program that asked the classes of 3.9.1 and 4.3.1
+for every key; where the two differ it holds those of 3.9.1. What we do otherwise stands here.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from config.catalogue import BROKER_KEYS, TOPIC_KEYS
+from config.values import format_value
+
+FACTS = list(
+    csv.DictReader(
+        (Path(__file__).parent / "apache_keys.tsv").read_text().splitlines(), delimiter="\t"
+    )
+)
+
+# 4.3.1 made lists of them; one attribute per element is easier to use.
+LISTS_SINCE_4 = {
+    "advertised.listeners",
+    "controller.listener.names",
+    "early.start.listeners",
+    "listeners",
+    "log.dirs",
+}
+# Required where metadata is kept in a Raft quorum, which it is not here.
+OPTIONAL_HERE = {"controller.listener.names"}
+# Later releases know more protocols than 3.9.1 does.
+RULES_OF_4 = {"group.coordinator.rebalance.protocols"}
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: f"{fact['resource']}:{fact['name']}")
+def test_a_row_says_what_apache_kafka_says(fact: dict[str, str]) -> None:
+    name = fact["name"]
+    key = (BROKER_KEYS if fact["resource"] == "broker" else TOPIC_KEYS)[name].key
+    assert key.type.name == ("LIST" if name in LISTS_SINCE_4 else fact["type"])
+    default = format_value(key.default)
+    assert default == {"<null>": None, "<required>": None}.get(fact["default"], fact["default"])
+    assert key.importance.value == fact["importance"]
+    assert key.internal == (fact["internal"] == "internal")
+    if name not in RULES_OF_4:
+        rule = "" if key.rule is None else str(key.rule)
+        assert rule == fact["rule"].removeprefix("(case insensitive) ")
+    if fact["resource"] == "broker":
+        assert key.scope.value == fact["scope"]
+    else:
+        assert " ".join(key.broker_keys) == fact["broker keys"]
+
+
+def test_there_is_a_row_for_every_key_and_none_besides() -> None:
+    names = {(fact["resource"], fact["name"]) for fact in FACTS}
+    rows = {("broker", name) for name in BROKER_KEYS} | {("topic", name) for name in TOPIC_KEYS}
+    assert rows == names
+
+
+def test_topic_keys_name_broker_keys_of_the_same_default() -> None:
+    for name, _, key in TOPIC_KEYS.values():
+        for broker_key in key.broker_keys[:1]:
+            default = BROKER_KEYS[broker_key].key.default
+            assert default in {key.default, None}, name

@@ -1,0 +1,20 @@
+"""The page and the sample file that ship are true to the rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from config.loading import load_broker_config
+from config.reference import render
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_is_fresh() -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert page == render(), "run: make docs"
+
+
+def test_the_sample_file_loads_without_a_warning() -> None:
+    config, warnings = load_broker_config(ROOT / "config" / "server.properties")
+    assert (config.broker_id, config.log_dirs, warnings) == (0, ("data/kafka",), [])
