@@ -33,21 +33,21 @@ TopicResponse = OffsetCommitResponse.Topic
 PartitionResponse = OffsetCommitResponse.Topic.Partition
 
 
+def topic_error(topic: OffsetCommitRequest.Topic, error: ErrorCode) -> TopicResponse:
+    """Every partition of a topic refused for the same reason."""
+    return TopicResponse(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            PartitionResponse(partition_index=each.partition_index, error_code=error)
+            for each in topic.partitions
+        ],
+    )
+
+
 def commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
     """Every partition refused for the same reason."""
-    return OffsetCommitResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    PartitionResponse(partition_index=each.partition_index, error_code=error)
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    return OffsetCommitResponse(topics=[topic_error(topic, error) for topic in request.topics])
 
 
 class OffsetCommits:

@@ -1,0 +1,86 @@
+"""FindCoordinator: which broker coordinates a group or a transactional id.
+
+Versions 0-6: v1 key type, v3 flexible, v4 several keys (KIP-699), v6 share groups (KIP-932), which
+this broker does not serve. The coordinator of a key leads the partition of the internal topic that
+the key hashes to; the topic is created when the first key is looked up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.coordinators.internal_topics import GROUP_KEY, TRANSACTION_KEY
+from broker.deferred import Deferred
+from broker.routing import handles
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+
+if TYPE_CHECKING:
+    from broker.context import Context
+
+BATCH_SINCE = 4
+NO_NODE = -1
+
+Coordinator = FindCoordinatorResponse.Coordinator
+
+
+@handles(FindCoordinatorRequest, versions="0-6")
+def find_coordinator(
+    context: Context, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse | Deferred[FindCoordinatorResponse]:
+    """Look the keys up; waits for the internal topic when it has to be created first."""
+    if request.key_type not in (GROUP_KEY, TRANSACTION_KEY):
+        return _respond(context, request, _unserved(request.key_type))
+    answer: Deferred[FindCoordinatorResponse] = Deferred()
+
+    def ready(failure: ApiError | None) -> None:
+        answer.complete(_respond(context, request, failure))
+
+    context.broker.internal_topics.when_ready(request.key_type, ready)
+    return answer
+
+
+def _respond(
+    context: Context, request: FindCoordinatorRequest, failure: ApiError | None
+) -> FindCoordinatorResponse:
+    is_batch = context.api_version >= BATCH_SINCE
+    keys = request.coordinator_keys if is_batch else [request.key]
+    found = [_look_up(context, request.key_type, key, failure) for key in keys]
+    if is_batch:
+        return FindCoordinatorResponse(coordinators=found)
+    only = found[0]
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )
+
+
+def _look_up(context: Context, key_type: int, key: str, failure: ApiError | None) -> Coordinator:
+    try:
+        if failure is not None:
+            raise failure
+        node = context.broker.internal_topics.coordinator(key_type, key, context.listener)
+    except ApiError as error:
+        return Coordinator(
+            key=key,
+            node_id=NO_NODE,
+            host="",
+            port=NO_NODE,
+            error_code=error.code,
+            error_message=error.message or error.code.meaning,
+        )
+    return Coordinator(
+        key=key,
+        node_id=node.id,
+        host=node.host,
+        port=node.port,
+        error_code=ErrorCode.NONE,
+        error_message="",
+    )
+
+
+def _unserved(key_type: int) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, f"coordinators of type {key_type} are not served")

@@ -1,0 +1,202 @@
+"""OffsetFetch and OffsetDelete: read and forget a group's positions.
+
+OffsetFetch 0-10: v2 all topics of the group (null) and an error for the group, v5 leader epoch,
+v7 require_stable (KIP-447), v8 several groups, v9 member id and epoch (KIP-848), v10 topic ids.
+OffsetDelete 0.
+
+What is read may have been appended but not committed yet, so that answers wait for that: a consumer
+never starts from a position that a failover could take back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.coordinators.gather import Gather
+from broker.deferred import Deferred
+from broker.routing import handles
+from coordinator.offset_store import NO_LEADER_EPOCH, NO_OFFSET
+from coordinator.responses import offset_storage_error
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.offset_fetch import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from broker.context import Context
+
+GROUP_ERROR_SINCE = 2
+GROUPS_SINCE = 8
+TOPIC_ID_SINCE = 10
+
+Group = OffsetFetchRequest.Group
+GroupResponse = OffsetFetchResponse.Group
+TopicResponse = OffsetFetchResponse.Group.Topic
+PartitionResponse = OffsetFetchResponse.Group.Topic.Partition
+
+
+@handles(OffsetFetchRequest, versions="0-10")
+def offset_fetch(context: Context, request: OffsetFetchRequest) -> Deferred[OffsetFetchResponse]:
+    """Positions of one or several groups, in the order asked for."""
+    answer: Deferred[OffsetFetchResponse] = Deferred()
+    version = context.api_version
+    response = OffsetFetchResponse()
+
+    def finish() -> None:
+        answer.complete(response if version >= GROUPS_SINCE else _single(response, version))
+
+    gather = Gather(finish)
+    for group in request.groups if version >= GROUPS_SINCE else [_only_group(request)]:
+        response.groups.append(GroupResponse(group_id=group.group_id, topics=[]))
+        _fetch_group(context, group, response.groups[-1], gather)
+    gather.close()
+    return answer
+
+
+@handles(OffsetDeleteRequest, versions="0")
+def offset_delete(context: Context, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
+    """Forget positions in topics that no member of the group consumes."""
+    shard = context.broker.groups.shard_for_member(request.group_id)
+    metadata = context.broker.metadata
+    unknown = [topic for topic in request.topics if metadata.topic(topic.name) is None]
+    request.topics = [topic for topic in request.topics if metadata.topic(topic.name)]
+    response, tombstones = shard.groups.handle_offset_delete(request)
+    if response.error_code == ErrorCode.NONE:
+        response.topics += [_unknown_topic(topic) for topic in unknown]
+    answer: Deferred[OffsetDeleteResponse] = Deferred()
+
+    def committed(failure: ErrorCode) -> None:
+        code = offset_storage_error(failure)
+        answer.complete(
+            response if code is ErrorCode.NONE else OffsetDeleteResponse(error_code=code, topics=[])
+        )
+
+    failure = shard.forget(tombstones)
+    if failure is not ErrorCode.NONE:
+        committed(failure)
+    else:
+        shard.when_committed(committed)
+    return answer
+
+
+def _fetch_group(context: Context, request: Group, response: GroupResponse, gather: Gather) -> None:
+    """Fill in `response`, once what was read is committed."""
+    try:
+        shard = context.broker.groups.shard_for(request.group_id)
+    except ApiError as error:
+        _refuse(request, response, error.code)
+        return
+    unknown = _resolve_ids(context, request)
+    response.topics = shard.groups.handle_offset_fetch(request).topics
+    if context.api_version >= TOPIC_ID_SINCE:
+        _restore_ids(context, response, unknown)
+
+    def committed(failure: ErrorCode) -> None:
+        if failure is not ErrorCode.NONE:
+            _refuse(request, response, offset_storage_error(failure))
+
+    shard.when_committed(gather.expect(committed))
+
+
+def _only_group(request: OffsetFetchRequest) -> Group:
+    """The group of a request below version 8, in the form of the later ones."""
+    topics = None
+    if request.topics is not None:
+        topics = [
+            Group.Topic(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    return Group(group_id=request.group_id, topics=topics)
+
+
+def _single(response: OffsetFetchResponse, version: int) -> OffsetFetchResponse:
+    """The response in its form below version 8; below 2 the partitions carry the group's error."""
+    group = response.groups[0]
+    error = group.error_code if version < GROUP_ERROR_SINCE else ErrorCode.NONE
+    return OffsetFetchResponse(
+        error_code=group.error_code,
+        topics=[
+            OffsetFetchResponse.Topic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponse.Topic.Partition(
+                        partition_index=each.partition_index,
+                        committed_offset=each.committed_offset,
+                        committed_leader_epoch=each.committed_leader_epoch,
+                        metadata=each.metadata,
+                        error_code=error or each.error_code,
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in group.topics
+        ],
+    )
+
+
+def _refuse(request: Group, response: GroupResponse, error: ErrorCode) -> None:
+    """The whole group's error; the partitions are listed for versions that have no such field."""
+    response.error_code = error
+    response.topics = [_no_offsets(topic, ErrorCode.NONE) for topic in request.topics or ()]
+
+
+def _no_offsets(topic: Group.Topic, error: ErrorCode) -> TopicResponse:
+    return TopicResponse(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            PartitionResponse(
+                partition_index=index,
+                committed_offset=NO_OFFSET,
+                committed_leader_epoch=NO_LEADER_EPOCH,
+                metadata="",
+                error_code=error,
+            )
+            for index in topic.partition_indexes
+        ],
+    )
+
+
+def _resolve_ids(context: Context, request: Group) -> list[tuple[int, TopicResponse]]:
+    """Version 10: put names to ids; takes out, and answers, topics whose id nobody knows."""
+    if context.api_version < TOPIC_ID_SINCE or request.topics is None:
+        return []
+    known = []
+    unknown = []
+    for place, topic in enumerate(request.topics):
+        name = context.broker.metadata.topic_name(topic.topic_id)
+        if name is None:
+            unknown.append((place, _no_offsets(topic, ErrorCode.UNKNOWN_TOPIC_ID)))
+        else:
+            topic.name = name
+            known.append(topic)
+    request.topics = known
+    return unknown
+
+
+def _restore_ids(
+    context: Context, response: GroupResponse, unknown: list[tuple[int, TopicResponse]]
+) -> None:
+    """Version 10: put ids to names, leaving out deleted topics; put the unknown ids back."""
+    for topic in response.topics:
+        topic.topic_id = context.broker.metadata.topic_id(topic.name)
+    response.topics = [topic for topic in response.topics if topic.topic_id != ZERO_UUID]
+    for place, topic in unknown:
+        response.topics.insert(place, topic)
+
+
+def _unknown_topic(topic: OffsetDeleteRequest.Topic) -> OffsetDeleteResponse.Topic:
+    return OffsetDeleteResponse.Topic(
+        name=topic.name,
+        partitions=[
+            OffsetDeleteResponse.Topic.Partition(
+                partition_index=each.partition_index,
+                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            )
+            for each in topic.partitions
+        ],
+    )
