@@ -1,4 +1,4 @@
-"""TLS."""
+"""TLS: keys, certificates, versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from config.key import LOW, PER_BROKER, boolean, class_name, password, string, s
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class TlsKeys:
-    """TLS."""
+    """TLS: keys, certificates, versions."""
 
     ssl_allow_dn_changes: bool = boolean(False, importance=LOW)
     """Whether a reloaded certificate may have another distinguished name."""

@@ -1,0 +1,192 @@
+"""What a machine can hold of STYLE.md; the rest is held by ruff, mypy and import-linter."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import subprocess
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("broker", "config", "controller", "coordinator", "protocol", "spark_jobs", "storage")
+
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 60
+
+FORBIDDEN_STEMS = {"utils", "util", "common", "helpers", "helper", "misc", "shared", "base"}
+FORBIDDEN_SUFFIXES = ("Impl", "Manager", "Helper", "Util", "Utils", "V2")
+# Kafka itself writes "isr" in names of messages and keys.
+ABBREVIATIONS = {"hw", "leo", "lso", "cfg", "resp", "idx", "ctx", "tmp", "buf", "mgr"}
+LEFT_OVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+BANNER = re.compile(r"^\s*#\s*[-=*#~]{4,}")
+# Patterns, so that this file does not name what it looks for.
+MACHINE_PATHS = re.compile(r"(?<![\w.$}])/(?:work|farm|root|home/\w+|tmp/team)/")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@functools.cache
+def tracked(pattern: str) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", pattern],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [path for name in listed.stdout.split("\n") if name and (path := ROOT / name).is_file()]
+
+
+def source_files() -> list[Path]:
+    return [path for path in tracked("*.py") if path.relative_to(ROOT).parts[0] in PACKAGES]
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def shown(path: Path, node: ast.AST | None = None) -> str:
+    line = f":{node.lineno}" if isinstance(node, ast.expr | ast.stmt) else ""
+    return f"{path.relative_to(ROOT)}{line}"
+
+
+def functions(path: Path) -> list[Function]:
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, Function)]
+
+
+def test_no_file_is_too_long() -> None:
+    sizes = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in tracked("*.py")}
+    assert [f"{shown(path)}: {n}" for path, n in sizes.items() if n > LONGEST_FILE] == []
+
+
+def test_no_function_is_too_long() -> None:
+    long = [
+        f"{shown(path, node)} {node.name}: {lines} lines"
+        for path in tracked("*.py")
+        for node in functions(path)
+        if (lines := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    ]
+    assert long == []
+
+
+def test_package_files_hold_prose_only() -> None:
+    for path in source_files():
+        if path.name == "__init__.py":
+            body = parsed(path).body
+            assert len(body) == 1, f"{shown(path)} holds more than a docstring"
+            prose = ast.get_docstring(parsed(path))
+            assert prose, f"{shown(path)} has no docstring"
+
+
+def test_package_prose_says_what_it_is_and_where_to_start() -> None:
+    for package in PACKAGES:
+        path = ROOT / package / "__init__.py"
+        prose = " ".join((ast.get_docstring(parsed(path)) or "").lower().split())
+        assert "start" in prose, f"{shown(path)} does not say where to start reading"
+        assert "import" in prose, f"{shown(path)} does not say who may import it"
+
+
+def test_every_module_postpones_its_annotations() -> None:
+    missing = [
+        shown(path)
+        for path in tracked("*.py")
+        if len(parsed(path).body) > 1
+        and "from __future__ import annotations" not in path.read_text(encoding="utf-8")
+    ]
+    assert missing == []
+
+
+def test_names_are_nouns_that_say_what_they_hold() -> None:
+    stems = [shown(path) for path in tracked("*.py") if path.stem in FORBIDDEN_STEMS]
+    folders = [shown(path) for path in tracked("*.py") if FORBIDDEN_STEMS & set(path.parent.parts)]
+    classes = [
+        f"{shown(path, node)} {node.name}"
+        for path in source_files()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ClassDef) and node.name.endswith(FORBIDDEN_SUFFIXES)
+    ]
+    assert (stems, folders, classes) == ([], [], [])
+
+
+def test_kafkas_nouns_are_written_in_full() -> None:
+    short = [
+        f"{shown(path, node)} {name}"
+        for path in source_files()
+        for node in ast.walk(parsed(path))
+        for name in defined_names(node)
+        if ABBREVIATIONS & set(name.lower().split("_"))
+    ]
+    assert short == []
+
+
+def defined_names(node: ast.AST) -> list[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return [name]
+        case ast.arg(arg=name):
+            return [name]
+        case ast.Name(id=name, ctx=ast.Store()):
+            return [name]
+        case ast.Attribute(attr=name, ctx=ast.Store()):
+            return [name]
+    return []
+
+
+def test_nothing_is_left_over_in_comments() -> None:
+    found = [
+        f"{shown(path)}:{line} {comment}"
+        for path in tracked("*.py")
+        for line, comment in comments(path)
+        if LEFT_OVER.search(comment) or BANNER.match(comment)
+    ]
+    assert found == []
+
+
+def comments(path: Path) -> list[tuple[int, str]]:
+    with path.open("rb") as file:
+        tokens = list(tokenize.tokenize(file.readline))
+    return [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
+
+
+def test_no_tracked_file_names_a_path_of_one_machine() -> None:
+    suffixes = {".py", ".md", ".toml", ".txt", ".properties", ".java", ".xml", ""}
+    found = [
+        f"{shown(path)}: {match.group()}"
+        for path in tracked("*")
+        if path.suffix in suffixes and path != Path(__file__)
+        for match in MACHINE_PATHS.finditer(path.read_text(encoding="utf-8", errors="replace"))
+    ]
+    assert found == []
+
+
+def test_every_source_folder_is_mirrored_by_tests() -> None:
+    missing = [package for package in PACKAGES if not (ROOT / "tests" / package).is_dir()]
+    assert missing == []
+
+
+def test_tests_are_named_for_behaviour() -> None:
+    terse = [
+        f"{shown(path, node)} {node.name}"
+        for path in tracked("tests/*.py")
+        for node in functions(path)
+        if node.name.startswith("test_") and len(node.name.split("_")) < 4
+    ]
+    assert terse == []
+
+
+@pytest.mark.parametrize("word", ["time.sleep", "unittest.mock", "from unittest import mock"])
+def test_unit_tests_neither_sleep_nor_mock(word: str) -> None:
+    waiting_is_the_point = ("interop", "benchmarks", "support", "simulation")
+    found = [
+        shown(path)
+        for path in tracked("tests/*.py")
+        if path != Path(__file__)
+        and path.relative_to(ROOT).parts[1] not in waiting_is_the_point
+        and word in path.read_text(encoding="utf-8")
+    ]
+    assert found == []
