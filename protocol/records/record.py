@@ -48,14 +48,10 @@ class Record(NamedTuple):
     headers: tuple[Header, ...] = ()
 
 
-class RecordFields(NamedTuple):
-    """One record as it stands in its batch."""
+_make_record = Record._make
 
-    timestamp_delta: int
-    offset_delta: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[Header, ...]
+RecordFields = tuple[int, int, bytes | None, bytes | None, tuple[Header, ...]]
+"""Timestamp delta, offset delta, key, value and headers of a record as it stands in its batch."""
 
 
 def iterate_records(batch: Buffer, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
@@ -72,13 +68,11 @@ def iterate_records(batch: Buffer, limit: int = DEFAULT_LIMIT) -> Iterator[Recor
     append_time = header.max_timestamp if header.is_log_append_time else None
     position = 0
     for _ in range(header.record_count):
-        fields, position = parse_record(body, position)
-        timestamp = base_timestamp + fields.timestamp_delta if append_time is None else append_time
+        (timestamp, offset, key, value, headers), position = parse_record(body, position)
+        timestamp = base_timestamp + timestamp if append_time is None else append_time
         if not INT64_MIN <= timestamp <= INT64_MAX:
             raise invalid(f"timestamp {timestamp} does not fit in 64 bits")
-        yield Record(
-            base_offset + fields.offset_delta, timestamp, fields.key, fields.value, fields.headers
-        )
+        yield _make_record((base_offset + offset, timestamp, key, value, headers))
     if position != len(body):
         raise invalid(
             f"{len(body) - position} bytes follow the {header.record_count} records of the batch"
@@ -121,7 +115,7 @@ def parse_record(body: bytes | bytearray, position: int) -> tuple[RecordFields, 
         raise invalid(
             f"the record at byte {position} claims {length} bytes, its fields take {at - start}"
         )
-    return RecordFields(timestamp_delta, offset_delta, key, value, headers), end
+    return (timestamp_delta, offset_delta, key, value, headers), end
 
 
 def invalid(message: str) -> ApiError:

@@ -154,14 +154,13 @@ def _check_records(
     data, start = body
     count = header.record_count
     last_position = last_record(data, count, start)
-    first = outline_record(data, start)
-    last = outline_record(data, last_position)
-    if first.offset_delta != 0 or last.offset_delta != count - 1:
-        raise invalid(
-            f"the offset deltas of {count} records go from {first.offset_delta} "
-            f"to {last.offset_delta}"
-        )
-    latest = header.base_timestamp + max(first.timestamp_delta, last.timestamp_delta)
+    _, first_time, first_offset, _ = outline_record(data, start)
+    last_time, last_offset = first_time, first_offset
+    if count > 1:
+        _, last_time, last_offset, _ = outline_record(data, last_position)
+    if first_offset != 0 or last_offset != count - 1:
+        raise invalid(f"offset deltas of {count} records go from {first_offset} to {last_offset}")
+    latest = header.base_timestamp + max(first_time, last_time)
     if (
         not rules.is_compacted
         and latest <= header.max_timestamp

@@ -20,25 +20,31 @@ INT64_BITS: Final = (1 << 64) - 1
 def read_varint(buffer: bytes | bytearray, position: int) -> tuple[int, int]:
     """An int32 varint and the position after it. IndexError when the buffer ends first."""
     raw = buffer[position]
-    position += 1
     if raw < HIGH_BIT:
-        return (raw >> 1) ^ -(raw & 1), position
-    return _rest(buffer, position, raw, INT32_SHIFT)
+        return (raw >> 1) ^ -(raw & 1), position + 1
+    second = buffer[position + 1]
+    if second < HIGH_BIT:
+        raw = raw & 0x7F | second << 7
+        return (raw >> 1) ^ -(raw & 1), position + 2
+    return _rest(buffer, position, INT32_SHIFT)
 
 
 def read_varlong(buffer: bytes | bytearray, position: int) -> tuple[int, int]:
     """An int64 varint and the position after it. IndexError when the buffer ends first."""
     raw = buffer[position]
-    position += 1
     if raw < HIGH_BIT:
-        return (raw >> 1) ^ -(raw & 1), position
-    return _rest(buffer, position, raw, INT64_SHIFT)
+        return (raw >> 1) ^ -(raw & 1), position + 1
+    second = buffer[position + 1]
+    if second < HIGH_BIT:
+        raw = raw & 0x7F | second << 7
+        return (raw >> 1) ^ -(raw & 1), position + 2
+    return _rest(buffer, position, INT64_SHIFT)
 
 
-def _rest(buffer: bytes | bytearray, position: int, first: int, last_shift: int) -> tuple[int, int]:
-    """Finish a varint whose `first` byte, before `position`, said that more follow."""
-    raw = first & 0x7F
-    for shift in range(7, last_shift + 1, 7):
+def _rest(buffer: bytes | bytearray, position: int, last_shift: int) -> tuple[int, int]:
+    """A varint of three bytes and more, or one that does not end."""
+    raw = 0
+    for shift in range(0, last_shift + 1, 7):
         byte = buffer[position]
         position += 1
         raw |= (byte & 0x7F) << shift
