@@ -6,7 +6,7 @@ import enum
 
 
 class ApiKey(enum.IntEnum):
-    """Every key that Apache Kafka 3.9 or 4.3 knows; `protocol.messages` declares those that brokers meet."""
+    """Every key of Apache Kafka 3.9 and 4.3; `protocol.messages` has those that we may meet."""
 
     PRODUCE = 0
     FETCH = 1

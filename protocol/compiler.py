@@ -1,75 +1,84 @@
-"""Compiles the codec of one (message, version) to Python source, once, in memory.
+"""Compiles what is done for each message: its constructor, and the codec of each of its versions.
 
-Why source: a walk over field descriptors costs about a microsecond a field; straight-line code with
-neighbouring fixed-size fields fused into one `struct` call costs a tenth of that.
+All is Python source, made and compiled once, in memory, when first used. A walk over field
+descriptors costs about a microsecond a field; straight-line code with neighbouring fixed-size
+fields in one `struct` call costs a tenth of that. To see what was made of a message:
+
+    print(compiler.decoder_source(ProduceRequest, 9))
 
 The decoder is the front door to hostile input. Every length and count is compared with what the
 frame still holds before anything is allocated: an element of an array takes at least one byte, so a
 count may not exceed the bytes left. Reads past the end raise IndexError or struct.error, which
-`Message.decode_from` turns into DecodeError.
+`Message.decode` turns into DecodeError.
 
-    decoder(buffer, position, end) -> (message, position after it)
-    encoder(message, append) -> None        append takes bytes or a region standing for records
+    decoder(buffer, position, end) -> (message, position after it)        end is len(buffer)
+    encoder(message, parts) -> None        appends buffers, and records as they are, to the list
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from protocol.decoder_source import DecoderSource
 from protocol.encoder_source import EncoderSource
-from protocol.fields import UNSET
+from protocol.fields import UNSET, Field, Kind
+from protocol.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from protocol.schema import Message, Struct
 
-    Decoder = Callable[..., tuple[Any, int]]
-    Encoder = Callable[..., None]
+Decoder = Callable[[Any, int, int], tuple[Any, int]]
+Encoder = Callable[[Any, list[Any]], None]
 
 
 def compile_init(cls: type[Struct]) -> Callable[..., None]:
     """An `__init__` with the fields as positional-or-keyword parameters in wire order."""
-    names: dict[str, Any] = {"absent": object()}
-    parameters, body = ["self"], []
-    for field in cls.FIELDS:
-        name = field.name
-        default = field.default_value()
-        if isinstance(default, list) or field.default is UNSET:
-            names[f"make_{name}"] = field.default_value
-            parameters.append(f"{name}=absent")
-            body.append(f"    self.{name} = make_{name}() if {name} is absent else {name}")
-        else:
-            names[f"default_{name}"] = default
-            parameters.append(f"{name}=default_{name}")
-            body.append(f"    self.{name} = {name}")
-    source = "\n".join([f"def __init__({', '.join(parameters)}):", *(body or ["    pass"])])
-    return _execute(source, names, "__init__", f"{cls.__qualname__}.__init__")
+    source = Source(absent=object())
+    defaults = [_parameter_default(source, field) for field in cls.FIELDS]
+    parameters = [
+        f"{field.name}={default}" for field, (default, _) in zip(cls.FIELDS, defaults, strict=True)
+    ]
+    with source.block(f"def __init__({', '.join(['self', *parameters])}):"):
+        for field, (_, fresh) in zip(cls.FIELDS, defaults, strict=True):
+            value = f"{fresh} if {field.name} is absent else {field.name}" if fresh else field.name
+            source.line(f"self.{field.name} = {value}")
+        if not cls.FIELDS:
+            source.line("pass")
+    return source.compiled("__init__", f"{cls.__qualname__}.__init__")
+
+
+def _parameter_default(source: Source, field: Field) -> tuple[str, str]:
+    """What stands in the signature, and what makes a fresh default where it is mutable."""
+    if field.default is UNSET:
+        return "absent", source.bind("make", field.struct) + "()"
+    if field.kind is Kind.ARRAY and field.default is not None:
+        return "absent", "[]"
+    return source.bind("default", field.default), ""
+
+
+def decoder_source(cls: type[Message], version: int) -> Source:
+    """Text of the reader of `version`; raises ValueError when the message does not have it."""
+    _check_version(cls, version)
+    return DecoderSource(version, is_flexible=version in cls.FLEXIBLE).write(cls)
+
+
+def encoder_source(cls: type[Message], version: int) -> Source:
+    """Text of the writer of `version`; raises ValueError when the message does not have it."""
+    _check_version(cls, version)
+    return EncoderSource(version, is_flexible=version in cls.FLEXIBLE).write(cls)
 
 
 def compile_decoder(cls: type[Message], version: int) -> Decoder:
     """Compile the reader of `version`; raises ValueError when the message does not have it."""
-    _check_version(cls, version)
-    generated = DecoderSource(version, flexible=version in cls.FLEXIBLE)
-    source = generated.write(cls)
-    return _execute(source, generated.names, "decode", f"{cls.__name__} v{version} decoder")
+    return decoder_source(cls, version).compiled("decode", f"{cls.__name__} v{version} decoder")
 
 
 def compile_encoder(cls: type[Message], version: int) -> Encoder:
     """Compile the writer of `version`; raises ValueError when the message does not have it."""
-    _check_version(cls, version)
-    generated = EncoderSource(version, flexible=version in cls.FLEXIBLE)
-    source = generated.write(cls)
-    return _execute(source, generated.names, "encode", f"{cls.__name__} v{version} encoder")
+    return encoder_source(cls, version).compiled("encode", f"{cls.__name__} v{version} encoder")
 
 
 def _check_version(cls: type[Message], version: int) -> None:
     if version not in cls.VERSIONS:
         raise ValueError(f"{cls.__name__} has versions {cls.VERSIONS}, not {version}")
-
-
-def _execute(source: str, names: dict[str, Any], entry: str, title: str) -> Callable[..., Any]:
-    exec(compile(source, f"<{title}>", "exec"), names)
-    function: Callable[..., Any] = names[entry]
-    return function

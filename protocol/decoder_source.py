@@ -1,246 +1,355 @@
-"""Writes the source of one decoder. See `protocol.compiler` for the contract."""
+"""Writes the source of one decoder. `protocol.compiler` says what a decoder promises.
+
+The text is straight: one statement per group of fields, with what is rare in functions of
+`protocol.wire`. Neighbouring fields of fixed size are read by one `unpack`, together with the first
+byte of the length that follows them. For
+
+    class Example(Request, key=..., versions="0-9", flexible="9+"):
+        class Topic(Struct):
+            name: str = string()
+            partitions: list[int] = array(int32)
+        acks: int = int16()
+        timeout_ms: int = int32()
+        topics: list[Topic] = array(Topic)
+
+version 9 becomes (comments are not part of it)
+
+    def decode(buffer, position, end):
+        message = Example_1()                                   # an object without values
+        message.acks, message.timeout_ms, count_2, = unpack_hiB(buffer, position)
+        position += 7
+        count_2 -= 1                                            # flexible lengths are length + 1
+        if count_2 > 126:                                       # a varint of more than one byte
+            count_2, position = long_length(buffer, position, count_2)
+        if not 0 <= count_2 * 3 <= end - position:              # a topic has three bytes or more
+            raise refuse_count(count_2, 'topics')
+        message.topics = items_3 = []
+        for _ in range(count_2):
+            topics_4 = Topic_5()
+            items_3.append(topics_4)
+            size_6 = buffer[position]
+            position += 1
+            size_6 -= 1
+            if 0 <= size_6 < 127:
+                topics_4.name = short[size_6](buffer, position)[0].decode()
+                position += size_6
+            else:                                               # null, or a longer string
+                topics_4.name, position = long_compact_string(buffer, position, size_6, 'name')
+            count_7 = buffer[position]
+            position += 1
+            count_7 -= 1
+            if count_7 > 126:
+                count_7, position = long_length(buffer, position, count_7)
+            if not 0 <= count_7 * 4 <= end - position:
+                raise refuse_count(count_7, 'partitions')
+            topics_4.partitions = list(unpack_from('>%di' % count_7, buffer, position))
+            position += count_7 * 4
+            tags_8 = buffer[position]
+            position += 1
+            if tags_8:
+                position = skip_tags(buffer, position, tags_8)
+        tags_9 = buffer[position]
+        ...
+        return message, position
+"""
 
 from __future__ import annotations
 
+import functools
 import struct as structs
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from protocol.fields import Field, Kind
-from protocol.wire import DecodeError, intern_uuid, uvarint_tail
+from protocol import wire
+from protocol.fields import UNSET, Field, Kind
+from protocol.source import Source
 
 if TYPE_CHECKING:
     from protocol.schema import Struct
 
-_FIXED_LENGTH_CODES = {Kind.STRING: ("h", 2), Kind.ARRAY: ("i", 4), Kind.BYTES: ("i", 4)}
-_FIXED_LENGTH_CODES[Kind.RECORDS] = ("i", 4)
+LENGTH_CODES = {Kind.STRING: "h", Kind.ARRAY: "i", Kind.BYTES: "i", Kind.RECORDS: "i"}
+"""How a length is written where a version is not flexible."""
+
+LONGEST_SHORT = wire.CONTINUES - 2
+"""A flexible length up to this (length + 1 < 128) takes one byte."""
 
 
 class DecoderSource:
-    """Source text under construction, and the names it refers to."""
+    """Text of the decoder of one version, being written."""
 
-    def __init__(self, version: int, *, flexible: bool) -> None:
-        self.names: dict[str, Any] = {
-            "uvarint_tail": uvarint_tail,
-            "intern_uuid": intern_uuid,
-            "DecodeError": DecodeError,
-        }
+    def __init__(self, version: int, *, is_flexible: bool) -> None:
         self._version = version
-        self._flexible = flexible
-        self._lines: list[str] = []
-        self._counter = 0
+        self._is_flexible = is_flexible
+        self._run: list[tuple[str, str]] = []
+        self.source = Source(
+            DecodeError=wire.DecodeError,
+            checked_stop=wire.checked_stop,
+            intern_uuid=wire.intern_uuid,
+            known_uuids=wire.KNOWN_UUIDS,
+            long_compact_string=wire.long_compact_string,
+            long_length=wire.long_length,
+            long_string=wire.long_string,
+            read_tag=wire.read_tag,
+            refuse_count=wire.refuse_count,
+            short=wire.SHORT,
+            skip_tags=wire.skip_tags,
+            unpack_from=structs.unpack_from,
+            uvarint_tail=wire.uvarint_tail,
+        )
 
-    def write(self, cls: type[Struct]) -> str:
-        """Source of `decode(buffer, position, end)` for a whole message."""
-        self._lines = ["def decode(buffer, position, end):"]
-        value = self._struct(cls, 1)
-        self._emit(1, f"return {value}, position")
-        return "\n".join(self._lines)
+    def write(self, cls: type[Struct]) -> Source:
+        """Text of `decode(buffer, position, end)` for a whole message."""
+        with self.source.block("def decode(buffer, position, end):"):
+            self._struct(cls, "message")
+            self.source.line("return message, position")
+        return self.source
 
-    def _emit(self, depth: int, text: str) -> None:
-        self._lines.append("    " * depth + text)
+    def _struct(self, cls: type[Struct], target: str) -> None:
+        """Make an object named `target` and read its fields."""
+        blank = functools.partial(object.__new__, cls)
+        self.source.line(f"{target} = {self.source.bind(cls.__name__, blank)}()")
+        self._members(cls, target)
 
-    def _variable(self, hint: str) -> str:
-        self._counter += 1
-        return f"{hint}_{self._counter}"
-
-    def _name(self, hint: str, value: Any) -> str:
-        name = self._variable(hint)
-        self.names[name] = value
-        return name
-
-    def _struct(self, cls: type[Struct], depth: int) -> str:
-        """Read one struct; returns the expression that builds it."""
-        variables: dict[str, str] = {}
-        run: list[Field] = []
+    def _members(self, cls: type[Struct], target: str) -> None:
         tagged: list[Field] = []
         for field in cls.FIELDS:
-            if self._version not in field.versions:
-                variables[field.name] = self._default(field)
-            elif self._version in field.tagged and self._flexible:
-                variables[field.name] = self._variable(field.name)
-                self._emit(depth, f"{variables[field.name]} = {self._default(field)}")
+            place = f"{target}.{field.name}"
+            if self._is_tagged(field):
                 tagged.append(field)
-            elif field.kind.struct_code:
-                run.append(field)
+                self._default(field, place)
+            elif self._version not in field.versions:
+                self._default(field, place)
             else:
-                self._fixed_run(run, variables, depth)
-                run = []
-                variables[field.name] = self._varying(field, depth)
-        self._fixed_run(run, variables, depth)
-        if self._flexible:
-            self._tagged_fields(tagged, variables, depth)
-        name = self._name(cls.__name__, cls)
-        return f"{name}({', '.join(variables[field.name] for field in cls.FIELDS)})"
+                self._value(field, place)
+        if self._is_flexible:
+            self._tags(tagged, target)
+        self._end_run()
 
-    def _default(self, field: Field) -> str:
-        if isinstance(field.default, bool | int | str) and field.kind is not Kind.UUID:
-            return repr(field.default)
-        if field.kind is Kind.ARRAY and field.default is not None:
-            return "[]"
-        if field.kind is Kind.STRUCT and field.default is not None:
-            return f"{self._name('make', field.struct)}()"
-        return self._name("default", field.default) if field.default is not None else "None"
+    def _is_tagged(self, field: Field) -> bool:
+        return self._is_flexible and field.tag is not None
 
-    def _fixed_run(self, run: list[Field], variables: dict[str, str], depth: int) -> None:
-        """Read neighbouring fixed-size fields with one unpack."""
-        if not run:
-            return
-        layout = structs.Struct(">" + "".join(field.kind.struct_code for field in run))
-        targets = []
-        for field in run:
-            variables[field.name] = self._variable(field.name)
-            targets.append(variables[field.name])
-        unpack = self._name("unpack", layout.unpack_from)
-        self._emit(depth, f"{', '.join(targets)}, = {unpack}(buffer, position)")
-        self._emit(depth, f"position += {layout.size}")
-        for field in run:
-            if field.kind is Kind.UUID:
-                variable = variables[field.name]
-                self._emit(depth, f"{variable} = intern_uuid({variable})")
+    def _default(self, field: Field, place: str) -> None:
+        """What a reader of a version without the field, or of a message without the tag, sees."""
+        if field.default is UNSET:
+            value = self.source.bind("make", field.struct) + "()"
+        elif field.kind is Kind.ARRAY and field.default is not None:
+            value = "[]"
+        elif field.default is None or isinstance(field.default, bool | int | str | bytes):
+            value = repr(field.default)
+        else:
+            value = self.source.bind("default", field.default)
+        self.source.line(f"{place} = {value}")
 
-    def _tagged_fields(self, tagged: list[Field], variables: dict[str, str], depth: int) -> None:
-        """Read the tag section; unknown tags are skipped (KIP-482)."""
-        count = self._length(depth)
-        if not tagged:
-            self._emit(depth, f"while {count}:")
-            self._emit(depth + 1, f"{count} -= 1")
-            self._length(depth + 1)
-            self._skip_tag(depth + 1)
-            return
-        self._emit(depth, f"while {count}:")
-        inner = depth + 1
-        self._emit(inner, f"{count} -= 1")
-        tag = self._length(inner)
-        size = self._length(inner)
-        stop = self._variable("stop")
-        self._emit(inner, f"{stop} = position + {size}")
-        self._emit(inner, f"if {stop} > end:")
-        self._emit(inner + 1, "raise DecodeError('tagged field is longer than the message')")
-        for index, field in enumerate(tagged):
-            self._emit(inner, f"{'elif' if index else 'if'} {tag} == {field.tag}:")
-            value = self._value(field, inner + 1)
-            self._emit(inner + 1, f"{variables[field.name]} = {value}")
-            self._emit(inner + 1, f"if position != {stop}:")
-            self._emit(
-                inner + 2, f"raise DecodeError('tagged field {field.name} has a wrong size')"
-            )
-        self._emit(inner, "else:")
-        self._emit(inner + 1, f"position = {stop}")
+    def _value(self, field: Field, place: str) -> None:
+        """Read one value into `place`, an attribute or a variable."""
+        if field.kind is Kind.UUID:
+            self._uuid(place)
+        elif field.kind.struct_code:
+            self._run.append((field.kind.struct_code, place))
+        elif field.kind is Kind.STRUCT:
+            self._nested(field, place)
+        elif field.kind is Kind.STRING:
+            self._string(field, place)
+        elif field.kind is Kind.ARRAY:
+            self._array(field, place)
+        else:
+            self._bytes(field, place)
 
-    def _skip_tag(self, depth: int) -> None:
-        size = self._length(depth)
-        self._emit(depth, f"position += {size}")
-        self._emit(depth, "if position > end:")
-        self._emit(depth + 1, "raise DecodeError('tagged field is longer than the message')")
+    # A run: fields of fixed size that are read together.
 
-    def _length(self, depth: int) -> str:
-        """Read a uvarint; returns the variable that holds it."""
-        variable = self._variable("length")
-        self._emit(depth, f"{variable} = buffer[position]")
-        self._emit(depth, "position += 1")
-        self._emit(depth, f"if {variable} > 127:")
-        self._emit(depth + 1, f"{variable}, position = uvarint_tail(buffer, position, {variable})")
-        return variable
+    def _end_run(self, code: str = "", last: str = "") -> None:
+        """Read the fields of the run, and one more, a length, into the variable `last`."""
+        run = [*self._run, (code, last)] if code else self._run
+        if run == [("B", last)]:
+            self.source.line(f"{last} = buffer[position]")
+            self.source.line("position += 1")
+        elif run:
+            codes = "".join(code for code, _ in run)
+            targets = ", ".join(place for _, place in run)
+            self.source.line(f"{targets}, = {self.source.unpacker(codes)}(buffer, position)")
+            self.source.line(f"position += {structs.calcsize('>' + codes)}")
+        self._run = []
 
-    def _size(self, kind: Kind, depth: int) -> str:
-        """Read a length or count in this version's form; -1 stands for null."""
-        if self._flexible:
-            variable = self._length(depth)
-            self._emit(depth, f"{variable} -= 1")
-            return variable
-        code, size = _FIXED_LENGTH_CODES[kind]
-        unpack = self._name("unpack", structs.Struct(">" + code).unpack_from)
-        variable = self._variable("length")
-        self._emit(depth, f"{variable}, = {unpack}(buffer, position)")
-        self._emit(depth, f"position += {size}")
-        return variable
+    def _length(self, kind: Kind, hint: str) -> str:
+        """Read what stands for a length, as far as one `unpack` goes; null becomes -1."""
+        length = self.source.variable(hint)
+        if self._is_flexible:
+            self._end_run("B", length)
+            self.source.line(f"{length} -= 1")
+        else:
+            self._end_run(LENGTH_CODES[kind], length)
+        return length
 
-    def _value(self, field: Field, depth: int) -> str:
-        """Read one value of any kind; returns an expression for it."""
-        if field.kind.struct_code:
-            holder: dict[str, str] = {}
-            self._fixed_run([field], holder, depth)
-            return holder[field.name]
-        return self._varying(field, depth)
+    def _finish_length(self, length: str) -> None:
+        if self._is_flexible:
+            with self.source.block(f"if {length} > {LONGEST_SHORT}:"):
+                self.source.line(f"{length}, position = long_length(buffer, position, {length})")
 
-    def _varying(self, field: Field, depth: int) -> str:
-        if field.kind is Kind.STRUCT:
-            return self._nested(field, depth)
-        result = self._variable(field.name or "element")
-        size = self._size(field.kind, depth)
-        self._emit(depth, f"if {size} < 0:")
+    def _finish_records_length(self, length: str) -> None:
+        """Records mostly have a length of two bytes, whose second is read without a call."""
+        with self.source.block(f"if {length} > {LONGEST_SHORT}:"):
+            self.source.line("second = buffer[position]")
+            with self.source.block(f"if second < {wire.CONTINUES}:"):
+                self.source.line("position += 1")
+                self.source.line(f"{length} += (second << 7) - {wire.CONTINUES}")
+            with self.source.block("else:"):
+                self.source.line(f"{length}, position = long_length(buffer, position, {length})")
+
+    # Values of varying size.
+
+    def _uuid(self, place: str) -> None:
+        raw = self.source.variable("raw")
+        self._run.append(("16s", raw))
+        self._end_run()
+        self.source.line(f"{place} = known_uuids.get({raw}) or intern_uuid({raw})")
+
+    def _string(self, field: Field, place: str) -> None:
+        size = self._length(Kind.STRING, "size")
+        with self.source.block(f"if 0 <= {size} <= {LONGEST_SHORT}:"):
+            self.source.line(f"{place} = short[{size}](buffer, position)[0].decode()")
+            self.source.line(f"position += {size}")
         if self._version in field.nullable:
-            self._emit(depth + 1, f"if {size} != -1:")
-            self._emit(depth + 2, f"raise DecodeError('negative length of {field.name}')")
-            self._emit(depth + 1, f"{result} = None")
+            with self.source.block(f"elif {size} == -1:"):
+                self.source.line(f"{place} = None")
+        with self.source.block("else:"):
+            reader = "long_compact_string" if self._is_flexible else "long_string"
+            arguments = f"buffer, position, {size}, {field.name!r}"
+            self.source.line(f"{place}, position = {reader}({arguments})")
+
+    def _bytes(self, field: Field, place: str) -> None:
+        size = self._length(field.kind, "size")
+        if field.kind is Kind.RECORDS and self._is_flexible:
+            self._finish_records_length(size)
         else:
-            self._emit(depth + 1, f"raise DecodeError('{field.name} may not be null')")
-        self._emit(depth, "else:")
-        least = self._least(field.element) if field.element else 1
-        needed = size if least == 1 else f"{size} * {least}"
-        self._emit(depth + 1, f"if {needed} > end - position:")
-        self._emit(depth + 2, f"raise DecodeError('{field.name} is longer than the message')")
-        if field.kind is Kind.ARRAY:
-            self._elements(field, result, size, depth + 1)
+            self._finish_length(size)
+        if self._version in field.nullable:
+            with self.source.block(f"if {size} == -1:"):
+                self.source.line(f"{place} = None")
+            with self.source.block("else:"):
+                self._slice(field, place, size)
         else:
-            slice_ = f"buffer[position:position + {size}]"
-            wrap = {Kind.STRING: f"str({slice_}, 'utf-8')", Kind.BYTES: f"bytes({slice_})"}
-            self._emit(depth + 1, f"{result} = {wrap.get(field.kind, slice_)}")
-            self._emit(depth + 1, f"position += {size}")
-        return result
+            self._slice(field, place, size)
+
+    def _slice(self, field: Field, place: str, size: str) -> None:
+        self.source.line(f"stop = position + {size}")
+        with self.source.block(f"if {size} < 0 or stop > end:"):
+            self.source.line(f"checked_stop(buffer, position, {size}, {field.name!r})")
+        value = "buffer[position:stop]"
+        self.source.line(f"{place} = {value if field.kind is Kind.RECORDS else f'bytes({value})'}")
+        self.source.line("position = stop")
+
+    def _nested(self, field: Field, place: str) -> None:
+        assert field.struct is not None
+        if self._version in field.nullable:
+            mark = self.source.variable("mark")
+            self._end_run("b", mark)
+            with self.source.block(f"if {mark} < 0:"):
+                self.source.line(f"{place} = None")
+            with self.source.block("else:"):
+                self._inner_struct(field.struct, place)
+        else:
+            self._inner_struct(field.struct, place)
+
+    def _inner_struct(self, cls: type[Struct], place: str) -> None:
+        target = self.source.variable(cls.__name__.lower())
+        self._end_run()
+        self._struct(cls, target)
+        self.source.line(f"{place} = {target}")
+
+    # Arrays.
+
+    def _array(self, field: Field, place: str) -> None:
+        count = self._length(Kind.ARRAY, "count")
+        self._finish_length(count)
+        if self._version in field.nullable:
+            with self.source.block(f"if {count} == -1:"):
+                self.source.line(f"{place} = None")
+            with self.source.block("else:"):
+                self._elements(field, place, count)
+        else:
+            self._elements(field, place, count)
+
+    def _elements(self, field: Field, place: str, count: str) -> None:
+        element = field.element
+        assert element is not None
+        least = self._least(element)
+        with self.source.block(f"if not 0 <= {count} * {least} <= end - position:"):
+            self.source.line(f"raise refuse_count({count}, {field.name!r})")
+        code = element.kind.struct_code
+        if code and element.kind is not Kind.UUID:
+            values = f"unpack_from('>%d{code}' % {count}, buffer, position)"
+            self.source.line(f"{place} = list({values})")
+            self.source.line(f"position += {count} * {least}")
+            return
+        items = self.source.variable("items")
+        self.source.line(f"{place} = {items} = []")
+        with self.source.block(f"for _ in range({count}):"):
+            self._element(field, element, items)
+
+    def _element(self, field: Field, element: Field, items: str) -> None:
+        item = self.source.variable(field.name)
+        if element.kind is Kind.STRUCT:
+            assert element.struct is not None
+            self._struct(element.struct, item)
+        else:
+            self._value(element, item)
+            self._end_run()
+        self.source.line(f"{items}.append({item})")
 
     def _least(self, field: Field) -> int:
         """Least bytes that a value takes: bounds what a count may claim."""
         if field.kind.struct_code:
             return structs.calcsize(">" + field.kind.struct_code)
         if field.kind is not Kind.STRUCT:
-            return 1 if self._flexible else structs.calcsize(_FIXED_LENGTH_CODES[field.kind][0])
+            return 1 if self._is_flexible else structs.calcsize(">" + LENGTH_CODES[field.kind])
+        if self._version in field.nullable:
+            return 1
         assert field.struct is not None
-        tags = 1 if self._flexible else 0
-        return tags + sum(
-            self._least(inner)
+        present = (
+            inner
             for inner in field.struct.FIELDS
-            if self._version in inner.versions
-            and not (self._flexible and self._version in inner.tagged)
-            and not (inner.kind is Kind.STRUCT and self._version in inner.nullable)
+            if self._version in inner.versions and not self._is_tagged(inner)
         )
+        return max(1, int(self._is_flexible) + sum(self._least(inner) for inner in present))
 
-    def _nested(self, field: Field, depth: int) -> str:
-        assert field.struct is not None
-        if self._version not in field.nullable:
-            result = self._variable(field.name)
-            value = self._struct(field.struct, depth)
-            self._emit(depth, f"{result} = {value}")
-            return result
-        result = self._variable(field.name)
-        unpack = self._name("unpack", structs.Struct(">b").unpack_from)
-        self._emit(depth, f"{result}, = {unpack}(buffer, position)")
-        self._emit(depth, "position += 1")
-        self._emit(depth, f"if {result} < 0:")
-        self._emit(depth + 1, f"{result} = None")
-        self._emit(depth, "else:")
-        value = self._struct(field.struct, depth + 1)
-        self._emit(depth + 1, f"{result} = {value}")
-        return result
+    # Tagged fields.
 
-    def _elements(self, field: Field, result: str, size: str, depth: int) -> None:
-        element = field.element
-        assert element is not None
-        if element.kind.struct_code and element.kind is not Kind.UUID:
-            code = element.kind.struct_code
-            width = structs.calcsize(">" + code)
-            unpack = self._name("unpack", structs.unpack_from)
-            self._emit(depth, f"{result} = list({unpack}('>%d{code}' % {size}, buffer, position))")
-            self._emit(depth, f"position += {size} * {width}")
-            return
-        self._emit(depth, f"{result} = []")
-        append = self._variable("append")
-        self._emit(depth, f"{append} = {result}.append")
-        index = self._variable("index")
-        self._emit(depth, f"for {index} in range({size}):")
-        if element.kind is Kind.STRUCT:
-            assert element.struct is not None
-            value = self._struct(element.struct, depth + 1)
+    def _tags(self, tagged: list[Field], target: str) -> None:
+        """Read the tag section; unknown tags are skipped."""
+        count = self.source.variable("tags")
+        self._end_run("B", count)
+        with self.source.block(f"if {count}:"):
+            if not tagged:
+                self.source.line(f"position = skip_tags(buffer, position, {count})")
+                return
+            with self.source.block(f"if {count} >= {wire.CONTINUES}:"):
+                self.source.line(f"{count}, position = uvarint_tail(buffer, position, {count})")
+            with self.source.block(f"while {count}:"):
+                self.source.line(f"{count} -= 1")
+                self._known_tags(tagged, target)
+
+    def _known_tags(self, tagged: list[Field], target: str) -> None:
+        tag, stop = self.source.variable("tag"), self.source.variable("stop")
+        self.source.line(f"{tag}, position, {stop} = read_tag(buffer, position)")
+        keyword = "if"
+        for field in tagged:
+            with self.source.block(f"{keyword} {tag} == {field.tag}:"):
+                self._tagged_value(field, f"{target}.{field.name}")
+            keyword = "elif"
+        with self.source.block("else:"):
+            self.source.line(f"position = {stop}")
+        with self.source.block(f"if position != {stop}:"):
+            self.source.line(f"raise DecodeError('tagged field %d has a wrong size' % {tag})")
+
+    def _tagged_value(self, field: Field, place: str) -> None:
+        """A nullable struct has an unsigned varint in front here: zero says null."""
+        if field.kind is Kind.STRUCT and self._version in field.nullable:
+            assert field.struct is not None
+            mark = self.source.variable("mark")
+            self._end_run("B", mark)
+            with self.source.block(f"if not {mark}:"):
+                self.source.line(f"{place} = None")
+            with self.source.block("else:"):
+                self._inner_struct(field.struct, place)
         else:
-            value = self._value(element, depth + 1)
-        self._emit(depth + 1, f"{append}({value})")
+            self._value(field, place)
+            self._end_run()

@@ -1,176 +1,270 @@
-"""Writes the source of one encoder. See `protocol.compiler` for the contract."""
+r"""Writes the source of one encoder. `protocol.compiler` says what an encoder promises.
+
+Neighbouring fields of fixed size are written by one `pack`, together with the length that follows
+them: in flexible versions only while length + 1 is below 128, and so takes one byte. For
+
+    class Example(Response, request=..., versions="0-9", flexible="9+"):
+        class Topic(Struct):
+            error_code: int = int16()
+            name: str | None = string(nullable="0+")
+        throttle_time_ms: int = int32()
+        topics: list[Topic] = array(Topic)
+
+version 9 becomes (comments are not part of it)
+
+    def encode(message, parts):
+        small = []
+        append = small.append
+        value_1 = message.topics
+        size_2 = len(value_1) + 1
+        if size_2 < 128:
+            append(pack_iB(message.throttle_time_ms, size_2))
+        else:
+            append(pack_i(message.throttle_time_ms) + uvarint(size_2))
+        for topics_3 in value_1:
+            value_4 = topics_3.name
+            if value_4 is None:
+                value_4 = b''
+                size_5 = 0                                      # says null
+            else:
+                value_4 = value_4.encode()
+                size_5 = len(value_4) + 1
+            if size_5 < 128:
+                append(pack_hB(topics_3.error_code, size_5))
+            else:
+                append(pack_h(topics_3.error_code) + uvarint(size_5))
+            append(value_4)
+            append(b'\0')                                        # no tagged fields
+        append(b'\0')
+        parts.append(b''.join(small))
+
+Records are not joined: what was written before them goes to `parts`, then they do, as they are.
+"""
 
 from __future__ import annotations
 
 import struct as structs
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from protocol.fields import UNSET, Field, Kind
-from protocol.wire import encode_uvarint
+from protocol.decoder_source import LENGTH_CODES
+from protocol.fields import Field, Kind
+from protocol.source import Source
+from protocol.wire import CONTINUES, ONE_BYTE, encode_uvarint
 
 if TYPE_CHECKING:
     from protocol.schema import Struct
 
 
 class EncoderSource:
-    """Source text under construction, and the names it refers to."""
+    """Text of the encoder of one version, being written."""
 
-    def __init__(self, version: int, *, flexible: bool) -> None:
-        self.names: dict[str, Any] = {"uvarint": encode_uvarint}
+    def __init__(self, version: int, *, is_flexible: bool) -> None:
         self._version = version
-        self._flexible = flexible
-        self._lines: list[str] = []
-        self._counter = 0
+        self._is_flexible = is_flexible
+        self._run: list[tuple[str, str]] = []
+        self.source = Source(uvarint=encode_uvarint, one_byte=ONE_BYTE)
 
-    def write(self, cls: type[Struct]) -> str:
-        """Source of `encode(message, append)` for a whole message."""
-        self._lines = ["def encode(message, append):"]
-        self._struct(cls, "message", 1)
-        self._emit(1, "return None")
-        return "\n".join(self._lines)
+    def write(self, cls: type[Struct]) -> Source:
+        """Text of `encode(message, parts)` for a whole message."""
+        with self.source.block("def encode(message, parts):"):
+            self.source.line("small = []")
+            self.source.line("append = small.append")
+            self._struct(cls, "message")
+            self._end_run()
+            self.source.line("parts.append(b''.join(small))")
+        return self.source
 
-    def _emit(self, depth: int, text: str) -> None:
-        self._lines.append("    " * depth + text)
-
-    def _variable(self, hint: str) -> str:
-        self._counter += 1
-        return f"{hint}_{self._counter}"
-
-    def _name(self, hint: str, value: Any) -> str:
-        name = self._variable(hint)
-        self.names[name] = value
-        return name
-
-    def _struct(self, cls: type[Struct], owner: str, depth: int) -> None:
-        run: list[Field] = []
+    def _struct(self, cls: type[Struct], owner: str) -> None:
+        """Write the fields of `owner`. The last of them may still be in the run."""
         tagged: list[Field] = []
         for field in cls.FIELDS:
             if self._version not in field.versions:
                 continue
-            if self._version in field.tagged and self._flexible:
+            if self._is_flexible and field.tag is not None:
                 tagged.append(field)
-            elif field.kind.struct_code:
-                run.append(field)
             else:
-                self._fixed_run(run, owner, depth)
-                run = []
-                self._varying(field, f"{owner}.{field.name}", depth)
-        self._fixed_run(run, owner, depth)
-        if self._flexible:
-            self._tagged_fields(sorted(tagged, key=lambda field: field.tag or 0), owner, depth)
+                self._value(field, f"{owner}.{field.name}")
+        if tagged:
+            self._tags(sorted(tagged, key=lambda field: field.tag or 0), owner)
+        elif self._is_flexible:
+            self._run.append(("x", ""))
 
-    def _fixed_run(self, run: list[Field], owner: str, depth: int) -> None:
-        """Write neighbouring fixed-size fields with one pack."""
-        if not run:
-            return
-        pack = self._packer("".join(field.kind.struct_code for field in run))
-        values = ", ".join(self._fixed(field, f"{owner}.{field.name}") for field in run)
-        self._emit(depth, f"append({pack}({values}))")
-
-    def _packer(self, codes: str) -> str:
-        return self._name("pack", structs.Struct(">" + codes).pack)
-
-    @staticmethod
-    def _fixed(field: Field, value: str) -> str:
-        return f"{value}.bytes" if field.kind is Kind.UUID else value
-
-    def _tagged_fields(self, tagged: list[Field], owner: str, depth: int) -> None:
-        """Write the tag section: in tag order, leaving out fields that have their default."""
-        if not tagged:
-            self._emit(depth, "append(b'\\0')")
-            return
-        section = self._variable("tags")
-        self._emit(depth, f"{section} = []")
-        for field in tagged:
-            value = f"{owner}.{field.name}"
-            self._emit(depth, f"if {self._differs(field, value)}:")
-            inner = depth + 1
-            parts = self._variable("parts")
-            self._emit(inner, f"{parts} = []")
-            outer_append = self._variable("outer")
-            self._emit(inner, f"{outer_append} = append")
-            self._emit(inner, f"append = {parts}.append")
-            if field.kind.struct_code:
-                pack = self._packer(field.kind.struct_code)
-                self._emit(inner, f"append({pack}({self._fixed(field, value)}))")
-            else:
-                self._varying(field, value, inner)
-            self._emit(inner, f"append = {outer_append}")
-            tag = self._name("tag", encode_uvarint(field.tag or 0))
-            self._emit(inner, f"{parts} = b''.join({parts})")
-            self._emit(inner, f"{section}.append({tag} + uvarint(len({parts})) + {parts})")
-        self._emit(depth, f"append(uvarint(len({section})) + b''.join({section}))")
-
-    def _differs(self, field: Field, value: str) -> str:
-        if field.default is None:
-            return f"{value} is not None"
-        if field.kind is Kind.ARRAY:
-            return f"{value} is None or {value}"
-        if field.kind is Kind.STRUCT and field.default is UNSET:
-            return f"{value} != {self._name('default', field.default_value())}"
-        return f"{value} != {self._name('default', field.default)}"
-
-    def _size(self, kind: Kind, expression: str) -> str:
-        """Expression for a length in this version's form."""
-        if self._flexible:
-            return f"uvarint({expression} + 1)"
-        return f"{self._packer('h' if kind is Kind.STRING else 'i')}({expression})"
-
-    def _null(self, kind: Kind) -> str:
-        if self._flexible:
-            return "b'\\0'"
-        return repr(b"\xff\xff" if kind is Kind.STRING else b"\xff\xff\xff\xff")
-
-    def _varying(self, field: Field, value: str, depth: int) -> None:
-        if field.kind is Kind.STRUCT:
-            self._nested(field, value, depth)
-            return
-        local = self._variable(field.name or "element")
-        self._emit(depth, f"{local} = {value}")
-        if self._version in field.nullable:
-            self._emit(depth, f"if {local} is None:")
-            self._emit(depth + 1, f"append({self._null(field.kind)})")
-            self._emit(depth, "else:")
-            depth += 1
-        elif field.kind is Kind.RECORDS:
-            self._emit(depth, f"if {local} is None:")
-            self._emit(depth + 1, f"{local} = b''")
-        if field.kind is Kind.STRING:
-            self._emit(depth, f"{local} = {local}.encode()")
-            self._emit(depth, f"append({self._size(field.kind, f'len({local})')} + {local})")
-        elif field.kind is Kind.ARRAY:
-            self._emit(depth, f"append({self._size(field.kind, f'len({local})')})")
-            self._elements(field, local, depth)
+    def _value(self, field: Field, value: str) -> None:
+        """Write what the expression `value` gives."""
+        if field.kind is Kind.UUID:
+            self._run.append(("16s", f"{value}.bytes"))
+        elif field.kind.struct_code:
+            self._run.append((field.kind.struct_code, value))
+        elif field.kind is Kind.STRUCT:
+            self._nested(field, value)
         else:
-            self._emit(depth, f"append({self._size(field.kind, f'len({local})')})")
-            self._emit(depth, f"append({local})")
+            self._varying(field, value)
 
-    def _nested(self, field: Field, value: str, depth: int) -> None:
+    # A run: fields of fixed size that are written together.
+
+    def _end_run(self) -> None:
+        if self._run:
+            self.source.line(f"append({self._packed()})")
+        self._run = []
+
+    def _packed(self, *last: tuple[str, str]) -> str:
+        """Expression for the bytes of the run and of `last`."""
+        run = [*self._run, *last]
+        if all(code == "x" for code, _ in run):
+            return repr(b"\0" * len(run))
+        codes = "".join(code for code, _ in run)
+        values = ", ".join(value for _, value in run if value)
+        return f"{self.source.packer(codes)}({values})"
+
+    def _end_run_with_length(self, kind: Kind, size: str) -> None:
+        """Write the run and a length: in flexible versions the length plus one, as a varint."""
+        if not self._is_flexible:
+            self._run.append((LENGTH_CODES[kind], size))
+            self._end_run()
+            return
+        joined = f"one_byte[{size}]" if not self._run else self._packed(("B", size))
+        apart = f"{self._packed()} + " if self._run else ""
+        with self.source.block(f"if {size} < {CONTINUES}:"):
+            self.source.line(f"append({joined})")
+        with self.source.block("else:"):
+            self.source.line(f"append({apart}uvarint({size}))")
+        self._run = []
+
+    # Values of varying size.
+
+    def _varying(self, field: Field, value: str) -> None:
+        local, size = self.source.variable("value"), self.source.variable("size")
+        self.source.line(f"{local} = {value}")
+        may_be_null = self._version in field.nullable or field.kind is Kind.RECORDS
+        if may_be_null:
+            is_null_written = self._version in field.nullable
+            self._measure_nullable(field, local, size, is_null_written=is_null_written)
+        else:
+            self._measure(field, local, size)
+        self._end_run_with_length(field.kind, size)
+        if field.kind is Kind.ARRAY:
+            self._elements(field, local)
+        elif field.kind is Kind.RECORDS:
+            self._records(local)
+        else:
+            self.source.line(f"append({local})")
+
+    def _measure_nullable(
+        self, field: Field, local: str, size: str, *, is_null_written: bool
+    ) -> None:
+        with self.source.block(f"if {local} is None:"):
+            self.source.line(f"{local} = b''")
+            null = 0 if self._is_flexible else -1
+            self.source.line(f"{size} = {null if is_null_written else null + 1}")
+        with self.source.block("else:"):
+            self._measure(field, local, size)
+
+    def _measure(self, field: Field, local: str, size: str) -> None:
+        if field.kind is Kind.STRING:
+            self.source.line(f"{local} = {local}.encode()")
+        self.source.line(f"{size} = len({local}){' + 1' if self._is_flexible else ''}")
+
+    def _records(self, local: str) -> None:
+        """Leave what was written so far in `parts`, and the records behind it, uncopied."""
+        with self.source.block(f"if {local}:"):
+            self.source.line("parts.append(b''.join(small))")
+            self.source.line("small.clear()")
+            self.source.line(f"parts.append({local})")
+
+    def _nested(self, field: Field, value: str) -> None:
         assert field.struct is not None
-        local = self._variable(field.name)
-        self._emit(depth, f"{local} = {value}")
-        if self._version in field.nullable:
-            self._emit(depth, f"if {local} is None:")
-            self._emit(depth + 1, "append(b'\\xff')")
-            self._emit(depth, "else:")
-            depth += 1
-            self._emit(depth, "append(b'\\1')")
-        self._struct(field.struct, local, depth)
+        local = self.source.variable("value")
+        self.source.line(f"{local} = {value}")
+        if self._version not in field.nullable:
+            self._struct(field.struct, local)
+            return
+        self._end_run()
+        with self.source.block(f"if {local} is None:"):
+            self.source.line("append(b'\\xff')")
+        with self.source.block("else:"):
+            self.source.line("append(b'\\1')")
+            self._struct(field.struct, local)
+            self._end_run()
 
-    def _elements(self, field: Field, local: str, depth: int) -> None:
+    def _elements(self, field: Field, local: str) -> None:
         element = field.element
         assert element is not None
-        if element.kind.struct_code and element.kind is not Kind.UUID:
-            pack = self._name("pack", structs.pack)
-            code = element.kind.struct_code
-            self._emit(depth, f"append({pack}('>%d{code}' % len({local}), *{local}))")
+        code = element.kind.struct_code
+        if code and element.kind is not Kind.UUID:
+            pack = self.source.bind("pack", _pack_many)
+            self.source.line(f"append({pack}({code!r}, {local}))")
             return
-        item = self._variable("item")
-        self._emit(depth, f"for {item} in {local}:")
-        if element.kind is Kind.STRUCT:
-            assert element.struct is not None
-            self._struct(element.struct, item, depth + 1)
-        elif element.kind is Kind.UUID:
-            self._emit(depth + 1, f"append({item}.bytes)")
+        item = self.source.variable(field.name)
+        with self.source.block(f"for {item} in {local}:"):
+            if element.kind is Kind.STRUCT:
+                assert element.struct is not None
+                self._struct(element.struct, item)
+            else:
+                self._value(element, item)
+            self._end_run()
+
+    # Tagged fields.
+
+    def _tags(self, tagged: list[Field], owner: str) -> None:
+        """Write the tag section: in tag order, leaving out fields that have their default."""
+        self._end_run()
+        conditions = [self._differs(field, f"{owner}.{field.name}") for field in tagged]
+        with self.source.block(f"if {' or '.join(conditions)}:"):
+            section = self.source.variable("tags")
+            self.source.line(f"{section} = []")
+            for field, condition in zip(tagged, conditions, strict=True):
+                with self.source.block(f"if {condition}:"):
+                    self._tagged_field(field, f"{owner}.{field.name}", section)
+            self.source.line(f"append(uvarint(len({section})))")
+            self.source.line(f"append(b''.join({section}))")
+        with self.source.block("else:"):
+            self.source.line("append(b'\\0')")
+
+    def _tagged_field(self, field: Field, value: str, section: str) -> None:
+        """Write tag, size and value. The size comes first, so the value is gathered apart."""
+        outer, pieces = self.source.variable("outer"), self.source.variable("pieces")
+        self.source.line(f"{outer} = append")
+        self.source.line(f"{pieces} = []")
+        self.source.line(f"append = {pieces}.append")
+        if field.kind is Kind.STRUCT and self._version in field.nullable:
+            self._nullable_tagged_struct(field, value)
         else:
-            self._varying(element, item, depth + 1)
+            self._value(field, value)
+        self._end_run()
+        self.source.line(f"append = {outer}")
+        self.source.line(f"{pieces} = b''.join({pieces})")
+        tag = encode_uvarint(field.tag or 0)
+        self.source.line(f"{section}.append({tag!r} + uvarint(len({pieces})) + {pieces})")
+
+    def _nullable_tagged_struct(self, field: Field, value: str) -> None:
+        """Here an unsigned varint says whether there is a struct, elsewhere a signed byte."""
+        assert field.struct is not None
+        local = self.source.variable("value")
+        self.source.line(f"{local} = {value}")
+        with self.source.block(f"if {local} is None:"):
+            self.source.line("append(b'\\0')")
+        with self.source.block("else:"):
+            self.source.line("append(b'\\1')")
+            self._struct(field.struct, local)
+            self._end_run()
+
+    def _differs(self, field: Field, value: str) -> str:
+        """Condition that `value` is not the default, which is not written."""
+        if field.default is None:
+            return f"{value} is not None"
+        null = f"{value} is None or " if self._version in field.nullable else ""
+        if field.kind is Kind.ARRAY:
+            return f"{null}{value}"
+        if field.kind is Kind.STRUCT:
+            assert field.struct is not None
+            inner = (self._differs(part, f"{value}.{part.name}") for part in field.struct.FIELDS)
+            return f"{null}({' or '.join(inner)})"
+        if field.kind is Kind.UUID:
+            default = self.source.bind("default", field.default)
+            return f"({value} is not {default} and {value} != {default})"
+        return f"{null}{value} != {field.default!r}"
+
+
+def _pack_many(code: str, values: list[int]) -> bytes:
+    """Elements of an array of numbers, without its length."""
+    return structs.pack(f">{len(values)}{code}", *values)

@@ -19,26 +19,38 @@ if TYPE_CHECKING:
 
 
 class Kind(enum.Enum):
-    """Wire types. The value is the `struct` code of fixed-size ones, empty for the others."""
+    """Wire types."""
 
-    BOOL = "?"
-    INT8 = "b"
-    INT16 = "h"
-    UINT16 = "H"
-    INT32 = "i"
-    INT64 = "q"
-    FLOAT64 = "d"
-    UUID = "16s"
-    STRING = ""
-    BYTES = " "
-    RECORDS = "  "
-    ARRAY = "   "
-    STRUCT = "    "
+    BOOL = enum.auto()
+    INT8 = enum.auto()
+    INT16 = enum.auto()
+    UINT16 = enum.auto()
+    INT32 = enum.auto()
+    INT64 = enum.auto()
+    FLOAT64 = enum.auto()
+    UUID = enum.auto()
+    STRING = enum.auto()
+    BYTES = enum.auto()
+    RECORDS = enum.auto()
+    ARRAY = enum.auto()
+    STRUCT = enum.auto()
 
     @property
     def struct_code(self) -> str:
-        """`struct` format character, or an empty string when the size varies."""
-        return self.value.strip()
+        """Format character of the `struct` module, or an empty string when the size varies."""
+        return _STRUCT_CODES.get(self, "")
+
+
+_STRUCT_CODES = {
+    Kind.BOOL: "?",
+    Kind.INT8: "b",
+    Kind.INT16: "h",
+    Kind.UINT16: "H",
+    Kind.INT32: "i",
+    Kind.INT64: "q",
+    Kind.FLOAT64: "d",
+    Kind.UUID: "16s",
+}
 
 
 class Unset(enum.Enum):
@@ -56,16 +68,23 @@ class Field:
 
     kind: Kind
     versions: Versions
+    """Versions that have the field."""
+
+    tag: int | None
+    """Fields with a tag are in the tag section; all versions that have them are flexible."""
+
     default: Any
+    """None, a scalar, () for an empty list, or UNSET for a struct of defaults."""
+
     nullable: Versions = NO_VERSIONS
-    tag: int | None = None
-    tagged: Versions = NO_VERSIONS
     element: Field | None = None
+    """Of an array: what its elements are."""
+
     struct: type[Any] | None = None
     name: str = ""
 
     def default_value(self) -> Any:
-        """What a reader of a version without this field sees. A fresh object where it is mutable."""
+        """What a reader of a version without this field sees. Fresh where it can be changed."""
         if self.kind is Kind.ARRAY and self.default is not None:
             return list(self.default)
         if self.kind is Kind.STRUCT and self.default is UNSET:
@@ -74,112 +93,95 @@ class Field:
         return self.default
 
 
-def _field(
-    kind: Kind, versions: str, default: Any, nullable: str, tag: int | None, tagged: str
-) -> Any:
-    present = Versions.parse(versions) if versions else ALL_VERSIONS
-    return Field(
-        kind=kind,
-        versions=present,
-        default=default,
-        nullable=Versions.parse(nullable) if nullable else NO_VERSIONS,
-        tag=tag,
-        tagged=NO_VERSIONS if tag is None else Versions.parse(tagged) if tagged else present,
-    )
+def _present(versions: str) -> Versions:
+    return Versions.parse(versions) if versions else ALL_VERSIONS
 
 
-def boolean(
-    versions: str = "", *, default: Any = False, tag: int | None = None, tagged: str = ""
-) -> Any:
+def _nullable(versions: str) -> Versions:
+    return Versions.parse(versions) if versions else NO_VERSIONS
+
+
+def boolean(versions: str = "", *, default: object = False, tag: int | None = None) -> Any:
     """One byte, zero is false."""
-    return _field(Kind.BOOL, versions, default, "", tag, tagged)
+    return Field(Kind.BOOL, _present(versions), tag, default)
 
 
-def int8(versions: str = "", *, default: Any = 0, tag: int | None = None, tagged: str = "") -> Any:
+def int8(versions: str = "", *, default: object = 0, tag: int | None = None) -> Any:
     """Signed, one byte."""
-    return _field(Kind.INT8, versions, default, "", tag, tagged)
+    return Field(Kind.INT8, _present(versions), tag, default)
 
 
-def int16(versions: str = "", *, default: Any = 0, tag: int | None = None, tagged: str = "") -> Any:
+def int16(versions: str = "", *, default: object = 0, tag: int | None = None) -> Any:
     """Signed, two bytes, big-endian."""
-    return _field(Kind.INT16, versions, default, "", tag, tagged)
+    return Field(Kind.INT16, _present(versions), tag, default)
 
 
-def uint16(
-    versions: str = "", *, default: Any = 0, tag: int | None = None, tagged: str = ""
-) -> Any:
+def uint16(versions: str = "", *, default: object = 0, tag: int | None = None) -> Any:
     """Unsigned, two bytes, big-endian (ports)."""
-    return _field(Kind.UINT16, versions, default, "", tag, tagged)
+    return Field(Kind.UINT16, _present(versions), tag, default)
 
 
-def int32(versions: str = "", *, default: Any = 0, tag: int | None = None, tagged: str = "") -> Any:
+def int32(versions: str = "", *, default: object = 0, tag: int | None = None) -> Any:
     """Signed, four bytes, big-endian."""
-    return _field(Kind.INT32, versions, default, "", tag, tagged)
+    return Field(Kind.INT32, _present(versions), tag, default)
 
 
-def int64(versions: str = "", *, default: Any = 0, tag: int | None = None, tagged: str = "") -> Any:
+def int64(versions: str = "", *, default: object = 0, tag: int | None = None) -> Any:
     """Signed, eight bytes, big-endian."""
-    return _field(Kind.INT64, versions, default, "", tag, tagged)
+    return Field(Kind.INT64, _present(versions), tag, default)
 
 
-def float64(
-    versions: str = "", *, default: Any = 0.0, tag: int | None = None, tagged: str = ""
-) -> Any:
+def float64(versions: str = "", *, default: object = 0.0, tag: int | None = None) -> Any:
     """IEEE 754 double, big-endian."""
-    return _field(Kind.FLOAT64, versions, default, "", tag, tagged)
+    return Field(Kind.FLOAT64, _present(versions), tag, default)
 
 
-def uuid(
-    versions: str = "", *, default: Any = ZERO_UUID, tag: int | None = None, tagged: str = ""
-) -> Any:
+def uuid(versions: str = "", *, default: object = ZERO_UUID, tag: int | None = None) -> Any:
     """Sixteen raw bytes; `ZERO_UUID` stands for none."""
-    return _field(Kind.UUID, versions, default, "", tag, tagged)
+    return Field(Kind.UUID, _present(versions), tag, default)
 
 
 def string(
     versions: str = "",
     *,
-    default: Any = "",
+    default: object = "",
     nullable: str = "",
     tag: int | None = None,
-    tagged: str = "",
 ) -> Any:
     """UTF-8 with a two-byte length, or a uvarint length + 1 in flexible versions."""
-    return _field(Kind.STRING, versions, default, nullable, tag, tagged)
+    return Field(Kind.STRING, _present(versions), tag, default, _nullable(nullable))
 
 
 def blob(
     versions: str = "",
     *,
-    default: Any = b"",
+    default: object = b"",
     nullable: str = "",
     tag: int | None = None,
-    tagged: str = "",
 ) -> Any:
     """Opaque bytes with a four-byte length, or a uvarint length + 1 in flexible versions."""
-    return _field(Kind.BYTES, versions, default, nullable, tag, tagged)
+    return Field(Kind.BYTES, _present(versions), tag, default, _nullable(nullable))
 
 
 def records(
-    versions: str = "", *, default: Any = None, nullable: str = "", tag: int | None = None
+    versions: str = "", *, default: object = None, nullable: str = "", tag: int | None = None
 ) -> Any:
-    """Record batches. Decoded to a `memoryview` of the frame; encoded from a buffer or a file region."""
-    return _field(Kind.RECORDS, versions, default, nullable, tag, "")
+    """Record batches: decoded to a slice of the frame, encoded from a buffer or a file region."""
+    return Field(Kind.RECORDS, _present(versions), tag, default, _nullable(nullable))
 
 
 def array(
     element: type[Any] | Callable[..., Any],
     versions: str = "",
     *,
-    default: Any = (),
+    default: object = (),
     nullable: str = "",
     tag: int | None = None,
-    tagged: str = "",
 ) -> Any:
     """A list of structs (`array(Topic)`) or of primitives (`array(int32)`)."""
-    field: Field = _field(Kind.ARRAY, versions, default, nullable, tag, tagged)
+    field = Field(Kind.ARRAY, _present(versions), tag, default, _nullable(nullable))
     if isinstance(element, type):
-        field.element = Field(Kind.STRUCT, ALL_VERSIONS, UNSET, struct=element)
+        field.element = Field(Kind.STRUCT, ALL_VERSIONS, None, UNSET, struct=element)
     else:
         field.element = element()
     return field
@@ -189,12 +191,11 @@ def struct(
     cls: type[Any],
     versions: str = "",
     *,
-    default: Any = UNSET,
+    default: object = UNSET,
     nullable: str = "",
     tag: int | None = None,
-    tagged: str = "",
 ) -> Any:
     """A single nested struct; with `default=None` and `nullable`, it may be absent."""
-    field: Field = _field(Kind.STRUCT, versions, default, nullable, tag, tagged)
+    field = Field(Kind.STRUCT, _present(versions), tag, default, _nullable(nullable))
     field.struct = cls
     return field

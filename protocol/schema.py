@@ -9,7 +9,7 @@ first use by `protocol.compiler`, so that a broker that never sees a message nev
 from __future__ import annotations
 
 import struct as structs
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 from protocol import compiler, fields
 from protocol.fields import Field
@@ -18,6 +18,9 @@ from protocol.wire import Buffer, DecodeError, SizedRegion
 
 if TYPE_CHECKING:
     from protocol.api_keys import ApiKey
+
+PREFIX_BYTES = 2
+"""In front of a key or value of an internal topic."""
 
 Part = Buffer | SizedRegion
 """One piece of an encoded message: bytes, or a region of a file to be sent in its place."""
@@ -45,8 +48,9 @@ class StructMeta(type):
     """Collects the declared fields of a class body into `FIELDS` and `__slots__`."""
 
     def __new__(
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: object
     ) -> StructMeta:
+        """Take the specifiers out of the class body."""
         declared = {key: value for key, value in namespace.items() if isinstance(value, Field)}
         for key, field in declared.items():
             field.name = key
@@ -61,7 +65,7 @@ class Struct(metaclass=StructMeta):
 
     FIELDS: ClassVar[tuple[Field, ...]]
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, **values: object) -> None:
         cls = type(self)
         cls.__init__ = compiler.compile_init(cls)  # type: ignore[method-assign]
         cls.__init__(self, **values)
@@ -98,40 +102,59 @@ class Message(Struct):
         """Read one message that fills `buffer` from `position` to its end.
 
         Records are slices of `buffer`; everything else is copied. Raises DecodeError, also on
-        trailing bytes.
+        trailing bytes, and ValueError for a version that the message does not have.
         """
-        message, end = cls.decode_from(version, buffer, position)
+        decoder = cls._decoders.get(version) or cls._compile_decoder(version)
+        try:
+            message, end = decoder(buffer, position, len(buffer))
+        except (DecodeError, structs.error, IndexError, UnicodeDecodeError) as error:
+            raise cls._refusal(version, error) from error
         if end != len(buffer):
             raise DecodeError(f"{cls.__name__} v{version}: {len(buffer) - end} bytes left over")
-        return message
+        decoded: Self = message
+        return decoded
 
     @classmethod
     def decode_from(cls, version: int, buffer: Buffer, position: int) -> tuple[Self, int]:
         """Like `decode`, for a message that something follows; returns the position after it."""
-        decoder = cls._decoders.get(version)
-        if decoder is None:
-            decoder = cls._decoders[version] = compiler.compile_decoder(cls, version)
+        decoder = cls._decoders.get(version) or cls._compile_decoder(version)
         try:
-            return cast("tuple[Self, int]", decoder(buffer, position, len(buffer)))
-        except DecodeError as error:
-            raise DecodeError(f"{cls.__name__} v{version}: {error}") from None
-        except (structs.error, IndexError) as error:
-            raise DecodeError(f"{cls.__name__} v{version}: ends too early") from error
-        except UnicodeDecodeError as error:
-            raise DecodeError(f"{cls.__name__} v{version}: string is not UTF-8") from error
+            return decoder(buffer, position, len(buffer))
+        except (DecodeError, structs.error, IndexError, UnicodeDecodeError) as error:
+            raise cls._refusal(version, error) from error
+
+    @classmethod
+    def _compile_decoder(cls, version: int) -> compiler.Decoder:
+        decoder = cls._decoders[version] = compiler.compile_decoder(cls, version)
+        return decoder
+
+    @classmethod
+    def _refusal(cls, version: int, error: Exception) -> DecodeError:
+        if isinstance(error, UnicodeDecodeError):
+            reason = "a string is not UTF-8"
+        else:
+            reason = str(error) if isinstance(error, DecodeError) else "ends too early"
+        return DecodeError(f"{cls.__name__} v{version}: {reason}")
 
     def encode(self, version: int) -> bytes:
-        """The message's bytes. Fields that `version` does not have are left out silently."""
-        return b"".join(cast("list[Buffer]", self.encode_parts(version)))
+        """The message's bytes. Fields that `version` does not have are left out silently.
+
+        Records must be buffers here, not regions of files.
+        """
+        parts: list[Any] = []
+        (self._encoders.get(version) or self._compile_encoder(version))(self, parts)
+        return b"".join(parts)
 
     def encode_parts(self, version: int) -> list[Part]:
-        """The message as a list of buffers, with record regions standing where records go."""
-        encoder = self._encoders.get(version)
-        if encoder is None:
-            encoder = self._encoders[version] = compiler.compile_encoder(type(self), version)
+        """The message as few buffers, with records standing uncopied where records go."""
         parts: list[Part] = []
-        encoder(self, parts.append)
+        (self._encoders.get(version) or self._compile_encoder(version))(self, parts)
         return parts
+
+    @classmethod
+    def _compile_encoder(cls, version: int) -> compiler.Encoder:
+        encoder = cls._encoders[version] = compiler.compile_encoder(cls, version)
+        return encoder
 
 
 class Request(Message):
@@ -167,7 +190,7 @@ class Response(Message):
 
 
 class Coded(Message):
-    """A key or value of an internal topic's record: an int16 in front says which version follows."""
+    """A key or value of an internal topic's record: an int16 in front says what follows."""
 
     KEY_TYPE: ClassVar[int] = -1
     """For keys: the int16 in front, which tells what kind of record this is; -1 for values."""
@@ -179,9 +202,9 @@ class Coded(Message):
         cls.KEY_TYPE = key_type
 
     def encode_versioned(self, version: int = 0) -> bytes:
-        """The int16 in front and the body in `version` (keys: their type in front, body version 0)."""
+        """The int16 in front (a value's version, a key's type), and the body in `version`."""
         prefix = version if self.KEY_TYPE < 0 else self.KEY_TYPE
-        return prefix.to_bytes(2, "big", signed=True) + self.encode(version)
+        return prefix.to_bytes(PREFIX_BYTES, "big", signed=True) + self.encode(version)
 
     @classmethod
     def decode_versioned(cls, buffer: Buffer) -> tuple[int, Self]:
@@ -189,8 +212,10 @@ class Coded(Message):
 
         Raises DecodeError for a version or type that this class does not have.
         """
-        prefix = int.from_bytes(buffer[:2], "big", signed=True)
-        version = prefix if cls.KEY_TYPE < 0 else 0
-        if len(buffer) < 2 or prefix not in (cls.VERSIONS if cls.KEY_TYPE < 0 else (cls.KEY_TYPE,)):
-            raise DecodeError(f"{cls.__name__}: unknown version or type {prefix}")
-        return prefix, cls.decode(version, buffer, 2)
+        if len(buffer) < PREFIX_BYTES:
+            raise DecodeError(f"{cls.__name__}: {len(buffer)} bytes hold no version")
+        prefix = int.from_bytes(buffer[:PREFIX_BYTES], "big", signed=True)
+        is_key = cls.KEY_TYPE >= 0
+        if prefix != cls.KEY_TYPE if is_key else prefix not in cls.VERSIONS:
+            raise DecodeError(f"{cls.__name__}: unknown {'type' if is_key else 'version'} {prefix}")
+        return prefix, cls.decode(0 if is_key else prefix, buffer, PREFIX_BYTES)

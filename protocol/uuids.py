@@ -16,7 +16,7 @@ UUID_BYTES = 16
 
 
 def to_base64(value: UUID) -> str:
-    """Text form used in `partition.metadata`, `meta.properties` and znodes: 22 characters, unpadded."""
+    """Text form in `partition.metadata`, `meta.properties` and znodes: 22 characters, unpadded."""
     return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode("ascii")
 
 
@@ -32,10 +32,10 @@ def from_base64(text: str) -> UUID:
 
 
 def from_random_bytes(raw: bytes) -> UUID:
-    """A version 4 UUID out of 16 random bytes handed in; the caller retries while `is_usable` is false."""
+    """A version 4 UUID out of 16 random bytes; the caller draws again until `is_usable`."""
     return UUID(bytes=raw, version=4)
 
 
 def is_usable(value: UUID) -> bool:
-    """Whether `value` may name a topic: not reserved, and no leading dash (Kafka's `Uuid.randomUuid`)."""
+    """Whether a topic may have this id: not reserved, and no leading dash (`Uuid.randomUuid`)."""
     return value not in (ZERO_UUID, METADATA_TOPIC_UUID) and not to_base64(value).startswith("-")

@@ -1,11 +1,15 @@
 """Primitives of the wire format that compiled codecs call, and what goes wrong in them.
 
-Varints are those of Protocol Buffers; `uvarint` is unsigned (lengths, tags), `varint` is zig-zag.
+Varints are those of Protocol Buffers. In flexible versions a length is an unsigned varint of the
+length plus one, and zero says null. Compiled decoders read the first byte of a length themselves,
+and call here only when it is not all of it, which is rare.
+
 Sources: the Kafka protocol guide, KIP-482 (flexible versions, tagged fields).
 """
 
 from __future__ import annotations
 
+import struct as structs
 from typing import Protocol
 from uuid import UUID
 
@@ -16,10 +20,18 @@ CONTINUES = 0x80
 
 MAX_UVARINT_SHIFT = 28
 MAX_UVARINT = 0xFFFFFFFF
+MAX_STRING_BYTES = 0x7FFF
 INTERNED_UUIDS_LIMIT = 100_000
 """Topic ids remembered as UUID objects; past it the table is emptied and fills anew."""
 
-_uuids: dict[bytes, UUID] = {ZERO_UUID.bytes: ZERO_UUID}
+KNOWN_UUIDS: dict[bytes, UUID] = {ZERO_UUID.bytes: ZERO_UUID}
+"""What `intern_uuid` remembers; decoders look here first."""
+
+SHORT = tuple(structs.Struct(f"{size}s").unpack_from for size in range(CONTINUES - 1))
+"""`SHORT[n](buffer, position)` reads n bytes, faster than slicing a memoryview; n < 127."""
+
+ONE_BYTE = tuple(bytes([value]) for value in range(CONTINUES))
+"""Varints that take one byte."""
 
 
 class DecodeError(ValueError):
@@ -58,7 +70,7 @@ def uvarint_tail(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
 def encode_uvarint(value: int) -> bytes:
     """Unsigned varint of `value` >= 0."""
     if value < CONTINUES:
-        return _ONE_BYTE[value]
+        return ONE_BYTE[value]
     out = bytearray()
     while value >= CONTINUES:
         out.append((value & 0x7F) | CONTINUES)
@@ -67,14 +79,76 @@ def encode_uvarint(value: int) -> bytes:
     return bytes(out)
 
 
+def long_length(buffer: Buffer, position: int, length: int) -> tuple[int, int]:
+    """Finish a flexible length of which only the first byte was read, less one."""
+    value, position = uvarint_tail(buffer, position, length + 1)
+    return value - 1, position
+
+
+def long_string(buffer: Buffer, position: int, size: int, name: str) -> tuple[str, int]:
+    """The string `name` of `size` bytes at `position`; refuses sizes that are none."""
+    stop = checked_stop(buffer, position, size, name)
+    if size > MAX_STRING_BYTES:
+        raise DecodeError(f"{name} has {size} bytes; a string has {MAX_STRING_BYTES} at most")
+    return str(buffer[position:stop], "utf-8"), stop
+
+
+def long_compact_string(buffer: Buffer, position: int, size: int, name: str) -> tuple[str, int]:
+    """Like `long_string`, with a size of which only the first byte was read, less one."""
+    if size >= 0:
+        size, position = long_length(buffer, position, size)
+    return long_string(buffer, position, size, name)
+
+
+def checked_stop(buffer: Buffer, position: int, size: int, name: str) -> int:
+    """Where `size` bytes at `position` end; refuses negative sizes and those past the end."""
+    if size < 0:
+        raise DecodeError(f"{name} may not be null" if size == -1 else f"{name} has size {size}")
+    stop = position + size
+    if stop > len(buffer):
+        raise DecodeError(f"{name} is longer than the message: {size} bytes")
+    return stop
+
+
+def refuse_count(count: int, name: str) -> DecodeError:
+    """What is wrong with this number of elements of the array `name`."""
+    if count == -1:
+        return DecodeError(f"{name} may not be null")
+    return DecodeError(f"{name} cannot have {count} elements in a message of this size")
+
+
+def read_tag(buffer: Buffer, position: int) -> tuple[int, int, int]:
+    """Front of a tagged field: its tag, where its value begins and where it ends."""
+    tag, position = uvarint(buffer, position)
+    size, position = uvarint(buffer, position)
+    return tag, position, checked_stop(buffer, position, size, "tagged field")
+
+
+def skip_tags(buffer: Buffer, position: int, count: int) -> int:
+    """Position after `count` tagged fields, none of which we know.
+
+    `count` is the first byte of that number. A field takes two bytes at least, which bounds this.
+    """
+    if count >= CONTINUES:
+        count, position = uvarint_tail(buffer, position, count)
+    while count:
+        count -= 1
+        _tag, _start, position = read_tag(buffer, position)
+    return position
+
+
+def uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
+    """An unsigned varint and the position after it."""
+    first = buffer[position]
+    position += 1
+    return (first, position) if first < CONTINUES else uvarint_tail(buffer, position, first)
+
+
 def intern_uuid(raw: bytes) -> UUID:
     """UUID of 16 raw bytes: the same object for the same bytes, as making one takes a while."""
-    found = _uuids.get(raw)
+    found = KNOWN_UUIDS.get(raw)
     if found is None:
-        if len(_uuids) >= INTERNED_UUIDS_LIMIT:
-            _uuids.clear()
-        found = _uuids[raw] = UUID(bytes=raw)
+        if len(KNOWN_UUIDS) >= INTERNED_UUIDS_LIMIT:
+            KNOWN_UUIDS.clear()
+        found = KNOWN_UUIDS[raw] = UUID(bytes=raw)
     return found
-
-
-_ONE_BYTE = [bytes([value]) for value in range(CONTINUES)]

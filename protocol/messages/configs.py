@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocol.api_keys import ApiKey
-from protocol.fields import array, boolean, int16, int32, int8, string
+from protocol.fields import array, boolean, int8, int16, int32, string
 from protocol.schema import Request, Response, Struct
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from typing import TYPE_CHECKING
 
-from protocol.fields import UNSET, array, blob, int32, int64, int8, string, struct, uuid
+from protocol.fields import UNSET, array, blob, int8, int32, int64, string, struct, uuid
 from protocol.schema import Coded, Struct
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class ConsumerGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="none", key_type=8):
@@ -112,14 +115,14 @@ class ConsumerGroupPartitionMetadataValue(Coded, versions="0", flexible="0+"):
 
 
 class ConsumerGroupRegularExpressionKey(Coded, versions="0", flexible="none", key_type=16):
-    """Names a regular expression that members of a group of the new protocol subscribe with, resolved."""
+    """Names a regular expression that members subscribe with, as resolved."""
 
     group_id: str = string()
     regular_expression: str = string()
 
 
 class ConsumerGroupRegularExpressionValue(Coded, versions="0", flexible="0+"):
-    """Holds a regular expression that members of a group of the new protocol subscribe with, resolved."""
+    """Holds a regular expression that members subscribe with, as resolved."""
 
     topics: list[str] = array(string)
     version: int = int64()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from protocol.fields import array, blob, int32, int64, string, uuid
 from protocol.schema import Coded, Struct
 from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class OffsetCommitKey(Coded, versions="0", flexible="none", key_type=1):

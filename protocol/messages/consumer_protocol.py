@@ -1,4 +1,7 @@
-"""What members of classic consumer groups tell each other through the broker (opaque to it but for offset deletion)."""
+"""What members of classic consumer groups tell each other through the broker.
+
+Opaque to the broker, but for OffsetDelete, which must know who is subscribed to a topic.
+"""
 
 from __future__ import annotations
 

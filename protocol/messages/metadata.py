@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
 from protocol.fields import array, boolean, int16, int32, string, uuid
 from protocol.schema import Request, Response, Struct
 from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class MetadataRequest(Request, key=ApiKey.METADATA, versions="0-13", flexible="9+"):

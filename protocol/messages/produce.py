@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
 from protocol.fields import UNSET, array, int16, int32, int64, records, string, struct, uuid
 from protocol.schema import Part, Request, Response, Struct
 from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class ProduceRequest(Request, key=ApiKey.PRODUCE, versions="0-13", flexible="9+"):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
-from protocol.fields import array, boolean, int16, int32, int64, int8, records, string, struct, uuid
+from protocol.fields import array, boolean, int8, int16, int32, int64, records, string, struct, uuid
 from protocol.schema import Part, Request, Response, Struct
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class ShareFetchRequest(Request, key=ApiKey.SHARE_FETCH, versions="0-2", flexible="0+"):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from typing import TYPE_CHECKING
 
-from protocol.fields import array, int32, int64, int8, string, uuid
+from protocol.fields import array, int8, int32, int64, string, uuid
 from protocol.schema import Coded, Struct
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class ShareGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="none", key_type=14):

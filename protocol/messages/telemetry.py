@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
-from protocol.fields import array, blob, boolean, int16, int32, int8, string, uuid
+from protocol.fields import array, blob, boolean, int8, int16, int32, string, uuid
 from protocol.schema import Request, Response
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class GetTelemetrySubscriptionsRequest(

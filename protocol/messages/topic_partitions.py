@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
 from protocol.fields import array, boolean, int16, int32, string, struct, uuid
 from protocol.schema import Request, Response, Struct
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class DescribeTopicPartitionsRequest(

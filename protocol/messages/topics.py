@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
-from protocol.fields import array, boolean, int16, int32, int8, string, uuid
+from protocol.fields import array, boolean, int8, int16, int32, string, uuid
 from protocol.schema import Request, Response, Struct
 from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class CreateTopicsRequest(Request, key=ApiKey.CREATE_TOPICS, versions="0-7", flexible="5+"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.fields import array, int16, int32, int64, int8, string
+from protocol.fields import array, int8, int16, int32, int64, string
 from protocol.schema import Coded, Struct
 
 

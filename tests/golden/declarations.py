@@ -46,13 +46,12 @@ def _entries(
     for field in struct.FIELDS:
         if version not in field.versions:
             continue
-        is_tagged = is_flexible and version in field.tagged
         yield Entry(
             depth=depth,
             name=field.name,
             type=_type(field),
             is_nullable=version in field.nullable,
-            tag=field.tag if is_tagged else None,
+            tag=field.tag if is_flexible else None,
             default=_default(field),
         )
         inner = field.struct if field.element is None else field.element.struct
