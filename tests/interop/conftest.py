@@ -8,6 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 ADMIN_TIMEOUT_SECONDS = 30.0
 TEST_TIMEOUT_SECONDS = 180
+OFFSETS_PARTITIONS = 50
 SHORT_SESSIONS = {"group.min.session.timeout.ms": "1000"}
 """A dead member is missed after a second or two instead of six."""
 
@@ -59,9 +61,13 @@ def broker(
     """Return the broker that most tests share; it must outlive all of them."""
     process = new_broker(tmp_path_factory.mktemp("broker"), SHORT_SESSIONS)
     process.start()
-    yield process
-    assert process.is_running(), f"the broker died:\n{process.output_tail()}"
-    process.stop()
+    try:
+        wait_for_coordinators(process.bootstrap)
+        yield process
+        assert process.is_running(), f"the broker died:\n{process.output_tail()}"
+        process.stop()
+    finally:
+        process.kill()
 
 
 @pytest.fixture(scope="session")
@@ -99,6 +105,26 @@ def new_topic(admin: AdminClient, new_name: NewName) -> NewTopicFunction:
 def new_group(new_name: NewName) -> Callable[[], str]:
     """Return the id of a group that nobody used before."""
     return lambda: new_name("group")
+
+
+def wait_for_coordinators(bootstrap: str) -> None:
+    """Have `__consumer_offsets` created and wait until every partition of it is loaded.
+
+    confluent-kafka 2.16.1 ends the whole process where a group's answer is NOT_COORDINATOR.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for number in range(OFFSETS_PARTITIONS):
+        # Java hashes of strings that end in consecutive characters are consecutive.
+        group = "no-such-group-" + chr(ord("0") + number)
+        eventually(lambda: _is_answered(admin, group))  # noqa: B023
+
+
+def _is_answered(admin: AdminClient, group: str) -> bool:
+    try:
+        admin.delete_consumer_groups([group])[group].result(ADMIN_TIMEOUT_SECONDS)
+    except KafkaException as refused:
+        return bool(refused.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND)
+    return True
 
 
 def create_topic(

@@ -145,7 +145,7 @@ def test_group_offsets_are_listed_altered_and_deleted(
     wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 6, "by hand")])
     admin.alter_consumer_group_offsets([wanted])[group].result(TIMEOUT)
 
-    asked = ConsumerGroupTopicPartitions(group)
+    asked = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0)])
     found = admin.list_consumer_group_offsets([asked])[group].result(TIMEOUT)
     (row,) = found.topic_partitions
     assert (row.topic, row.partition, row.offset, row.metadata) == (topic, 0, 6, "by hand")
