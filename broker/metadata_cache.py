@@ -76,6 +76,8 @@ class MetadataCache:
         """Changes with every update of anything."""
         self.brokers_revision = 0
         """Changes when a broker comes, goes or moves."""
+        self.derived: dict[tuple[object, ...], object] = {}
+        """What others built from the cache, by keys of their own; emptied by each update."""
         self._names: dict[UUID, str] = {}
         self._listeners: list[Callable[[UpdateMetadataRequest], None]] = []
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
@@ -85,6 +87,7 @@ class MetadataCache:
         if request.controller_epoch < self.controller_epoch:
             return UpdateMetadataResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
         self.revision += 1
+        self.derived.clear()
         self.controller_epoch = request.controller_epoch
         self.controller_id = request.controller_id
         self._update_brokers(request)

@@ -1,0 +1,46 @@
+"""Answers that take a while: a coroutine's result as a `Deferred`.
+
+Admin requests only; produce, fetch and heartbeats cost no task.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, TypeVar
+
+from broker.deferred import Deferred
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+
+    from broker.context import Context
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+
+def answer_later(
+    context: Context,
+    work: Coroutine[object, object, T],
+    refuse: Callable[[ApiError], T],
+    name: str,
+) -> Deferred[T]:
+    """Run `work` in a task of the broker; `refuse` makes the answer if it raises."""
+    answer: Deferred[T] = Deferred()
+
+    async def run() -> None:
+        answer.complete(await _outcome(work, refuse, name))
+
+    context.broker.spawn(run(), name)
+    return answer
+
+
+async def _outcome(work: Awaitable[T], refuse: Callable[[ApiError], T], name: str) -> T:
+    try:
+        return await work
+    except ApiError as error:
+        return refuse(error)
+    except Exception as error:  # the border: a bug costs its request, not the broker
+        logger.exception("%s failed", name)
+        return refuse(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)))

@@ -1,0 +1,112 @@
+"""Topics that come into being because somebody asked for them: by Metadata or FindCoordinator.
+
+Creation runs in the background; the client is told to come again.  A topic under way is not started
+twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from controller.topic_names import (
+    GROUP_METADATA_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    find_collision,
+    name_problem,
+)
+from controller.topics import NewTopic
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+    from typing import Any
+
+    from broker.metadata_cache import MetadataCache
+    from config.broker import BrokerConfig
+    from controller.topics import TopicCommands
+
+logger = logging.getLogger(__name__)
+
+
+def internal_topic_configs(config: BrokerConfig) -> dict[str, dict[str, str]]:
+    """What the internal topics are configured to be, whoever creates or adopts them."""
+    return {
+        GROUP_METADATA_TOPIC: {
+            "compression.type": "producer",
+            "cleanup.policy": "compact",
+            "segment.bytes": str(config.offsets_topic_segment_bytes),
+        },
+        TRANSACTION_STATE_TOPIC: {
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": str(config.transaction_state_log_min_isr),
+            "segment.bytes": str(config.transaction_state_log_segment_bytes),
+            "unclean.leader.election.enable": "false",
+        },
+    }
+
+
+class AutoTopics:
+    """Creates topics with the broker's defaults, the internal ones with theirs."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        metadata: MetadataCache,
+        commands: TopicCommands,
+        spawn: Callable[[Coroutine[Any, Any, None], str], object],
+    ) -> None:
+        """`spawn(coroutine, name)` runs a creation in the background."""
+        self._config = config
+        self._metadata = metadata
+        self._commands = commands
+        self._spawn = spawn
+        self._under_way: set[str] = set()
+
+    def request(self, name: str) -> ErrorCode:
+        """Start to create a topic; what to tell the client meanwhile."""
+        if name in self._under_way:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if name_problem(name) or find_collision(name, self._metadata.topics):
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        topic = self._new_topic(name)
+        brokers = self._metadata.racks
+        if topic.replication_factor > len(brokers):
+            logger.error(
+                "topic %s is not created: it needs %d replicas and there are %d live brokers",
+                name,
+                topic.replication_factor,
+                len(brokers),
+            )
+            return ErrorCode.INVALID_REPLICATION_FACTOR
+        self._under_way.add(name)
+        self._spawn(self._create(topic, brokers), f"create topic {name}")
+        return ErrorCode.LEADER_NOT_AVAILABLE
+
+    async def _create(self, topic: NewTopic, brokers: Mapping[int, str | None]) -> None:
+        try:
+            result = (await self._commands.create([topic], brokers))[topic.name]
+        finally:
+            self._under_way.discard(topic.name)
+        if not isinstance(result, ApiError):
+            logger.info("topic %s is created on demand", topic.name)
+        elif result.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+            logger.error("topic %s is not created: %s", topic.name, result)
+
+    def _new_topic(self, name: str) -> NewTopic:
+        config = self._config
+        counts = {
+            GROUP_METADATA_TOPIC: (
+                config.offsets_topic_num_partitions,
+                config.offsets_topic_replication_factor,
+            ),
+            TRANSACTION_STATE_TOPIC: (
+                config.transaction_state_log_num_partitions,
+                config.transaction_state_log_replication_factor,
+            ),
+        }
+        defaults = (config.num_partitions, config.default_replication_factor)
+        partitions, factor = counts.get(name, defaults)
+        configs = internal_topic_configs(config).get(name, {})
+        return NewTopic(name, partitions, factor, configs=configs)

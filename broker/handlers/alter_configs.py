@@ -1,0 +1,201 @@
+"""AlterConfigs and IncrementalAlterConfigs: changing the configuration of topics.
+
+Versions 0 to 2 and 0 to 1. AlterConfigs replaces everything that was set; IncrementalAlterConfigs
+sets, deletes, appends and subtracts single values. Errors are per resource, and a resource that
+occurs twice is one. Static keys of a broker are refused as Kafka refuses them; its dynamic ones
+cannot be changed yet (see GAPS.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.answering import answer_later
+from broker.handlers.config_resources import BROKER, TOPIC
+from broker.routing import handles
+from config.alteration import (
+    AlterationError,
+    Operation,
+    alter_incrementally,
+    validate_broker_config,
+    validate_topic_config,
+)
+from config.catalogue import TOPIC_KEYS
+from config.errors import ConfigError
+from controller.dynamic_configs import read_config, write_config
+from controller.store import StoreError
+from controller.topics import unknown_topic
+from controller.znodes import TOPIC_ENTITY
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from broker.context import Context
+    from broker.deferred import Deferred
+
+Replacement = AlterConfigsRequest.Resource
+Increment = IncrementalAlterConfigsRequest.Resource
+
+
+@handles(AlterConfigsRequest, versions="0-2")
+def alter_configs(context: Context, request: AlterConfigsRequest) -> Deferred[AlterConfigsResponse]:
+    """Replace the configurations of topics."""
+
+    def respond(errors: Iterable[ApiError | None]) -> AlterConfigsResponse:
+        return AlterConfigsResponse(
+            responses=[
+                AlterConfigsResponse.Response(
+                    error_code=ErrorCode.NONE if error is None else error.code,
+                    error_message=None if error is None else error.message,
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+                for resource, error in zip(request.resources, errors, strict=True)
+            ]
+        )
+
+    async def work() -> AlterConfigsResponse:
+        alteration = _Alteration(context, request.resources, validate_only=request.validate_only)
+        return respond([await alteration.replace(resource) for resource in request.resources])
+
+    def refuse(error: ApiError) -> AlterConfigsResponse:
+        return respond([error] * len(request.resources))
+
+    return answer_later(context, work(), refuse, "alter configs")
+
+
+@handles(IncrementalAlterConfigsRequest, versions="0-1")
+def incremental_alter_configs(
+    context: Context, request: IncrementalAlterConfigsRequest
+) -> Deferred[IncrementalAlterConfigsResponse]:
+    """Change single values of topics' configurations."""
+
+    def respond(errors: Iterable[ApiError | None]) -> IncrementalAlterConfigsResponse:
+        return IncrementalAlterConfigsResponse(
+            responses=[
+                IncrementalAlterConfigsResponse.Response(
+                    error_code=ErrorCode.NONE if error is None else error.code,
+                    error_message=None if error is None else error.message,
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+                for resource, error in zip(request.resources, errors, strict=True)
+            ]
+        )
+
+    async def work() -> IncrementalAlterConfigsResponse:
+        alteration = _Alteration(context, request.resources, validate_only=request.validate_only)
+        return respond([await alteration.increment(resource) for resource in request.resources])
+
+    def refuse(error: ApiError) -> IncrementalAlterConfigsResponse:
+        return respond([error] * len(request.resources))
+
+    return answer_later(context, work(), refuse, "alter configs")
+
+
+class _Alteration:
+    """What both requests have in common, for one request."""
+
+    def __init__(
+        self,
+        context: Context,
+        resources: Iterable[Replacement | Increment],
+        *,
+        validate_only: bool,
+    ) -> None:
+        self._context = context
+        self._validate_only = validate_only
+        seen: set[tuple[int, str]] = set()
+        self._doubles: set[tuple[int, str]] = set()
+        for resource in resources:
+            key = (resource.resource_type, resource.resource_name)
+            (self._doubles if key in seen else seen).add(key)
+
+    async def replace(self, resource: Replacement) -> ApiError | None:
+        """Give a resource exactly the values of the request."""
+        try:
+            self._check(resource)
+            values = {config.name: config.value for config in resource.configs}
+            if len(values) != len(resource.configs):
+                raise ApiError(ErrorCode.INVALID_REQUEST, "The request names a key twice.")
+            missing = sorted(name for name, value in values.items() if value is None)
+            if missing:
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Null value not supported for : {','.join(missing)}",
+                )
+            await self._apply(resource, lambda _: {k: v or "" for k, v in values.items()})
+        except ApiError as error:
+            return error
+        return None
+
+    async def increment(self, resource: Increment) -> ApiError | None:
+        """Apply the request's operations to what a resource has."""
+        try:
+            self._check(resource)
+            changes = [(c.name, _operation(c.config_operation), c.value) for c in resource.configs]
+            await self._apply(
+                resource, lambda current: alter_incrementally(current, changes, TOPIC_KEYS)
+            )
+        except ApiError as error:
+            return error
+        return None
+
+    def _check(self, resource: Replacement | Increment) -> None:
+        if (resource.resource_type, resource.resource_name) in self._doubles:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "The request names this resource twice.")
+        if resource.resource_type not in (TOPIC, BROKER):
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Resources of type {resource.resource_type} have no configuration here.",
+            )
+
+    async def _apply(
+        self,
+        resource: Replacement | Increment,
+        change: Callable[[Mapping[str, str]], Mapping[str, str]],
+    ) -> None:
+        try:
+            if resource.resource_type == TOPIC:
+                await self._alter_topic(resource.resource_name, change)
+            else:
+                self._refuse_broker(resource)
+        except AlterationError as error:
+            raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
+        except ConfigError as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        except StoreError as error:
+            raise ApiError(
+                ErrorCode.REQUEST_TIMED_OUT, f"Nothing was changed: {error.reason}"
+            ) from error
+
+    async def _alter_topic(
+        self, topic: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
+    ) -> None:
+        broker = self._context.broker
+        if broker.metadata.topic(topic) is None:
+            raise unknown_topic(topic)
+        altered = change(await read_config(broker.store, TOPIC_ENTITY, topic))
+        validate_topic_config(altered, broker.topic_configs.defaults)
+        if not self._validate_only:
+            await write_config(broker.store, TOPIC_ENTITY, topic, altered)
+            await broker.topic_configs.dynamic.refresh()
+
+    def _refuse_broker(self, resource: Replacement | Increment) -> None:
+        changes = {config.name: config.value or "" for config in resource.configs}
+        validate_broker_config(changes, is_cluster_default=resource.resource_name == "")
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Brokers cannot be configured dynamically yet.")
+
+
+def _operation(code: int) -> Operation:
+    try:
+        return Operation(code)
+    except ValueError as error:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"There is no operation {code}.") from error

@@ -1,0 +1,9 @@
+"""Codes of what can have a configuration, in the requests about configurations."""
+
+from __future__ import annotations
+
+TOPIC = 2
+BROKER = 4
+BROKER_LOGGER = 8
+CLIENT_METRICS = 16
+GROUP = 32

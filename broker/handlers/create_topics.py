@@ -1,0 +1,181 @@
+"""CreateTopics: served by the controller, answered once metadata shows the leaders.
+
+Versions 0 to 7. A count of -1 (v4) means the broker's default; an assignment by hand excludes both
+counts. From v5 the answer tells counts and configuration, from v7 the topic id. A topic that occurs
+twice is an error, for itself alone. With `validate_only` (v1) nothing is created.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.answering import answer_later
+from broker.metadata_waiting import not_controller, repeated, timed_out, wait_for_topics
+from broker.routing import handles
+from config.alteration import validate_topic_config
+from config.describe import describe_topic
+from config.errors import ConfigError
+from config.precedence import Layers
+from controller.topics import CreatedTopic, NewTopic
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.topics import CreateTopicsRequest, CreateTopicsResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from broker.context import Context
+    from broker.deferred import Deferred
+
+Wanted = CreateTopicsRequest.Topic
+Answer = CreateTopicsResponse.Topic
+
+BROKER_DEFAULT = -1
+KRAFT_METADATA_TOPIC = "__cluster_metadata"
+FIRST_VERSION_WITH_CONFIGS = 5
+
+
+@handles(CreateTopicsRequest, versions="0-7")
+def create_topics(
+    context: Context, request: CreateTopicsRequest
+) -> CreateTopicsResponse | Deferred[CreateTopicsResponse]:
+    """Check all, create what can be, wait for leaders."""
+
+    def refuse(error: ApiError) -> CreateTopicsResponse:
+        names = dict.fromkeys(topic.name for topic in request.topics)
+        return CreateTopicsResponse(topics=[_refusal(name, error) for name in names])
+
+    if not context.broker.controller.is_active:
+        return refuse(not_controller())
+    return answer_later(context, _create(context, request), refuse, "create topics")
+
+
+async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    broker = context.broker
+    planned, refused = _plan(context, request.topics)
+    results = await broker.topics.create(
+        list(planned.values()), broker.metadata.racks, validate_only=request.validate_only
+    )
+    created = {n: r for n, r in results.items() if isinstance(r, CreatedTopic)}
+    if not request.validate_only:
+        for name in await _wait_for_leaders(context, created, request.timeout_ms):
+            results[name] = timed_out(name, "created")
+    answers = []
+    for name in dict.fromkeys(topic.name for topic in request.topics):
+        result = refused.get(name) or results[name]
+        if isinstance(result, ApiError):
+            answers.append(_refusal(name, result))
+        else:
+            answers.append(_success(context, name, result, planned[name].configs))
+    return CreateTopicsResponse(topics=answers)
+
+
+def _plan(
+    context: Context, topics: Iterable[Wanted]
+) -> tuple[dict[str, NewTopic], dict[str, ApiError]]:
+    doubles = repeated(topic.name for topic in topics)
+    planned: dict[str, NewTopic] = {}
+    refused: dict[str, ApiError] = {}
+    for topic in topics:
+        try:
+            if topic.name in doubles:
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"The request contains topic '{topic.name}' more than once.",
+                )
+            planned[topic.name] = _new_topic(context, topic)
+        except ApiError as error:
+            refused[topic.name] = error
+    return planned, refused
+
+
+def _new_topic(context: Context, topic: Wanted) -> NewTopic:
+    if topic.name == KRAFT_METADATA_TOPIC:
+        raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"'{topic.name}' is reserved.")
+    configs = _checked_configs(context, topic)
+    if topic.assignments:
+        return NewTopic(topic.name, assignment=_manual_assignment(topic), configs=configs)
+    config = context.broker.config
+    partitions, factor = topic.num_partitions, topic.replication_factor
+    return NewTopic(
+        topic.name,
+        config.num_partitions if partitions == BROKER_DEFAULT else partitions,
+        config.default_replication_factor if factor == BROKER_DEFAULT else factor,
+        configs=configs,
+    )
+
+
+def _manual_assignment(topic: Wanted) -> dict[int, tuple[int, ...]]:
+    if topic.num_partitions != BROKER_DEFAULT or topic.replication_factor != BROKER_DEFAULT:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            "A topic with an assignment cannot have a number of partitions or a replication "
+            "factor too: both must be -1.",
+        )
+    assignment = {a.partition_index: tuple(a.broker_ids) for a in topic.assignments}
+    if len(assignment) != len(topic.assignments):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The assignment names a partition twice."
+        )
+    return assignment
+
+
+def _checked_configs(context: Context, topic: Wanted) -> dict[str, str]:
+    missing = sorted(config.name for config in topic.configs if config.value is None)
+    if missing:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            f"Null value not supported for topic configs: {','.join(missing)}",
+        )
+    configs = {config.name: config.value or "" for config in topic.configs}
+    try:
+        validate_topic_config(configs, context.broker.topic_configs.defaults)
+    except ConfigError as error:
+        raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
+    return configs
+
+
+async def _wait_for_leaders(
+    context: Context, created: Mapping[str, CreatedTopic], timeout_ms: int
+) -> set[str]:
+    cache = context.broker.metadata
+
+    def is_shown(name: str) -> bool:
+        known = cache.topic(name)
+        return (
+            known is not None
+            and known.topic_id == created[name].topic_id
+            and len(known.partitions) == len(created[name].assignment)
+            and known.has_all_leaders
+        )
+
+    return await wait_for_topics(cache, created, is_shown, timeout_ms)
+
+
+def _success(
+    context: Context, name: str, result: CreatedTopic, configs: Mapping[str, str]
+) -> Answer:
+    entries = []
+    if context.api_version >= FIRST_VERSION_WITH_CONFIGS:
+        entries = describe_topic(configs, Layers(context.broker.config.stated))
+    return Answer(
+        name=name,
+        topic_id=result.topic_id,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        num_partitions=len(result.assignment),
+        replication_factor=result.replication_factor,
+        configs=[
+            Answer.Config(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.is_read_only,
+                config_source=entry.source,
+                is_sensitive=entry.is_sensitive,
+            )
+            for entry in entries
+        ],
+    )
+
+
+def _refusal(name: str, error: ApiError) -> Answer:
+    return Answer(name=name, error_code=error.code, error_message=error.message, configs=[])

@@ -1,0 +1,73 @@
+"""DeleteRecords: moves the start of a partition's log forward.
+
+Versions 0 to 2. Offset -1 stands for the high watermark; beyond it is OFFSET_OUT_OF_RANGE. An
+offset before the present start changes nothing. Internal topics refuse, and so do topics that are
+only compacted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.routing import handles
+from controller.topic_names import INTERNAL_TOPICS
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+
+if TYPE_CHECKING:
+    from broker.context import Context
+    from broker.partition import Partition
+
+Answer = DeleteRecordsResponse.Topic.Partition
+
+HIGH_WATERMARK = -1
+NO_LOW_WATERMARK = -1
+
+
+@handles(DeleteRecordsRequest, versions="0-2")
+def delete_records(context: Context, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+    """Move the starts; errors are per partition. The low watermark is the new start."""
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsResponse.Topic(
+                name=topic.name,
+                partitions=[
+                    _answer(context, topic.name, wanted.partition_index, wanted.offset)
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _answer(context: Context, topic: str, index: int, offset: int) -> Answer:
+    try:
+        partition = _leader(context, topic, index)
+        low_watermark = _move_start(partition, offset)
+    except ApiError as error:
+        return Answer(partition_index=index, low_watermark=NO_LOW_WATERMARK, error_code=error.code)
+    return Answer(partition_index=index, low_watermark=low_watermark, error_code=ErrorCode.NONE)
+
+
+def _leader(context: Context, topic: str, index: int) -> Partition:
+    if topic in INTERNAL_TOPICS:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is internal")
+    if context.broker.metadata.partition(topic, index) is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    partition = context.broker.replicas.partition(topic, index)
+    if partition is None or not partition.is_leader:
+        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if "delete" not in partition.log.config.cleanup_policy:
+        raise ApiError(ErrorCode.POLICY_VIOLATION, f"{topic} does not delete records")
+    return partition
+
+
+def _move_start(partition: Partition, offset: int) -> int:
+    log = partition.log
+    target = log.high_watermark if offset == HIGH_WATERMARK else offset
+    if target < 0:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is negative")
+    if log.advance_log_start_offset(target):
+        partition.wake()
+    return log.log_start_offset
