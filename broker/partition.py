@@ -10,8 +10,7 @@ import heapq
 from typing import TYPE_CHECKING, Protocol
 
 from protocol.errors import ApiError, ErrorCode
-from protocol.records.validation import DEFAULT_RULES, ProduceRules
-from storage.log import LOG_APPEND_TIME
+from protocol.records.validation import NEWEST_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +42,6 @@ class Partition:
         "_commit_waiters",
         "_is_wake_scheduled",
         "_local_id",
-        "_rules",
-        "_rules_config",
         "_timers",
         "_waiter_count",
         "_watchers",
@@ -115,24 +112,18 @@ class Partition:
         self._fail_commit_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake()
 
-    def produce_rules(self) -> ProduceRules:
-        """What the topic's configuration asks of clients' batches."""
-        config = self.log.config
-        if config is not self._rules_config:
-            self._rules_config = config
-            self._rules = ProduceRules(
-                max_message_bytes=config.max_message_bytes,
-                is_compacted="compact" in config.cleanup_policy,
-                is_log_append_time=config.message_timestamp_type == LOG_APPEND_TIME,
-                timestamp_before_max_ms=config.message_timestamp_before_max_ms,
-                timestamp_after_max_ms=config.message_timestamp_after_max_ms,
-            )
-        return self._rules
-
     def append_records(
-        self, records: memoryview, acks: int, origin: AppendOrigin, now_ms: int
+        self,
+        records: memoryview,
+        acks: int,
+        origin: AppendOrigin,
+        now_ms: int,
+        api_version: int = NEWEST_VERSION,
     ) -> AppendInfo:
-        """Append one batch as leader; raises ApiError. `records` is patched in place."""
+        """Append one batch as leader; raises ApiError. `records` is patched in place.
+
+        The log checks a client's batch, by what version `api_version` of Produce allows.
+        """
         if not self.is_leader:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log = self.log
@@ -144,7 +135,7 @@ class Partition:
                 f"{self.topic}-{self.index} has {len(self.in_sync_replicas)} in-sync replicas, "
                 f"min.insync.replicas is {log.config.min_insync_replicas}",
             )
-        info = log.append_as_leader(records, self.leader_epoch, now_ms, origin)
+        info = log.append_as_leader(records, self.leader_epoch, now_ms, origin, api_version)
         if len(self.in_sync_replicas) == 1:
             log.advance_high_watermark(log.log_end_offset)
             if self._watchers:

@@ -15,7 +15,6 @@ from broker.routing import HangUp, handles
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.records.batch import TRANSACTIONAL_BIT
-from protocol.records.validation import check_produced
 from storage.producers import AppendOrigin
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ Answer = ProduceResponse.Response.PartitionResponse
 
 FIRST_VERSION_BY_ID = 13
 VALID_ACKS = (-1, 0, 1)
+ATTRIBUTES_LOW_BYTE = 22
+"""Where in a batch its transactional flag is; the log checks all the rest of the batch."""
 ADMIN_CLIENT_ID = "__admin_client"
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
@@ -104,14 +105,14 @@ def _append(
     if records is None:
         raise ApiError(ErrorCode.INVALID_RECORD, "there is no record batch")
     assert isinstance(records, memoryview)
-    now_ms = context.now_ms
-    header = check_produced(records, partition.produce_rules(), now_ms, context.api_version)
-    if header.attributes & TRANSACTIONAL_BIT:
+    if len(records) > ATTRIBUTES_LOW_BYTE and records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
         raise ApiError(
             ErrorCode.INVALID_TXN_STATE,
             "the partition was not added to a transaction (transactions are not served yet)",
         )
-    return partition.append_records(records, request.acks, AppendOrigin.CLIENT, now_ms)
+    return partition.append_records(
+        records, request.acks, AppendOrigin.CLIENT, context.now_ms, context.api_version
+    )
 
 
 def _absent(context: Context, name: str | None, topic_id: UUID, index: int) -> ErrorCode:
