@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.validation import NEWEST_VERSION
+from protocol.uuids import ZERO_UUID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from uuid import UUID
 
     from broker.timers import Timers
-    from config.topic import TopicConfig
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
     from storage.log import AppendInfo, Log
     from storage.producers import AppendOrigin
@@ -71,8 +71,6 @@ class Partition:
         self.in_sync_replicas: tuple[int, ...] = ()
         self.is_leader = False
         self._local_id = local_id
-        self._rules = DEFAULT_RULES
-        self._rules_config: TopicConfig | None = None
         self._timers = timers
         self._watchers: set[Watcher] = set()
         self._is_wake_scheduled = False
@@ -82,7 +80,7 @@ class Partition:
     @property
     def topic_id(self) -> UUID:
         """The id of the topic's present incarnation."""
-        return self.log.topic_id
+        return self.log.topic_id or ZERO_UUID
 
     def assume(self, state: LeaderAndIsrPartitionState) -> bool:
         """Take the role that the controller gives; returns False when the state is an old one."""

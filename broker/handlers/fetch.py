@@ -203,13 +203,12 @@ class FetchRead:
 
     def _absent(self, wanted: FetchedPartition) -> ErrorCode:
         metadata = self._context.broker.metadata
-        name = wanted.topic
+        name: str | None = wanted.topic
         if self._context.api_version >= FIRST_VERSION_BY_ID:
-            known = metadata.topic_by_id(wanted.topic_id)
-            if known is None:
+            name = metadata.topic_name(wanted.topic_id)
+            if name is None:
                 return ErrorCode.UNKNOWN_TOPIC_ID
-            name = known.name
-        if metadata.partition(name, wanted.index) is None:
+        if name is None or metadata.partition(name, wanted.index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
 

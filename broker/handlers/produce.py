@@ -118,10 +118,9 @@ def _append(
 def _absent(context: Context, name: str | None, topic_id: UUID, index: int) -> ErrorCode:
     """The code for a partition that is not here: another broker may have it, or nobody."""
     if name is None:
-        known = context.broker.metadata.topic_by_id(topic_id)
-        if known is None:
+        name = context.broker.metadata.topic_name(topic_id)
+        if name is None:
             return ErrorCode.UNKNOWN_TOPIC_ID
-        name = known.name
     if context.broker.metadata.partition(name, index) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -148,7 +147,7 @@ def _hang_up_on_error(responses: list[ProduceResponse.Response]) -> None:
         for answer in topic.partition_responses:
             if answer.error_code:
                 raise HangUp(
-                    f"acks=0 produce to {topic.name}-{answer.index} failed with error {answer.error_code}"
+                    f"acks=0 produce to {topic.name}-{answer.index}: error {answer.error_code}"
                 )
 
 
