@@ -4,7 +4,7 @@
 `chain`), and looks into the first and the last record. Every record is looked into only when a rule
 asks for it: on a compacted topic, where each needs a key; when the topic limits how old records may
 be; and when the header's timestamps are out of range or contradict the records.
-Why so much and no more, and what that costs, is in docs/decisions/0012-record-validation.md; the
+Why so much and no more, and what that costs, is in docs/decisions/0009-record-validation.md; the
 error codes are Apache Kafka 4.3.1's, asked of a live broker, but for the differences named there.
 """
 

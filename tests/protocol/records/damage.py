@@ -1,7 +1,7 @@
 """Batches that a client should not send, each with the code that answers it.
 
 `KAFKAS` are answered as Apache Kafka 4.3.1 answered them when it was asked; `OURS` differ from it
-on purpose (docs/decisions/0012-record-validation.md says why).
+on purpose (docs/decisions/0009-record-validation.md says why).
 """
 
 from __future__ import annotations
