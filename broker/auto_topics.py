@@ -96,14 +96,15 @@ class AutoTopics:
 
     def _new_topic(self, name: str) -> NewTopic:
         config = self._config
+        is_alone = not config.zookeeper_connect  # for good: no factor above 1 could ever be met
         counts = {
             GROUP_METADATA_TOPIC: (
                 config.offsets_topic_num_partitions,
-                config.offsets_topic_replication_factor,
+                1 if is_alone else config.offsets_topic_replication_factor,
             ),
             TRANSACTION_STATE_TOPIC: (
                 config.transaction_state_log_num_partitions,
-                config.transaction_state_log_replication_factor,
+                1 if is_alone else config.transaction_state_log_replication_factor,
             ),
         }
         defaults = (config.num_partitions, config.default_replication_factor)

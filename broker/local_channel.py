@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from broker.metadata_cache import MetadataCache
     from broker.replicas import Replicas
+    from broker.topic_configs import TopicConfigs
     from protocol.schema import Request, Response
 
 logger = logging.getLogger(__name__)
@@ -31,9 +32,12 @@ PARTITIONS_AT_ONCE = 32
 class LocalChannels:
     """`controller.ports.BrokerChannels` of a broker that is alone; run `run` in a task."""
 
-    def __init__(self, replicas: Replicas, metadata: MetadataCache) -> None:
+    def __init__(
+        self, replicas: Replicas, metadata: MetadataCache, topic_configs: TopicConfigs
+    ) -> None:
         self._replicas = replicas
         self._metadata = metadata
+        self._topic_configs = topic_configs
         self._queue: asyncio.Queue[tuple[Request, asyncio.Future[Response]]] = asyncio.Queue()
 
     def send(self, broker_id: int, request: Request) -> asyncio.Future[Response]:  # noqa: ARG002
@@ -65,6 +69,9 @@ class LocalChannels:
         raise TypeError(f"{type(request).__name__} is not a control request")
 
     async def _apply_leaders(self, request: LeaderAndIsrRequest) -> Response:
+        held = self._replicas.by_topic
+        new = [topic.topic_name for topic in request.topic_states if topic.topic_name not in held]
+        await self._topic_configs.load(new)
         whole = LeaderAndIsrResponse(error_code=ErrorCode.NONE)
         for piece in _pieces(request):
             response = self._replicas.become_leader_or_follower(piece)
