@@ -183,11 +183,11 @@ class ClassicGroup:
 
     def _restore_member(self, stored: MemberMetadata) -> None:
         protocol = self.protocol or ""
+        rebalance_timeout_ms = stored.rebalance_timeout
+        if rebalance_timeout_ms < 0:
+            rebalance_timeout_ms = stored.session_timeout
         member = self.members.get(stored.member_id)
         if member is None:
-            rebalance_timeout_ms = stored.rebalance_timeout
-            if rebalance_timeout_ms < 0:
-                rebalance_timeout_ms = stored.session_timeout
             member = Member(
                 member_id=stored.member_id,
                 group_instance_id=stored.group_instance_id,
@@ -200,6 +200,8 @@ class ClassicGroup:
             self.add_member(member, self.protocol_type or "")
         elif member.metadata_for(protocol) != stored.subscription:
             self.update_member(member, ((protocol, stored.subscription),))
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+        member.session_timeout_ms = stored.session_timeout
         member.assignment = stored.assignment
 
     # Protocols

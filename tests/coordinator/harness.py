@@ -1,7 +1,7 @@
-"""A shard with in-memory ports: virtual time, counted ids, a list for a log, a list for the answers.
+"""A shard with in-memory ports: virtual time, counted ids, a list for a log, inboxes for answers.
 
-`Harness` is the broker's part in small: it appends, replays, answers, and runs timers when the clock
-is turned. Every reply it hands out must be answered at most once.
+`Harness` is the broker's part in small: it appends, replays, answers, and runs timers when the
+clock is turned. Every reply it hands out must be answered at most once.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Harness:
 
     # Requests
 
-    def join(
+    def join(  # noqa: PLR0913 - one keyword for each thing a client can say
         self,
         member_id: str = "",
         *,
@@ -214,7 +214,7 @@ class Harness:
         self.run(effects)
         return left
 
-    def commit(
+    def commit(  # noqa: PLR0913 - one keyword for each thing a client can say
         self,
         offset: int,
         *,

@@ -1,4 +1,4 @@
-"""SyncGroup: parked followers, the leader's assignment, and what happens when it is late (GC-8, GC-9)."""
+"""SyncGroup: parked followers, the assignment, and what happens when it is late (GC-8, GC-9)."""
 
 from __future__ import annotations
 
@@ -158,3 +158,16 @@ def test_generation_is_one_record_that_a_restart_reads_back() -> None:
     group = other.shard.find(GROUP)
     assert group is not None
     assert (group.leader_id, group.protocol, group.generation) == (leader, "range", 1)
+
+
+def test_restart_reads_the_last_generation_where_a_member_changed_its_timeouts() -> None:
+    harness = Harness()
+    (member,) = harness.stable_group(1)
+    again = harness.join(
+        member, protocols={"range": b"any"}, session_ms=20_000, rebalance_ms=90_000
+    )
+    harness.settle([member], again.response.generation_id)
+    group = harness.restarted().shard.find(GROUP)
+    assert group is not None
+    assert group.members[member].session_timeout_ms == 20_000
+    assert group.rebalance_timeout_ms == 90_000

@@ -1,0 +1,150 @@
+"""Deleting groups, and what expires when (GC-19, GC-20; KIP-211)."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator.settings import GroupSettings
+from protocol.errors import ErrorCode
+from tests.coordinator.harness import GROUP, Harness
+from tests.coordinator.test_offsets import subscription
+
+RETENTION_MS = 100_000
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness(GroupSettings(offsets_retention_ms=RETENTION_MS))
+
+
+def clean_up(harness: Harness) -> None:
+    for group_id in list(harness.shard.group_ids):
+        harness.append(harness.shard.expire_offsets(group_id, harness.now_ms))
+
+
+def delete(harness: Harness, group_id: str = GROUP) -> ErrorCode:
+    code, records = harness.shard.handle_delete_group(group_id)
+    harness.append(records)
+    return code
+
+
+def test_empty_group_is_deleted_with_its_offsets(harness: Harness) -> None:
+    harness.commit(1)
+    harness.commit(2, topic="other")
+    assert delete(harness) is ErrorCode.NONE
+    assert harness.shard.find(GROUP) is None
+    assert harness.stored_offsets() == {}
+    assert harness.restarted().stored_offsets() == {}
+
+
+def test_group_with_members_is_not_deleted(harness: Harness) -> None:
+    harness.stable_group(1)
+    assert delete(harness) is ErrorCode.NON_EMPTY_GROUP
+
+
+def test_group_that_does_not_exist_is_not_deleted(harness: Harness) -> None:
+    assert delete(harness) is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_deleted_group_may_be_founded_again(harness: Harness) -> None:
+    (member,) = harness.stable_group(1)
+    harness.leave(member)
+    assert delete(harness) is ErrorCode.NONE
+    harness.stable_group(1)
+    assert harness.restarted().shard.find(GROUP) is not None
+
+
+def test_standalone_offsets_expire_from_their_commit(harness: Harness) -> None:
+    harness.commit(1, topic="old")
+    harness.advance(RETENTION_MS // 2)
+    harness.commit(1, topic="young")
+    harness.advance(RETENTION_MS // 2 - 1)
+    clean_up(harness)
+    assert len(harness.stored_offsets()) == 2
+    harness.advance(1)
+    clean_up(harness)
+    assert harness.stored_offsets() == {("young", 0): 1}
+    harness.advance(RETENTION_MS)
+    clean_up(harness)
+    assert harness.shard.find(GROUP) is None
+
+
+def test_offsets_of_an_emptied_group_expire_from_that_moment(harness: Harness) -> None:
+    (member,) = harness.stable_group(1, session_ms=1_000_000)
+    harness.commit(1, member_id=member, generation=1)
+    harness.advance(2 * RETENTION_MS)
+    harness.leave(member)
+    harness.advance(RETENTION_MS - 1)
+    clean_up(harness)
+    assert harness.stored_offsets() == {("orders", 0): 1}
+    other = harness.restarted()
+    other.advance(1)
+    clean_up(other)
+    assert other.shard.find(GROUP) is None
+
+
+def test_topics_that_a_stable_group_consumes_do_not_expire(harness: Harness) -> None:
+    (member,) = harness.stable_group(
+        1, protocols={"range": subscription("used")}, session_ms=1_000_000
+    )
+    for topic in ("used", "unused"):
+        harness.commit(1, topic=topic, member_id=member, generation=1)
+    harness.advance(RETENTION_MS)
+    clean_up(harness)
+    assert harness.stored_offsets() == {("used", 0): 1}
+
+
+def test_nothing_expires_while_a_group_rebalances(harness: Harness) -> None:
+    leader, _ = harness.stable_group(
+        2,
+        protocols={"range": subscription("used")},
+        session_ms=1_000_000,
+        rebalance_ms=1_000_000,
+    )
+    harness.commit(1, topic="unused", member_id=leader, generation=1)
+    harness.join(leader, session_ms=1_000_000, rebalance_ms=1_000_000)
+    harness.advance(RETENTION_MS)
+    clean_up(harness)
+    assert harness.stored_offsets() == {("unused", 0): 1}
+
+
+@pytest.mark.parametrize("protocol_type", ["connect", "consumer"])
+def test_nothing_expires_when_members_do_not_say_what_they_consume(
+    harness: Harness, protocol_type: str
+) -> None:
+    (member,) = harness.stable_group(1, protocol_type=protocol_type, session_ms=1_000_000)
+    harness.commit(1, member_id=member, generation=1)
+    harness.advance(RETENTION_MS)
+    clean_up(harness)
+    assert harness.stored_offsets() == {("orders", 0): 1}
+
+
+def test_client_that_chose_its_own_retention_gets_it(harness: Harness) -> None:
+    harness.commit(1, retention_ms=10, version=2)
+    harness.advance(9)
+    clean_up(harness)
+    assert harness.stored_offsets() == {("orders", 0): 1}
+    harness.advance(1)
+    clean_up(harness)
+    assert harness.stored_offsets() == {}
+
+
+def test_emptied_group_without_offsets_goes_at_the_next_clean_up(harness: Harness) -> None:
+    (member,) = harness.stable_group(1)
+    clean_up(harness)
+    assert harness.shard.find(GROUP) is not None
+    harness.leave(member)
+    clean_up(harness)
+    assert harness.shard.find(GROUP) is None
+
+
+def test_group_that_somebody_is_about_to_join_stays(harness: Harness) -> None:
+    harness.commit(1)
+    pending = harness.join().response.member_id
+    harness.advance(0)
+    code, _ = harness.shard.handle_delete_group("other")
+    assert code is ErrorCode.GROUP_ID_NOT_FOUND
+    harness.now_ms += RETENTION_MS
+    clean_up(harness)
+    assert harness.stored_offsets() == {}
+    assert harness.join(pending).is_parked
