@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -218,10 +219,11 @@ class LogDirectories:
     def flush_due(self, now_ms: int) -> list[Callable[[], None]]:
         """Return what to call, on any thread, to do the flushes that `flush.ms` asks for."""
         due: list[Callable[[], None]] = []
-        for log in self._logs.values():
+        for log in self:
             if log.config.flush_ms != LONG_MAX and log.is_flush_due(now_ms):
                 log.note_flush(now_ms)
-                due.append(log.flush)
+                with suppress(LogDirectoryError):
+                    due.append(log.start_flush())
         return due
 
     def expire_producers(self, now_ms: int) -> int:

@@ -147,7 +147,7 @@ class Log(LogUpkeep):
         position = segment.size
         try:
             segment.write(records)
-            segment.account(size, last_offset, max_timestamp)
+            segment.account(size, base_offset, last_offset, max_timestamp)
         except OSError as error:
             segment.cut_back(position)
             raise self.directory.fail(error) from error
@@ -213,7 +213,7 @@ class Log(LogUpkeep):
             raise
         for position, header in run:
             size = header.size_in_bytes
-            segment.account(size, header.last_offset, header.max_timestamp)
+            segment.account_header(header)
             if header.partition_leader_epoch > self.epochs.latest:
                 self.epochs.assign(header.partition_leader_epoch, header.base_offset)
             self.log_end_offset = header.next_offset

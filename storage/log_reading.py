@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.validation import ProduceRules
 from storage import file_names
+from storage.segments import WHOLE_LOG
 from storage.slices import Slice
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class LogReading:
         if offset >= upper_offset or offset == self.log_end_offset:
             return Slice(None, 0, 0, offset)
         with self.directory:
-            bound = min(upper_offset, self.log_end_offset)
+            bound = upper_offset if upper_offset < self.log_end_offset else WHOLE_LOG
             return self.segments.read(offset, max_bytes, bound, at_least_one=minimum_one_batch)
 
     def read_batches(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:

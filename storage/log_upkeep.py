@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError, ErrorCode
@@ -11,7 +12,7 @@ from storage.retention import LogFacts, SegmentFacts, count_deletable
 from storage.segment import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class LogUpkeep(LogReading):
@@ -110,15 +111,17 @@ class LogUpkeep(LogReading):
         self._last_flush_ms = now_ms
 
     def flush(self) -> None:
-        """Wait until all that was appended before this call is on the disk.
+        """Wait until all that was appended is on the disk, and move the recovery point."""
+        self.start_flush()()
 
-        Moves the recovery point. Safe to call from another thread beside appends.
-        """
-        end_offset = self.log_end_offset
-        self._sync(self._unflushed(), end_offset)
+    def start_flush(self) -> Callable[[], None]:
+        """Return the part of `flush` that waits for the disk, to be called on any thread."""
+        with self.directory:
+            self.segments.active.write_index_entries()
+        return partial(self._sync, self._unflushed(), self.log_end_offset)
 
     def flush_sealed(self) -> None:
-        """As `flush`, for the segments that were rolled."""
+        """Flush the segments that were rolled; safe to call from another thread."""
         segments = self._unflushed()
         self._sync(segments[:-1], segments[-1].base_offset)
 

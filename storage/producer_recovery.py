@@ -70,7 +70,9 @@ def _replay(producers: ProducerState, segments: Segments, from_offset: int) -> N
         found = segment.locate(from_offset)
         if found is None:
             continue
-        for position, header in walk_headers(segment.file, found[0], segment.size, CHUNK_BYTES):
+        for position, header in walk_headers(
+            segment.file, found.position, segment.size, CHUNK_BYTES
+        ):
             if header.producer_id < 0:
                 continue
             if not header.is_control:

@@ -46,7 +46,7 @@ def recover_segment(
     scan = CheckedScan(segment.file, segment.base_offset, start, size)
     next_offset = segment.base_offset
     for _, header in scan:
-        segment.account(header.size_in_bytes, header.last_offset, header.max_timestamp)
+        segment.account_header(header)
         epochs.note(header.partition_leader_epoch, header.base_offset)
         next_offset = header.next_offset
     if scan.position < size:

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from protocol.records.record import iterate_records
 from storage import file_names
 from storage.aborted_index import AbortedIndex
-from storage.batch_scan import CHUNK_BYTES, MAX_RELATIVE_OFFSET, walk_headers
+from storage.batch_scan import (
+    CHUNK_BYTES,
+    MAX_RELATIVE_OFFSET,
+    BatchPlace,
+    find_batch,
+    walk_headers,
+)
 from storage.errors import DamagedFileError
 from storage.sparse_index import OffsetIndex, TimeIndex
 
@@ -34,6 +40,8 @@ T = TypeVar("T")
 NO_TIMESTAMP: Final = -1
 UNREAD: Final = -2
 """A timestamp that stands in a file and has not been needed yet."""
+NO_TAIL: Final = 2**63
+"""Greater than every offset: the last batch is not known by its position."""
 
 
 class TimestampOffset(NamedTuple):
@@ -57,6 +65,9 @@ class Segment:
         "_index_interval_bytes",
         "_max_timestamp",
         "_max_timestamp_offset",
+        "_tail_last_offset",
+        "_tail_offset",
+        "_tail_position",
         "base_offset",
         "created_ms",
         "offset_index",
@@ -85,6 +96,9 @@ class Segment:
         self._first_timestamp = UNREAD
         self._max_timestamp = NO_TIMESTAMP
         self._max_timestamp_offset = base_offset
+        self._tail_offset = NO_TAIL
+        self._tail_last_offset = base_offset
+        self._tail_position = 0
 
     def __repr__(self) -> str:
         return f"Segment({self.path!r}, size={self.size})"
@@ -146,8 +160,10 @@ class Segment:
         return timestamp - first if first >= 0 else now_ms - self.created_ms
 
     def create(self) -> None:
-        """Make the empty `.log` file."""
-        self._open(create=True)
+        """Make the files: an empty `.log`, and indexes at their full size."""
+        self._disk.filesystem.open(self.path, create=True)
+        self.offset_index.create()
+        self.time_index.create()
 
     def adopt(self, size: int, offset_index_size: int, time_index_size: int) -> bool:
         """Take over files that were closed cleanly; False when an index cannot be right."""
@@ -169,12 +185,16 @@ class Segment:
     def cut_back(self, size: int) -> None:
         """Undo a write that failed, as far as the disk lets us: the file ends at `size` again."""
         self.size = size
+        self._tail_offset = NO_TAIL
         with suppress(OSError):
             self.file.truncate(size)
 
-    def account(self, size: int, last_offset: int, max_timestamp: int) -> None:
+    def account(self, size: int, base_offset: int, last_offset: int, max_timestamp: int) -> None:
         """Note one written batch: file size, timestamps and, when due, index entries."""
         position = self.size
+        self._tail_offset = base_offset
+        self._tail_position = position
+        self._tail_last_offset = last_offset
         if position == 0:
             self._first_timestamp = max_timestamp
         self.size = position + size
@@ -187,13 +207,25 @@ class Segment:
             self._bytes_since_index = 0
         self._bytes_since_index += size
 
+    def account_header(self, header: BatchHeader) -> None:
+        """As `account`, for a batch whose header tells the offsets."""
+        self.account(
+            header.size_in_bytes, header.base_offset, header.last_offset, header.max_timestamp
+        )
+
     def walk(self, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
         """Position and header of the batches between two positions."""
         end = min(end, self.size)
         return walk_headers(self.file, position, end) if position < end else iter(())
 
-    def locate(self, offset: int) -> tuple[int, BatchHeader] | None:
+    def locate(self, offset: int) -> BatchPlace | None:
         """First batch that ends at or after `offset`; None when the segment ends before it."""
+        if self._tail_offset <= offset <= self._tail_last_offset:
+            # The batch appended last, which is what most consumers ask for.
+            position = self._tail_position
+            return BatchPlace(
+                position, self.size - position, self._tail_offset, self._tail_last_offset
+            )
         return self._with_sound_indexes(lambda: self._locate(offset))
 
     def next_offset(self) -> int:
@@ -214,12 +246,13 @@ class Segment:
         found = self.locate(offset)
         if found is None:
             return 0
-        position, header = found
+        position = found.position
         removed = self.size - position
-        self.offset_index.truncate_to(header.base_offset)
-        self.time_index.truncate_to(header.base_offset)
-        self.aborted_index.truncate_to(header.base_offset)
+        self.offset_index.truncate_to(found.base_offset)
+        self.time_index.truncate_to(found.base_offset)
+        self.aborted_index.truncate_to(found.base_offset)
         self.file.truncate(position)
+        self._tail_offset = NO_TAIL
         self.size = position
         self._bytes_since_index = 0
         self._max_timestamp = UNREAD
@@ -233,7 +266,7 @@ class Segment:
         self.clear_indexes()
         size, self.size = self.size, 0
         for _, header in walk_headers(self.file, 0, size, CHUNK_BYTES):
-            self.account(header.size_in_bytes, header.last_offset, header.max_timestamp)
+            self.account_header(header)
         self.size = size
 
     def clear_indexes(self) -> None:
@@ -256,10 +289,7 @@ class Segment:
         self.time_index.trim()
 
     def sync(self) -> None:
-        """Wait until all that was written is on the disk; safe to call from another thread.
-
-        The pending index entries of an active segment are not part of that: recovery rebuilds them.
-        """
+        """Wait until all that was written is on the disk; safe to call from another thread."""
         # A segment that is deleted meanwhile needs no flush. The handle is one of its own, since
         # the shared one belongs to the thread that appends.
         with suppress(FileNotFoundError):
@@ -272,10 +302,14 @@ class Segment:
         """Let the file handle go."""
         self._file = None
 
-    def close(self) -> None:
-        """Write what is pending and let go of everything; the segment can still be used."""
+    def write_index_entries(self) -> None:
+        """Write the index entries that wait in memory."""
         self.offset_index.write_pending()
         self.time_index.write_pending()
+
+    def close(self) -> None:
+        """Write what is pending and let go of everything; the segment can still be used."""
+        self.write_index_entries()
         self.forget()
 
     def forget(self) -> None:
@@ -312,16 +346,16 @@ class Segment:
             raise DamagedFileError(f"{self.offset_index.path}: points past the end of the log")
         return position
 
-    def _locate(self, offset: int) -> tuple[int, BatchHeader] | None:
-        position = self._checked_position(self.offset_index.lookup(offset).position)
-        is_first = True
-        for at, header in self.walk(position, self.size):
-            if is_first and header.base_offset > offset and position:
-                raise DamagedFileError(f"{self.offset_index.path}: points past offset {offset}")
-            if header.last_offset >= offset:
-                return at, header
-            is_first = False
-        return None
+    def _locate(self, offset: int) -> BatchPlace | None:
+        entry = self.offset_index.lookup(offset)
+        start = self._checked_position(entry.position)
+        if start >= self.size:
+            return None
+        found = find_batch(self.file, start, self.size, offset)
+        # The indexed batch ends at or before `offset`, so if it is the one found it ends there.
+        if found is not None and found.position == start != 0 and found.last_offset != offset:
+            raise DamagedFileError(f"{self.offset_index.path}: leads past offset {offset}")
+        return found
 
     def _find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
         start = max(self.time_index.lookup(timestamp).offset, from_offset)
@@ -353,8 +387,8 @@ class Segment:
                 self._max_timestamp = header.max_timestamp
                 self._max_timestamp_offset = header.last_offset
 
-    def _open(self, *, create: bool = False) -> File:
-        file = self._disk.filesystem.open(self.path, create=create)
+    def _open(self) -> File:
+        file = self._disk.filesystem.open(self.path)
         self._disk.files.admit(self)
         self._file = file
         return file

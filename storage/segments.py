@@ -6,7 +6,7 @@ The last one is active: it alone is appended to. There is always at least one.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol.records.batch import HEADER_BYTES, LENGTH_OVERHEAD, parse_header
 from storage.batch_scan import CHUNK_BYTES
@@ -15,8 +15,11 @@ from storage.slices import Slice
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from protocol.records.batch import BatchHeader
+    from storage.batch_scan import BatchPlace
     from storage.segment import Segment, TimestampOffset
+
+WHOLE_LOG: Final = 2**63
+"""As upper offset: read to the end."""
 
 
 class Segments:
@@ -80,28 +83,28 @@ class Segments:
         """Index of the segment in which `offset` lies, or would."""
         return max(0, bisect_right(self._bases, offset) - 1)
 
-    def locate(self, offset: int) -> tuple[Segment, int, BatchHeader] | None:
-        """Segment, position and header of the first batch that ends at or after `offset`."""
+    def locate(self, offset: int) -> tuple[Segment, BatchPlace] | None:
+        """First batch that ends at or after `offset`, and its segment."""
         for index in range(self.floor(offset), len(self._segments)):
             segment = self._segments[index]
-            found = segment.locate(offset)
-            if found is not None:
-                return segment, *found
+            place = segment.locate(offset)
+            if place is not None:
+                return segment, place
         return None
 
     def read(self, offset: int, max_bytes: int, upper_offset: int, *, at_least_one: bool) -> Slice:
         """Batches of one segment from the one that holds `offset`, and before `upper_offset`."""
         found = self.locate(offset)
-        if found is None or found[2].base_offset >= upper_offset:
+        if found is None or found[1].base_offset >= upper_offset:
             return Slice(None, 0, 0, offset)
-        segment, position, header = found
-        first_size = header.size_in_bytes
+        segment, place = found
+        position, size = place.position, place.size
         end = self._end_position(segment, upper_offset)
-        limit = max(max_bytes, first_size) if at_least_one else max_bytes
-        if first_size > limit or position >= end:
-            return Slice(None, 0, 0, header.base_offset, first_size)
+        limit = max(max_bytes, size) if at_least_one else max_bytes
+        if size > limit or position >= end:
+            return Slice(None, 0, 0, place.base_offset, size)
         length = min(limit, end - position)
-        return Slice(segment.file, position, length, header.base_offset, first_size)
+        return Slice(segment.file, position, length, place.base_offset, size)
 
     def batches(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
         """Whole batches that hold offsets of [from_offset, to_offset), in order."""
@@ -114,7 +117,7 @@ class Segments:
                 found = segment.locate(from_offset)
                 if found is None:
                     continue
-                position = found[0]
+                position = found.position
             for batch in _whole_batches(segment, position):
                 if parse_header(batch).base_offset >= to_offset:
                     return
@@ -137,11 +140,13 @@ class Segments:
 
     def _end_position(self, segment: Segment, upper_offset: int) -> int:
         """Where reading in `segment` must stop for `upper_offset` to stay unread."""
+        if upper_offset == WHOLE_LOG:
+            return segment.size
         following = self.floor(segment.base_offset) + 1
         if following < len(self._bases) and upper_offset >= self._bases[following]:
             return segment.size
         found = segment.locate(upper_offset)
-        return segment.size if found is None else found[0]
+        return segment.size if found is None else found.position
 
     def _take(self, which: slice) -> list[Segment]:
         removed = self._segments[which]

@@ -96,12 +96,19 @@ class SparseIndex:
         file = self._disk.filesystem.open(self.path)
         count = self._count_filled(file, file.size() // width)
         data = file.read_at(0, count * width)
-        previous: tuple[int, int] | None = None
+        last_key, last_value = -1, 0
         for key, value in self.entry.iter_unpack(data[: len(data) // width * width]):
-            if previous is not None and (key <= previous[0] or value < previous[1]):
+            if key <= last_key or value < last_value:
                 break
-            previous = (key, value)
+            last_key, last_value = key, value
             self._written += 1
+
+    def create(self) -> None:
+        """Make the file, all zeros."""
+        file = self._disk.filesystem.open(self.path, create=True)
+        file.truncate(0)
+        file.truncate(self._max_entries * self.entry.size)
+        self._is_preallocated = True
 
     def write_pending(self) -> None:
         """Write the entries held in memory to the file."""
