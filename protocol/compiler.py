@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from protocol.decoder_source import DecoderSource
+from protocol.defaults import write_default
 from protocol.encoder_source import EncoderSource
 from protocol.fields import UNSET, Field, Kind
 from protocol.source import Source
@@ -34,27 +35,30 @@ Encoder = Callable[[Any, list[Any]], None]
 
 def compile_init(cls: type[Struct]) -> Callable[..., None]:
     """An `__init__` with the fields as positional-or-keyword parameters in wire order."""
-    source = Source(absent=object())
-    defaults = [_parameter_default(source, field) for field in cls.FIELDS]
-    parameters = [
-        f"{field.name}={default}" for field, (default, _) in zip(cls.FIELDS, defaults, strict=True)
-    ]
-    with source.block(f"def __init__({', '.join(['self', *parameters])}):"):
-        for field, (_, fresh) in zip(cls.FIELDS, defaults, strict=True):
-            value = f"{fresh} if {field.name} is absent else {field.name}" if fresh else field.name
-            source.line(f"self.{field.name} = {value}")
-        if not cls.FIELDS:
-            source.line("pass")
+    source = init_source(cls)
     return source.compiled("__init__", f"{cls.__qualname__}.__init__")
 
 
-def _parameter_default(source: Source, field: Field) -> tuple[str, str]:
-    """What stands in the signature, and what makes a fresh default where it is mutable."""
-    if field.default is UNSET:
-        return "absent", source.bind("make", field.struct) + "()"
-    if field.kind is Kind.ARRAY and field.default is not None:
-        return "absent", "[]"
-    return source.bind("default", field.default), ""
+def init_source(cls: type[Struct]) -> Source:
+    """Text of the constructor. Defaults that can be changed are made afresh in each call."""
+    source = Source(absent=object())
+    parameters = ["self"]
+    for field in cls.FIELDS:
+        default = "absent" if _is_mutable(field) else source.bind("default", field.default)
+        parameters.append(f"{field.name}={default}")
+    with source.block(f"def __init__({', '.join(parameters)}):"):
+        for field in cls.FIELDS:
+            if _is_mutable(field):
+                with source.block(f"if {field.name} is absent:"):
+                    write_default(source, field, field.name)
+            source.line(f"self.{field.name} = {field.name}")
+        if not cls.FIELDS:
+            source.line("pass")
+    return source
+
+
+def _is_mutable(field: Field) -> bool:
+    return field.default is UNSET or (field.kind is Kind.ARRAY and field.default is not None)
 
 
 def decoder_source(cls: type[Message], version: int) -> Source:

@@ -55,12 +55,12 @@ version 9 becomes (comments are not part of it)
 
 from __future__ import annotations
 
-import functools
 import struct as structs
 from typing import TYPE_CHECKING
 
 from protocol import wire
-from protocol.fields import UNSET, Field, Kind
+from protocol.defaults import blank, write_default
+from protocol.fields import Field, Kind
 from protocol.source import Source
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ class DecoderSource:
 
     def _struct(self, cls: type[Struct], target: str) -> None:
         """Make an object named `target` and read its fields."""
-        blank = functools.partial(object.__new__, cls)
-        self.source.line(f"{target} = {self.source.bind(cls.__name__, blank)}()")
+        self.source.line(f"{target} = {blank(self.source, cls)}")
         self._members(cls, target)
 
     def _members(self, cls: type[Struct], target: str) -> None:
@@ -115,9 +114,9 @@ class DecoderSource:
             place = f"{target}.{field.name}"
             if self._is_tagged(field):
                 tagged.append(field)
-                self._default(field, place)
+                write_default(self.source, field, place)
             elif self._version not in field.versions:
-                self._default(field, place)
+                write_default(self.source, field, place)
             else:
                 self._value(field, place)
         if self._is_flexible:
@@ -126,18 +125,6 @@ class DecoderSource:
 
     def _is_tagged(self, field: Field) -> bool:
         return self._is_flexible and field.tag is not None
-
-    def _default(self, field: Field, place: str) -> None:
-        """What a reader of a version without the field, or of a message without the tag, sees."""
-        if field.default is UNSET:
-            value = self.source.bind("make", field.struct) + "()"
-        elif field.kind is Kind.ARRAY and field.default is not None:
-            value = "[]"
-        elif field.default is None or isinstance(field.default, bool | int | str | bytes):
-            value = repr(field.default)
-        else:
-            value = self.source.bind("default", field.default)
-        self.source.line(f"{place} = {value}")
 
     def _value(self, field: Field, place: str) -> None:
         """Read one value into `place`, an attribute or a variable."""
