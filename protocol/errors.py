@@ -21,7 +21,7 @@ class ErrorCode(enum.IntEnum):
     is_retriable: bool
     """Whether the same request can succeed later, as the Java client judges it."""
 
-    def __new__(cls, code: int, meaning: str, is_retriable: bool = False) -> Self:
+    def __new__(cls, code: int, meaning: str = "", is_retriable: bool = False) -> Self:
         """One member: its number on the wire, its sentence, and whether to retry."""
         member = int.__new__(cls, code)
         member._value_ = code
