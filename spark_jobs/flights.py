@@ -47,6 +47,11 @@ class Field:
     is_hhmm: bool = False
     """Hours times 100 plus minutes, local time; 2400 is midnight at the end of the day."""
 
+    @property
+    def json_type(self) -> str:
+        """What Spark calls the JSON type of its values."""
+        return "BIGINT" if self.is_integer else "STRING"
+
 
 def _text(name: str, *, is_nullable: bool = False) -> Field:
     return Field(name, is_integer=False, is_nullable=is_nullable)

@@ -16,7 +16,7 @@ from spark_jobs.options import StreamOptions, TopicName
 from spark_jobs.rules import rejection_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 PRODUCE_HINT = "fill it with `python -m spark_jobs.produce_flights`, or name another with --topic"
 
@@ -36,29 +36,17 @@ def parsed_flights(spark: SparkSession, records: DataFrame) -> DataFrame:
     flights = (
         records.withColumn("text", F.col("value").cast("string"))
         .withColumn("document", F.expr("try_parse_json(concat('[', text, ']'))"))
-        .select("*", *_fields())
+        .withColumn("types", F.expr("schema_of_variant(document)"))
+        .withColumn("flight_fields", F.expr(f"try_variant_get(document, '$[0]', '{_STRUCT}')"))
+        .select("*", "flight_fields.*")
         .withColumn("hour_time", F.expr(_HOUR_TIME))
         .withColumn("event_time", F.expr("hour_time + make_dt_interval(0, 0, minute, 0)"))
     )
     return _with_names(spark, flights).withColumn("rejection", F.expr(rejection_sql()))
 
 
+_STRUCT = f"struct<{','.join(f'{field.name}:{field.json_type.lower()}' for field in FIELDS)}>"
 _HOUR_TIME = """try_to_timestamp(time_hour, "yyyy-MM-dd'T'HH:mm:ssX")"""
-
-
-def _fields() -> list[Column]:
-    """Return for each field its JSON type and its value; integers are checked as 32 bits.
-
-    They are then widened, so that rules may multiply them without overflow.
-    """
-    columns = []
-    for field in FIELDS:
-        narrow, wide = ("int", "bigint") if field.is_integer else ("string", "string")
-        path = f"document, '$[0].{field.name}'"
-        kind = F.expr(f"schema_of_variant(variant_get({path}, 'variant'))")
-        value = F.expr(f"cast(try_variant_get({path}, '{narrow}') AS {wide})")
-        columns += [kind.alias(f"T_{field.name}"), value.alias(field.name)]
-    return columns
 
 
 def _with_names(spark: SparkSession, flights: DataFrame) -> DataFrame:
