@@ -21,7 +21,7 @@ from kafka.admin import NewTopic as PythonNewTopic
 from kafka.errors import TopicAlreadyExistsError
 
 from tests.interop.clients import confluent
-from tests.interop.clients.record import Sending, numbered_records
+from tests.interop.clients.record import BASE_TIMESTAMP_MS, Sending, numbered_records
 from tests.interop.conftest import create_topic, eventually
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def test_offsets_are_listed_and_records_deleted(
 
     assert (listed(SPEC.earliest()), listed(SPEC.latest())) == (0, 10)
     assert listed(SPEC.max_timestamp()) == 9
-    assert listed(SPEC.for_timestamp(1_700_000_000_006)) == 6
+    assert listed(SPEC.for_timestamp(BASE_TIMESTAMP_MS + 6)) == 6
     ((_, future),) = admin.delete_records([TopicPartition(topic, 0, 4)]).items()
     assert future.result(TIMEOUT).low_watermark == 4
     assert listed(SPEC.earliest()) == 4

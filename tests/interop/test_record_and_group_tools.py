@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.interop.clients import confluent
-from tests.interop.clients.record import Record, Sending, numbered_records
+from tests.interop.clients.record import BASE_TIMESTAMP_MS, Record, Sending, numbered_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +131,8 @@ def test_group_is_listed_described_reset_and_deleted(
     tools.check("consumer-groups", *reset, "--shift-by", "-6", "--execute")
     (row,) = table(tools.check("consumer-groups", "--describe", *on_group))
     assert (row["CURRENT-OFFSET"], row["LAG"]) == ("4", "9")
-    tools.check("consumer-groups", *reset, "--to-datetime", "2023-11-14T22:13:20.007", "--execute")
+    at = datetime.fromtimestamp((BASE_TIMESTAMP_MS + 7) / 1000, UTC).isoformat("T", "milliseconds")
+    tools.check("consumer-groups", *reset, "--to-datetime", at.removesuffix("+00:00"), "--execute")
     (row,) = table(tools.check("consumer-groups", "--describe", *on_group))
     assert row["CURRENT-OFFSET"] == "7"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.interop.clients import confluent
-from tests.interop.clients.record import Sending, numbered_records
+from tests.interop.clients.record import BASE_TIMESTAMP_MS, Sending, numbered_records
 from tests.interop.conftest import eventually
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def test_offsets_and_their_deletion(
     assert offsets("-1") == [f"{topic}:0:0", f"{topic}:1:9"]
     assert offsets("-2") == [f"{topic}:0:0", f"{topic}:1:0"]
     assert offsets("-3") == [f"{topic}:1:8"]
-    assert offsets(str(1_700_000_000_004)) == [f"{topic}:1:4"]
+    assert offsets(str(BASE_TIMESTAMP_MS + 4)) == [f"{topic}:1:4"]
 
     wanted = [{"topic": topic, "partition": 1, "offset": 5}]
     file = tmp_path / "delete.json"

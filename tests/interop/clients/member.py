@@ -127,8 +127,6 @@ class KafkaPythonMember:
             heartbeat_interval_ms=HEARTBEAT_MS,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
-            # 3.0.12 sometimes never fetches a partition that left its session and came back.
-            enable_incremental_fetch_sessions=False,
         )
         # A leader that does not know the topic yet assigns nothing, and does not try again.
         while not self._consumer.partitions_for_topic(options.topic):

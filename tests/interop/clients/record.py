@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ACKS = (0, 1, -1)
 STYLES = ("fire-and-forget", "sync", "callback")
-BASE_TIMESTAMP_MS = 1_700_000_000_000
+BASE_TIMESTAMP_MS = int(time.time()) * 1000 - 3_600_000  # noqa: TID251
+"""An hour ago: records must be younger than their topic's retention."""
 
 
 class Record(NamedTuple):

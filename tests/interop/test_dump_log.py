@@ -1,0 +1,113 @@
+"""DumpLogSegments of 3.9.1 reads what the broker wrote, without a complaint."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.interop.clients import confluent, kafka_python
+from tests.interop.clients.record import CODECS, Sending, numbered_records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.interop.conftest import NewTopicFunction
+    from tests.support.broker_process import BrokerProcess
+    from tests.support.tools import Tools
+
+COMPLAINTS = re.compile(
+    r"mismatch|invalid|corrupt|not valid|Found timestamp|out of order", re.IGNORECASE
+)
+SEGMENT_BYTES = 1048576
+
+
+def dump(tools: Tools, files: list[Path], *options: str) -> str:
+    """Run the tool on `files` and return its output, which must hold no complaint."""
+    names = ",".join(str(file) for file in files)
+    said = tools.check("dump-log", "--files", names, *options).output
+    assert not COMPLAINTS.search(said.replace("isvalid: true", "")), said
+    return said
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_log_and_indexes_are_read_without_a_complaint(
+    broker: BrokerProcess, new_topic: NewTopicFunction, tools_3: Tools, codec: str
+) -> None:
+    topic = new_topic(**{"index.interval.bytes": "100", "segment.bytes": str(SEGMENT_BYTES)})
+    records = numbered_records(300, size=100)
+    for start in range(0, 300, 30):
+        sending = Sending(codec=codec, style="callback", is_idempotent=True)
+        confluent.produce(broker.bootstrap, topic, records[start : start + 30], sending)
+    directory = broker.data_directory / f"{topic}-0"
+    log, index, time_index = (directory / f"{0:020}.{end}" for end in ("log", "index", "timeindex"))
+
+    read = dump(tools_3, [log], "--deep-iteration", "--print-data-log", "--verify-index-only")
+    checked = dump(tools_3, [index], "--index-sanity-check")
+    entries = dump(tools_3, [index, time_index])
+
+    assert f"compresscodec: {codec}" in read
+    offsets = re.findall(r"\| offset: (\d+) ", read)
+    assert [int(offset) for offset in offsets] == list(range(300))
+    assert re.findall(r"payload: (\S+)", read) == [(row.value or b"").decode() for row in records]
+    assert "passed sanity check" in checked
+    assert re.findall(r"offset: (\d+) position: \d+", entries)
+    assert re.findall(r"timestamp: (\d+) offset: \d+", entries)
+
+
+def test_rolled_segments_continue_each_other(
+    broker: BrokerProcess, new_topic: NewTopicFunction, tools_3: Tools
+) -> None:
+    topic = new_topic(**{"segment.bytes": str(SEGMENT_BYTES)})
+    records = numbered_records(60, size=60_000)
+    kafka_python.produce(broker.bootstrap, topic, records, Sending(style="callback"))
+    logs = sorted((broker.data_directory / f"{topic}-0").glob("*.log"))
+    assert len(logs) >= 3
+
+    read = [dump(tools_3, [log], "--deep-iteration") for log in logs]
+
+    offsets = [[int(found) for found in re.findall(r"\| offset: (\d+) ", one)] for one in read]
+    assert [number for one in offsets for number in one] == list(range(60))
+    assert [one[0] for one in offsets] == [int(log.stem) for log in logs]
+    for log in logs[:-1]:
+        assert dump(tools_3, [log.with_suffix(".index"), log.with_suffix(".timeindex")])
+        assert log.stat().st_size <= SEGMENT_BYTES
+
+
+def test_producer_snapshot_is_read(
+    broker: BrokerProcess, new_topic: NewTopicFunction, tools_3: Tools
+) -> None:
+    topic = new_topic(**{"segment.bytes": str(SEGMENT_BYTES)})
+    sending = Sending(style="callback", is_idempotent=True)
+    confluent.produce(broker.bootstrap, topic, numbered_records(40, size=60_000), sending)
+    snapshots = sorted((broker.data_directory / f"{topic}-0").glob("*.snapshot"))
+    assert snapshots, "rolling a segment takes a snapshot"
+
+    said = tools_3.check("dump-log", "--files", str(snapshots[-1])).output
+
+    (state,) = re.findall(r"producerId: (\d+) producerEpoch: (\d+)", said)
+    assert state[1] == "0"
+    (last,) = re.findall(r"lastSequence: (\d+)", said)
+    assert int(last) == int(snapshots[-1].stem) - 1
+
+
+def test_committed_offsets_are_decoded(
+    broker: BrokerProcess, new_topic: NewTopicFunction, tools_3: Tools
+) -> None:
+    topic, group = new_topic(), "dump-group"
+    sending = Sending(style="callback")
+    confluent.produce(broker.bootstrap, topic, numbered_records(6), sending)
+    tools_3.check(
+        *("console-consumer", "--bootstrap-server", broker.bootstrap, "--topic", topic),
+        *("--group", group, "--from-beginning", "--max-messages", "6", "--timeout-ms", "20000"),
+    )
+    logs = sorted(broker.data_directory.glob(f"__consumer_offsets-*/{0:020}.log"))
+    assert len(logs) == 50
+
+    said = dump(tools_3, logs, "--offsets-decoder")
+
+    keys = [line for line in said.splitlines() if f'"group":"{group}"' in line]
+    commits = [line for line in keys if f'"topic":"{topic}"' in line]
+    assert re.search(r'"partition":0.*"offset":6', commits[-1])
+    assert any('"protocolType":"consumer"' in line for line in keys)

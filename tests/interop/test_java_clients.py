@@ -1,0 +1,80 @@
+"""kafka-clients 2.8.2, 3.9.1 and 4.3.1: one Java program, compiled against each, says the same."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import jars
+from tests.support.tools import FLAGS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Results = dict[str, str]
+
+SOURCE = Path(__file__).with_name("java") / "Scenarios.java"
+RUN_SECONDS = 150
+
+SHARED = "4 shared, 4 revoked on join, 4 after leave"
+EXPECTED = {
+    "codecs": "{0=30[good], 1=30[good], 2=30[good], 3=30[good], 4=30[good]}",
+    "idempotent": "[2000, 2000]",
+    "acks": "{0=[-1, -1, -1], 1=[0, 1, 2], all=[0, 1, 2]}",
+    "commits": "[4, 8, 6 by hand, 6]",
+    "seeks": "[7, 0, 10, 4, 4, null, 0, 10, 0]",
+    "rebalance": f"[{SHARED}, {SHARED}, {SHARED}]",
+    "cooperative": "4 shared, 2 revoked on join, 4 after leave",
+    "topics": "[2, 0, TopicExistsException, InvalidTopicException,"
+    " InvalidReplicationFactorException, InvalidPartitionsException,"
+    " UnknownTopicOrPartitionException, UnknownTopicOrPartitionException]",
+    "configs": "[delete,compact, DYNAMIC_TOPIC_CONFIG, 604800000, DEFAULT_CONFIG,"
+    " InvalidConfigurationException, 1]",
+    "groups": "[Stable, 1, java-member, range, GroupNotEmptyException, 5, true, 2, null, false]",
+    "offsets": "[0, 10, 6, 3, 3, 3, true]",
+}
+"""What Apache Kafka 4.3.1 makes each scenario print; `Scenarios.java` says what the values are."""
+
+
+@pytest.fixture(scope="session")
+def results_of(bootstrap: str) -> Callable[[str], Results]:
+    """Return the printed lines of all scenarios for a version; each version runs once."""
+    known: dict[str, Results] = {}
+
+    def run(version: str) -> Results:
+        if version not in known:
+            known[version] = _run(version, bootstrap)
+        return known[version]
+
+    return run
+
+
+@pytest.mark.parametrize("scenario", EXPECTED)
+@pytest.mark.parametrize("version", [jars.CLIENTS_2, jars.KAFKA_3, jars.KAFKA_4])
+def test_kafka_clients_see_what_apaches_broker_shows_them(
+    results_of: Callable[[str], Results], version: str, scenario: str
+) -> None:
+    results = results_of(version)
+
+    assert results.get(scenario, "never ran") == EXPECTED[scenario], results["stderr"]
+
+
+def _run(version: str, bootstrap: str) -> Results:
+    classpath = f"{jars.compiled(version, SOURCE)}:{jars.classpath(version)}"
+    command = [jars.java_home_tool("java"), *FLAGS, "-cp", classpath, "Scenarios"]
+    prefix = f"java-{version}-"
+    try:
+        outcome = subprocess.run(
+            [*command, bootstrap, prefix, *EXPECTED],
+            capture_output=True,
+            timeout=RUN_SECONDS,
+            check=False,
+        )
+        output, errors = outcome.stdout, outcome.stderr
+    except subprocess.TimeoutExpired as late:
+        output, errors = late.stdout or b"", late.stderr or b""
+    lines = [line.partition("=") for line in output.decode().splitlines()]
+    return {name: value for name, _, value in lines} | {"stderr": errors.decode()[-5000:]}
