@@ -1,0 +1,140 @@
+"""One broker without sockets: controller, metadata, replicas and logs, on stores in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from broker.auto_topics import AutoTopics
+from broker.context import Context
+from broker.deferred import Deferred
+from broker.local_channel import LocalChannels
+from broker.metadata_cache import MetadataCache
+from broker.producer_ids import ProducerIds
+from broker.replicas import Replicas
+from broker.routing import ROUTES
+from broker.timers import Timers
+from broker.topic_configs import TopicConfigs
+from config.broker import BrokerConfig
+from controller.controller import Controller
+from controller.memory_store import MemoryEnsemble
+from controller.producer_ids import allocate_producer_ids
+from controller.registration import create_skeleton, register_broker
+from controller.topics import TopicCommands
+from controller.znodes import BrokerRegistration, Endpoint
+from protocol.schema import Request, Response
+from storage.directories import LogDirectories
+from storage.disk import Disk
+from storage.filesystem import LocalFileSystem
+from storage.log_reading import LogSettings
+from tests.controller.harness import NOW_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
+
+BROKER_ID = 0
+R = TypeVar("R", bound=Response)
+
+
+class OneBroker:
+    """As much of `broker.app.Broker` as the admin handlers see."""
+
+    def __init__(self, directory: Path, config: BrokerConfig) -> None:
+        loop = asyncio.get_running_loop()
+        self.config = config
+        self.cluster_id = "a-cluster"
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self.timers = Timers(loop)
+        self.store = MemoryEnsemble().connect()
+        self.metadata = MetadataCache()
+        self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), LogSettings())
+        self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
+        self.replicas = Replicas(self.logs, self.topic_configs, BROKER_ID, self.timers)
+        self.channels = LocalChannels(self.replicas, self.metadata, self.topic_configs)
+        self.controller = Controller(BROKER_ID, self.store, self.channels, lambda: NOW_MS)
+        self.topics = TopicCommands(self.store, lambda _: 0, self._random_bytes)
+        self.auto_topics = AutoTopics(config, self.metadata, self.topics, self.spawn)
+        self.producer_ids = ProducerIds(lambda: allocate_producer_ids(self.store, BROKER_ID))
+        self.topic_configs.on_change(self._apply_config)
+        self._drawn = 0
+
+    async def start(self) -> None:
+        """Register, win the election, serve."""
+        await create_skeleton(self.store)
+        endpoint = Endpoint("PLAINTEXT", "127.0.0.1", 9092)
+        await register_broker(self.store, BROKER_ID, BrokerRegistration((endpoint,), "r1"))
+        await self.topic_configs.start()
+        self.logs.load(self.topic_configs.topic_config)
+        self.spawn(self.channels.run(), "channels")
+        self.spawn(self.controller.run(), "controller")
+        await self.controller.wait_until_ready()
+        await self.metadata.wait_until(lambda: bool(self.metadata.brokers))
+
+    async def stop(self) -> None:
+        """End everything."""
+        tasks = list(self.tasks)
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        self.logs.close()
+        failures = [r for r in results if isinstance(r, Exception)]
+        assert not failures, failures
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> None:
+        """Run a task until `stop`."""
+        task = asyncio.get_running_loop().create_task(coroutine, name=name)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def ask(self, request: Request, version: int) -> Any:
+        """Send a request through encoding, handler and encoding, as over the wire."""
+        cls = type(request)
+        route = ROUTES[int(cls.API_KEY)]
+        assert version in route.versions
+        context = Context(
+            cast("Any", self),
+            version,
+            "a-client",
+            "PLAINTEXT",
+            "/127.0.0.1",
+            "User:A",
+            NOW_MS,
+            self,
+        )
+        decoded = cls.decode(version, request.encode(version))
+        answer = route.handler(context, decoded)
+        if isinstance(answer, Deferred):
+            arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            answer.then(arrived.set_result)
+            answer = await arrived
+        encoded = b"".join(bytes(cast("bytes", part)) for part in answer.encode_parts(version))
+        return cls.RESPONSE.decode(version, encoded)
+
+    def _apply_config(self, topic: str, config: Any) -> None:
+        for partition in self.replicas.by_topic.get(topic, {}).values():
+            partition.log.config = config
+
+    def _random_bytes(self, count: int) -> bytes:
+        self._drawn += 1
+        return self._drawn.to_bytes(count, "big")
+
+
+def run_broker(
+    directory: Path,
+    scenario: Callable[[OneBroker], Coroutine[None, None, None]],
+    **keys: Any,
+) -> None:
+    """Run a scenario on a broker whose configuration differs from the default by `keys`."""
+
+    async def main() -> None:
+        broker = OneBroker(directory, BrokerConfig(**keys))
+        await broker.start()
+        try:
+            await scenario(broker)
+        finally:
+            await broker.stop()
+
+    logging.getLogger("controller").setLevel(logging.WARNING)
+    asyncio.run(main())
