@@ -69,7 +69,7 @@ def last_record(body: bytes | bytearray, count: int, position: int = 0) -> int:
         raise invalid(
             f"the batch counts {count} records, but {len(body) - end} bytes follow the last"
             if end < len(body)
-            else f"the last of {count} records passes the end by {end - len(body)} bytes"
+            else f"the last of {count} records passes the end, or its length is impossible"
         )
     return position
 
@@ -80,15 +80,18 @@ def _run(body: bytes | bytearray, position: int, limit: int) -> tuple[int, int]:
     No records when the length takes neither one byte nor two: `_follow` deals with those.
     """
     low = body[position]
-    if stride := _STEP_OF_ONE[low]:
+    if low < _HIGH_BIT:
+        stride = _STEP_OF_ONE[low]
+        if stride == _PAST_EVERYTHING:
+            return 0, 0
         return _equal(body[position : position + limit * stride : stride], low), stride
-    high = body[position + 1]
-    if _STEP_OF_TWO[low] == _PAST_EVERYTHING or not 0 < high < _HIGH_BIT:
+    high = _STEP_OF_HIGH[body[position + 1]]
+    if _STEP_OF_TWO[low] == _PAST_EVERYTHING or not high:
         return 0, 0
-    stride = _STEP_OF_TWO[low] + (high << 6)
+    stride = _STEP_OF_TWO[low] + high
     stop = position + limit * stride
     lows = _equal(body[position:stop:stride], low)
-    return min(lows, _equal(body[position + 1 : stop : stride], high)), stride
+    return min(lows, _equal(body[position + 1 : stop : stride], body[position + 1])), stride
 
 
 def _equal(column: bytes | bytearray, byte: int) -> int:
@@ -100,14 +103,14 @@ def _follow(body: bytes | bytearray, position: int, count: int) -> int:
     """Position after the `count` records that begin at `position`, record by record."""
     for _ in repeat(None, count):
         low = body[position]
-        step = _STEP_OF_ONE[low]
-        if not step:
-            high = body[position + 1]
-            if not 0 < high < _HIGH_BIT:
+        if low < _HIGH_BIT:
+            position += _STEP_OF_ONE[low]
+        else:
+            high = _STEP_OF_HIGH[body[position + 1]]
+            if high:
+                position += _STEP_OF_TWO[low] + high
+            else:
                 position = _follow_long(body, position)
-                continue
-            step = _STEP_OF_TWO[low] + (high << 6)
-        position += step
     return position
 
 
@@ -121,13 +124,16 @@ def _follow_long(body: bytes | bytearray, position: int) -> int:
 _ONE_BYTE: Final = [bytes([byte]) for byte in range(256)]
 
 _STEP_OF_ONE: Final = [
-    byte // 2 + 1 if byte % 2 == 0 and MIN_RECORD_BYTES * 2 <= byte < _HIGH_BIT else 0
-    for byte in range(256)
+    byte // 2 + 1 if byte % 2 == 0 and byte >= MIN_RECORD_BYTES * 2 else _PAST_EVERYTHING
+    for byte in range(_HIGH_BIT)
 ]
-"""From one record to the next when its length is this one byte; 0 when it is not."""
+"""From one record to the next when its length is this one byte."""
 
 _STEP_OF_TWO: Final = [
     (byte - _HIGH_BIT) // 2 + 2 if byte % 2 == 0 and byte >= _HIGH_BIT else _PAST_EVERYTHING
     for byte in range(256)
 ]
-"""The same for the first of two bytes; 64 times the second is still to be added."""
+"""The same for the first of two bytes, without what the second adds to it."""
+
+_STEP_OF_HIGH: Final = [byte << 6 if byte < _HIGH_BIT else 0 for byte in range(256)]
+"""What the second of two bytes adds; 0 when there are more than two, or one would have done."""
