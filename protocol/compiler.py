@@ -34,7 +34,7 @@ Encoder = Callable[[Any, list[Any]], None]
 
 
 def compile_init(cls: type[Struct]) -> Callable[..., None]:
-    """An `__init__` with the fields as positional-or-keyword parameters in wire order."""
+    """An `__init__` with the fields as keyword parameters."""
     source = init_source(cls)
     return source.compiled("__init__", f"{cls.__qualname__}.__init__")
 
@@ -42,7 +42,7 @@ def compile_init(cls: type[Struct]) -> Callable[..., None]:
 def init_source(cls: type[Struct]) -> Source:
     """Text of the constructor. Defaults that can be changed are made afresh in each call."""
     source = Source(absent=object())
-    parameters = ["self"]
+    parameters = ["self", "*"] if cls.FIELDS else ["self"]
     for field in cls.FIELDS:
         default = "absent" if _is_mutable(field) else source.bind("default", field.default)
         parameters.append(f"{field.name}={default}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from uuid import UUID
 
 ZERO_UUID = UUID(int=0)
@@ -24,7 +23,7 @@ def from_base64(text: str) -> UUID:
     """Inverse of `to_base64`; raises ValueError that quotes the text."""
     try:
         raw = base64.urlsafe_b64decode(text + "==")
-    except binascii.Error as error:
+    except ValueError as error:
         raise ValueError(f"not a base64 UUID: {text!r}") from error
     if len(raw) != UUID_BYTES:
         raise ValueError(f"not a base64 UUID of {UUID_BYTES} bytes: {text!r}")
