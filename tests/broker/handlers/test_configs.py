@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
+Change = tuple[str, int, str | None]
 
 
 def description(kind: int, name: str, *keys: str, **options: bool) -> DescribeConfigsRequest:
@@ -45,7 +46,7 @@ def replacement(name: str, *, dry: bool = False, **values: str | None) -> AlterC
 
 
 def increments(
-    name: str, *changes: tuple[str, int, str | None], kind: int = TOPIC, dry: bool = False
+    name: str, *changes: Change, kind: int = TOPIC, dry: bool = False
 ) -> IncrementalAlterConfigsRequest:
     resource = IncrementalAlterConfigsRequest.Resource
     configs = [
@@ -147,7 +148,7 @@ def test_alter_configs_replaces_everything_at_once_on_the_running_log(tmp_path: 
 def test_increments_set_delete_append_and_subtract(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(creation(new("orders", retention_ms="5000")), 7)
-        for changes, expected in [
+        steps: list[tuple[list[Change], dict[str, str]]] = [
             (
                 [("segment.bytes", SET, "99999999"), ("cleanup.policy", APPEND, "compact")],
                 {
@@ -160,12 +161,13 @@ def test_increments_set_delete_append_and_subtract(tmp_path: Path) -> None:
                 [("retention.ms", DELETE, None), ("cleanup.policy", SUBTRACT, "delete")],
                 {"segment.bytes": "99999999", "cleanup.policy": "compact"},
             ),
-        ]:
+        ]
+        for changes, expected in steps:
             assert code(await broker.ask(increments("orders", *changes), 1)) is ErrorCode.NONE
             assert overrides(broker) == expected
         dry = increments("orders", ("retention.ms", SET, "1"), dry=True)
         assert code(await broker.ask(dry, 0)) is ErrorCode.NONE
-        for changes, refusal in [
+        refusals: list[tuple[list[Change], ErrorCode]] = [
             ([("segment.bytes", APPEND, "1")], ErrorCode.INVALID_CONFIG),
             ([("segment.bytes", SET, "x")], ErrorCode.INVALID_CONFIG),
             ([("segment.bytes", SET, None)], ErrorCode.INVALID_REQUEST),
@@ -174,7 +176,8 @@ def test_increments_set_delete_append_and_subtract(tmp_path: Path) -> None:
                 [("segment.bytes", SET, "99999999"), ("segment.bytes", DELETE, None)],
                 ErrorCode.INVALID_REQUEST,
             ),
-        ]:
+        ]
+        for changes, refusal in refusals:
             assert code(await broker.ask(increments("orders", *changes), 1)) is refusal
         assert overrides(broker) == {"segment.bytes": "99999999", "cleanup.policy": "compact"}
 

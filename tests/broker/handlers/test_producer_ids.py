@@ -15,7 +15,7 @@ from protocol.messages.delete_records import DeleteRecordsRequest
 from protocol.messages.log_dirs import DescribeLogDirsRequest
 from protocol.messages.producer_ids import InitProducerIdRequest
 from protocol.records.builder import NewRecord, build_batch
-from storage.log import AppendOrigin
+from storage.producers import AppendOrigin
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.broker.handlers.test_create_topics import creation, new
 from tests.controller.harness import NOW_MS
@@ -40,12 +40,13 @@ def test_every_producer_gets_an_id_of_its_own(version: int, tmp_path: Path) -> N
 
 def test_half_an_identity_and_transactional_ids_are_refused(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
-        for fields, code in [
+        cases: list[tuple[dict[str, Any], ErrorCode]] = [
             ({"producer_id": 5}, ErrorCode.INVALID_REQUEST),
             ({"producer_epoch": 5}, ErrorCode.INVALID_REQUEST),
             ({"transactional_id": ""}, ErrorCode.INVALID_REQUEST),
             ({"transactional_id": "t"}, ErrorCode.UNSUPPORTED_VERSION),
-        ]:
+        ]
+        for fields, code in cases:
             values: dict[str, Any] = {"transactional_id": None, **fields}
             request = InitProducerIdRequest(transaction_timeout_ms=1, **values)
             assert (await broker.ask(request, 4)).error_code == code
@@ -53,8 +54,8 @@ def test_half_an_identity_and_transactional_ids_are_refused(tmp_path: Path) -> N
     run_broker(tmp_path, scenario)
 
 
-async def fill(broker: OneBroker, topic: str, count: int, **configs: str) -> None:
-    await broker.ask(creation(new(topic, **configs)), 7)
+async def fill(broker: OneBroker, topic: str, count: int, policy: str = "delete") -> None:
+    await broker.ask(creation(new(topic, cleanup_policy=policy)), 7)
     partition = broker.replicas.partition(topic, 0)
     assert partition is not None
     records = [NewRecord(NOW_MS, b"k", b"v") for _ in range(count)]
@@ -93,7 +94,7 @@ def test_records_before_an_offset_go(version: int, tmp_path: Path) -> None:
 
     async def scenario(broker: OneBroker) -> None:
         await fill(broker, "orders", 10)
-        await fill(broker, "compacted", 10, cleanup_policy="compact")
+        await fill(broker, "compacted", 10, policy="compact")
         for topic, offset, index, code, low_watermark in [
             ("orders", 4, 0, ErrorCode.NONE, 4),
             ("orders", 2, 0, ErrorCode.NONE, 4),
