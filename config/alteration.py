@@ -14,6 +14,7 @@ from config.catalogue import BROKER_KEYS, TOPIC_KEYS
 from config.errors import ConfigError
 from config.key import PER_BROKER, READ_ONLY, Type, Value
 from config.precedence import unprefixed
+from config.synonyms import with_older_timestamp_limit
 from config.values import format_value, parse_value
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def validate_topic_config(
 
 def topic_config(overrides: Mapping[str, str], defaults: TopicConfig) -> TopicConfig:
     """Build a topic's configuration from its overrides and the broker's defaults."""
-    return _with(defaults, validate_topic_config(overrides, defaults))
+    config = _with(defaults, validate_topic_config(overrides, defaults))
+    return with_older_timestamp_limit(config)
 
 
 def validate_broker_config(changes: Mapping[str, str], *, is_cluster_default: bool) -> None:

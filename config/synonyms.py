@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from config.key import Key, Value
 
+_DEFAULT = TopicConfig()
 _MILLISECONDS_IN = {"minutes": 60_000, "hours": 3_600_000}
 
 
@@ -37,13 +38,18 @@ def topic_defaults(value_of: Callable[[str], Value]) -> TopicConfig:
             if value is not None:
                 values[field.name] = in_milliseconds(name, value)
                 break
-    _apply_older_timestamp_limit(values)
-    return TopicConfig(**values)  # type: ignore[arg-type]  # each row's type is its field's
+    return with_older_timestamp_limit(TopicConfig(**values))  # type: ignore[arg-type]  # by its row
 
 
-def _apply_older_timestamp_limit(values: dict[str, Value]) -> None:
+def with_older_timestamp_limit(config: TopicConfig) -> TopicConfig:
     """Let `message.timestamp.difference.max.ms` stand in for its successors (KIP-937)."""
-    default = TopicConfig()
-    for name in ("message_timestamp_before_max_ms", "message_timestamp_after_max_ms"):
-        if values[name] == getattr(default, name):
-            values[name] = values["message_timestamp_difference_max_ms"]
+    limit = config.message_timestamp_difference_max_ms
+    unset = _DEFAULT.message_timestamp_before_max_ms
+    if limit == unset:
+        return config
+    before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
+    return dataclasses.replace(
+        config,
+        message_timestamp_before_max_ms=limit if before == unset else before,
+        message_timestamp_after_max_ms=limit if after == unset else after,
+    )

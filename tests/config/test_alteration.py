@@ -26,6 +26,12 @@ def test_overrides_lie_on_top_of_the_brokers_defaults() -> None:
     assert config.segment_bytes == DEFAULTS.segment_bytes
 
 
+def test_a_topics_older_timestamp_limit_stands_in_for_the_newer_two() -> None:
+    config = topic_config({"message.timestamp.difference.max.ms": "5"}, DEFAULTS)
+    assert config.message_timestamp_before_max_ms == 5
+    assert config.message_timestamp_after_max_ms == 5
+
+
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
