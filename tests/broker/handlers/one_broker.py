@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from broker.auto_topics import AutoTopics
+from broker.clock import SystemClock
 from broker.context import Context
 from broker.deferred import Deferred
 from broker.local_channel import LocalChannels
@@ -51,7 +52,9 @@ class OneBroker:
         self.metadata = MetadataCache()
         self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), LogSettings())
         self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
-        self.replicas = Replicas(self.logs, self.topic_configs, BROKER_ID, self.timers)
+        self.replicas = Replicas(
+            BROKER_ID, self.logs, self.topic_configs, SystemClock(), self.timers
+        )
         self.channels = LocalChannels(self.replicas, self.metadata, self.topic_configs)
         self.controller = Controller(BROKER_ID, self.store, self.channels, lambda: NOW_MS)
         self.topics = TopicCommands(self.store, lambda _: 0, self._random_bytes)
