@@ -44,21 +44,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _serve(config: BrokerConfig) -> int:
-    from broker.app import Broker, StartError  # noqa: PLC0415  (a bad file is told without waiting)
+    from broker.app import Broker  # noqa: PLC0415  (a bad file is told without waiting)
+    from broker.opening import StartError  # noqa: PLC0415
 
-    loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     broker = Broker(config)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, broker.stop)
     try:
-        await broker.start()
+        await broker.run()
     except StartError as error:
         print(error, file=sys.stderr)  # noqa: T201
-        await broker.stop()
         return EXIT_REFUSED
-    await broker.run_until(stop)
-    await broker.stop()
     return EXIT_OK
 
 

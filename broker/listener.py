@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 from typing import TYPE_CHECKING
@@ -11,14 +12,16 @@ from broker.connection import Connection
 from broker.peer import Peer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from broker.clock import Clock
     from broker.dispatch import Dispatcher
     from broker.timers import Timers
+    from config.listeners import Endpoint
 
 logger = logging.getLogger(__name__)
 
 IDLE_CHECKS_PER_LIMIT = 10
-DRAIN_STEP_MS = 10
 
 
 class ListenError(Exception):
@@ -32,30 +35,31 @@ class Listeners:
         self._dispatcher = dispatcher
         self._clock = clock
         self._timers = timers
-        self._servers: list[asyncio.Server] = []
+        self._servers: list[tuple[Endpoint, asyncio.Server]] = []
         self._connections: set[Connection] = set()
 
-    async def open(
-        self, name: str, host: str | None, port: int, max_request_bytes: int, backlog: int
-    ) -> int:
-        """Listen; returns the port (drawn by the system when `port` is 0). Raises ListenError."""
+    async def bind(self, endpoint: Endpoint, max_request_bytes: int, backlog: int) -> int:
+        """Take the address without serving it yet; returns the port. Raises ListenError."""
         loop = asyncio.get_running_loop()
 
         def accept() -> Connection:
-            peer = Peer(name, self._connections)
+            peer = Peer(endpoint.name, self._connections)
             peer.last_active_ms = self._clock.now_ms()
             return Connection(self._dispatcher, peer, max_request_bytes)
 
-        try:
-            server = await loop.create_server(accept, host or None, port, backlog=backlog)
-        except OSError as error:
-            where = f"{host or '*'}:{port}"
-            if error.errno == errno.EADDRINUSE:
-                raise ListenError(f"listener {name}: {where} is already in use") from None
-            raise ListenError(f"listener {name}: cannot listen on {where}: {error}") from error
-        self._servers.append(server)
+        with _naming(endpoint):
+            server = await loop.create_server(
+                accept, endpoint.host or None, endpoint.port, backlog=backlog, start_serving=False
+            )
+        self._servers.append((endpoint, server))
         bound: int = server.sockets[0].getsockname()[1]
         return bound
+
+    async def serve(self) -> None:
+        """Accept connections on all that was bound. Raises ListenError."""
+        for endpoint, server in self._servers:
+            with _naming(endpoint):
+                await server.start_serving()
 
     def expire_idle(self, max_idle_ms: int) -> None:
         """Close connections that sent nothing for `max_idle_ms` (connections.max.idle.ms)."""
@@ -76,9 +80,21 @@ class Listeners:
 
     async def close(self) -> None:
         """Stop listening and hang up on everybody."""
-        for server in self._servers:
+        for _, server in self._servers:
             server.close()
         for connection in tuple(self._connections):
             connection.close()
-        for server in self._servers:
+        for _, server in self._servers:
             await server.wait_closed()
+
+
+@contextlib.contextmanager
+def _naming(endpoint: Endpoint) -> Iterator[None]:
+    """Say of an error which listener it is about."""
+    where = f"{endpoint.host or '*'}:{endpoint.port}"
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise ListenError(f"listener {endpoint.name}: {where} is already in use") from None
+        raise ListenError(f"listener {endpoint.name}: cannot listen on {where}: {error}") from None

@@ -46,6 +46,10 @@ class LocalChannels:
         self._queue.put_nowait((request, answer))
         return answer
 
+    async def wait_until_applied(self) -> None:
+        """Return once all that was sent so far is applied."""
+        await self._queue.join()
+
     async def run(self) -> None:
         """Apply requests until cancelled."""
         while True:
@@ -58,6 +62,8 @@ class LocalChannels:
             else:
                 if not answer.done():
                     answer.set_result(response)
+            finally:
+                self._queue.task_done()
 
     async def _apply(self, request: Request) -> Response:
         if isinstance(request, UpdateMetadataRequest):
@@ -71,6 +77,8 @@ class LocalChannels:
     async def _apply_leaders(self, request: LeaderAndIsrRequest) -> Response:
         held = self._replicas.by_topic
         new = [topic.topic_name for topic in request.topic_states if topic.topic_name not in held]
+        await self._topic_configs.load(new)
+        new = {topic.topic_name for topic in request.topic_states} - self._replicas.by_topic.keys()
         await self._topic_configs.load(new)
         whole = LeaderAndIsrResponse(error_code=ErrorCode.NONE)
         for piece in _pieces(request):

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from uuid import UUID
 
-    from storage.directories import LogDirectories
-
+    from broker.clock import Clock
     from broker.timers import Timers
     from config.topic import TopicConfig
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+    from storage.directories import LogDirectories
 
 logger = logging.getLogger(__name__)
 
@@ -40,9 +40,15 @@ class Replicas:
     """All partitions of this broker, by topic name and index, and topic names by id."""
 
     def __init__(
-        self, logs: LogDirectories, topic_configs: TopicConfigs, local_id: int, timers: Timers
+        self,
+        local_id: int,
+        logs: LogDirectories,
+        topic_configs: TopicConfigs,
+        clock: Clock,
+        timers: Timers,
     ) -> None:
         self._logs = logs
+        self._clock = clock
         self._topic_configs = topic_configs
         self._local_id = local_id
         self._timers = timers
@@ -137,9 +143,13 @@ class Replicas:
             )
         if partition is None:
             log = self._logs.get(topic, index)
+            if log is not None and log.topic_id not in (None, ZERO_UUID, topic_id):
+                logger.warning("%s-%d is a log of a former topic %s: deleted", topic, index, topic)
+                self._logs.delete(topic, index, self._clock.now_ms())
+                log = None
             if log is None:
                 config = self._topic_configs.topic_config(topic)
-                log = self._logs.create(topic, index, topic_id, config)
+                log = self._logs.create(topic, index, topic_id, config, self._clock.now_ms())
             partition = Partition(log, self._local_id, self._timers)
             self.by_topic.setdefault(topic, {})[index] = partition
             self.names_by_id[topic_id] = topic
@@ -159,7 +169,7 @@ class Replicas:
                     listener(partition, False)
         if delete:
             try:
-                self._logs.delete(topic, index)
+                self._logs.delete(topic, index, self._clock.now_ms())
             except ApiError as error:
                 return error.code
         return ErrorCode.NONE

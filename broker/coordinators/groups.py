@@ -11,8 +11,8 @@ import logging
 import secrets
 from typing import TYPE_CHECKING
 
-from broker.coordinators.internal_topics import OFFSETS_TOPIC
 from broker.coordinators.local_shard import LocalShard, Stage, Surroundings
+from controller.topic_names import GROUP_METADATA_TOPIC
 from coordinator.partitioning import partition_for
 from coordinator.settings import GroupSettings
 from protocol.errors import ApiError, ErrorCode
@@ -78,6 +78,8 @@ class GroupCoordinators:
         self._partition_count = partition_count
         self._shards: dict[int, LocalShard] = {}
         self._clean_up_series: Cancellable | None = None
+        self._all_loaded = asyncio.Event()
+        self._all_loaded.set()
 
     def start(self) -> None:
         """Begin to expire offsets every `offsets.retention.check.interval.ms`."""
@@ -98,7 +100,7 @@ class GroupCoordinators:
 
     def partition_changed(self, partition: Partition, is_leader: bool) -> None:
         """The role of a replica changed; other topics' are ignored."""
-        if partition.topic != OFFSETS_TOPIC:
+        if partition.topic != GROUP_METADATA_TOPIC:
             return
         old = self._shards.pop(partition.index, None)
         if old is not None:
@@ -110,18 +112,18 @@ class GroupCoordinators:
         if partition.log.log_start_offset == partition.log.log_end_offset:
             shard.activate()
         else:
+            self._all_loaded.clear()
             self._spawn(self._load(shard), f"load-groups-{partition.index}")
+
+    async def wait_until_loaded(self) -> None:
+        """Return once no shard is loading."""
+        await self._all_loaded.wait()
 
     async def _load(self, shard: LocalShard) -> None:
         partition = shard.partition
-        started_ms = slice_ms = self._clock.monotonic_ms()
+        started_ms = self._clock.monotonic_ms()
         try:
-            for _ in shard.replay_log():
-                if self._clock.monotonic_ms() - slice_ms >= SLICE_MS:
-                    await _give_way()
-                    slice_ms = self._clock.monotonic_ms()
-                if shard.stage is Stage.UNLOADED:
-                    return
+            await self._replay(shard)
         except Exception:
             logger.exception(
                 "%s-%d: groups could not be loaded; they stay without coordinator",
@@ -129,15 +131,26 @@ class GroupCoordinators:
                 partition.index,
             )
             shard.unload()
-            return
-        shard.activate()
-        logger.info(
-            "%s-%d: %d groups loaded in %d ms",
-            partition.topic,
-            partition.index,
-            len(shard.groups.group_ids),
-            self._clock.monotonic_ms() - started_ms,
-        )
+        if shard.stage is Stage.LOADING:
+            shard.activate()
+            logger.info(
+                "%s-%d: %d groups loaded in %d ms",
+                partition.topic,
+                partition.index,
+                len(shard.groups.group_ids),
+                self._clock.monotonic_ms() - started_ms,
+            )
+        if not self.is_loading:
+            self._all_loaded.set()
+
+    async def _replay(self, shard: LocalShard) -> None:
+        slice_ms = self._clock.monotonic_ms()
+        for _ in shard.replay_log():
+            if self._clock.monotonic_ms() - slice_ms >= SLICE_MS:
+                await _give_way()
+                slice_ms = self._clock.monotonic_ms()
+            if shard.stage is Stage.UNLOADED:
+                return
 
     # Lookups
 

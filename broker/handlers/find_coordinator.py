@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.coordinators.internal_topics import GROUP_KEY, TRANSACTION_KEY
 from broker.deferred import Deferred
 from broker.routing import handles
 from protocol.errors import ApiError, ErrorCode
@@ -27,10 +26,8 @@ Coordinator = FindCoordinatorResponse.Coordinator
 @handles(FindCoordinatorRequest, versions="0-6")
 def find_coordinator(
     context: Context, request: FindCoordinatorRequest
-) -> FindCoordinatorResponse | Deferred[FindCoordinatorResponse]:
+) -> Deferred[FindCoordinatorResponse]:
     """Look the keys up; waits for the internal topic when it has to be created first."""
-    if request.key_type not in (GROUP_KEY, TRANSACTION_KEY):
-        return _respond(context, request, _unserved(request.key_type))
     answer: Deferred[FindCoordinatorResponse] = Deferred()
 
     def ready(failure: ApiError | None) -> None:
@@ -80,7 +77,3 @@ def _look_up(context: Context, key_type: int, key: str, failure: ApiError | None
         error_code=ErrorCode.NONE,
         error_message="",
     )
-
-
-def _unserved(key_type: int) -> ApiError:
-    return ApiError(ErrorCode.INVALID_REQUEST, f"coordinators of type {key_type} are not served")

@@ -1,0 +1,255 @@
+"""One broker: what it consists of, how it starts and how it stops.
+
+Start, in this order: take the addresses, lock the log directories, open the metadata store, load
+the logs (recovering what a crash left), register, run for controller, hear from the controller who
+leads what, and only then accept connections: a client never sees half a broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, cast
+
+from broker.auto_topics import AutoTopics
+from broker.clock import Clock, SystemClock
+from broker.coordinators.groups import GroupCoordinators
+from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
+from broker.dispatch import Dispatcher
+from broker.fetch_sessions import FetchSessions
+from broker.handlers import all_handlers
+from broker.housekeeping import Housekeeping
+from broker.listener import ListenError, Listeners
+from broker.local_channel import LocalChannels
+from broker.metadata_cache import LEADER_DURING_DELETE, MetadataCache
+from broker.opening import StartError, adopt, load_logs, open_directories, open_store
+from broker.producer_ids import ProducerIds
+from broker.replicas import Replicas
+from broker.timers import Timers
+from broker.topic_configs import TopicConfigs
+from config.errors import ConfigError
+from config.listeners import read_listeners
+from controller.controller import Controller
+from controller.producer_ids import allocate_producer_ids
+from controller.registration import register_broker
+from controller.topics import TopicCommands
+from controller.znodes import BrokerRegistration, Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from config.broker import BrokerConfig
+    from config.topic import TopicConfig
+    from controller.store import MetadataStore
+    from protocol.messages.update_metadata import UpdateMetadataRequest
+    from storage.directories import LogDirectories
+    from storage.log_directory import LogDirectory
+
+logger = logging.getLogger(__name__)
+
+DISK_THREADS = 4
+SESSION_EVICTION_MS = 120_000
+"""A fetch session that rested for so long makes room for a new one (as in Apache)."""
+
+
+class Broker:
+    """The parts of a running broker, by name; handlers reach everything through it."""
+
+    logs: LogDirectories
+    store: MetadataStore
+    cluster_id: str
+    topic_configs: TopicConfigs
+    replicas: Replicas
+    controller: Controller
+    topics: TopicCommands
+    auto_topics: AutoTopics
+    internal_topics: InternalTopics
+    groups: GroupCoordinators
+    producer_ids: ProducerIds
+    endpoints: dict[str, tuple[str, int]]
+    """Advertised host and port by listener name."""
+
+    def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
+        """Make a broker that `run` will start. Call it on the event loop."""
+        assert all_handlers.MODULES
+        self.config = config
+        self.clock = clock or SystemClock()
+        self._loop = asyncio.get_running_loop()
+        self.timers = Timers(self._loop)
+        self.metadata = MetadataCache()
+        self.fetch_sessions = FetchSessions(
+            config.max_incremental_fetch_session_cache_slots,
+            SESSION_EVICTION_MS,
+            lambda: secrets.randbelow(2**31 - 1) + 1,
+        )
+        self.endpoints = {}
+        self._listeners = Listeners(Dispatcher(self), self.clock, self.timers)
+        self._executor = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="disk")
+        self._group: asyncio.TaskGroup = cast("asyncio.TaskGroup", None)
+        self._stop = asyncio.Event()
+        self._housekeeping: Housekeeping | None = None
+        self._failure: str | None = None
+
+    def spawn(self, work: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:
+        """Run a coroutine in the background; an error is logged and ends nothing else."""
+        return self._group.create_task(_logged(work, name), name=name)
+
+    def stop(self) -> None:
+        """Begin to stop; `run` returns when it is done."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Start, serve until `stop`, and stop. Raises StartError."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                tasks: list[asyncio.Task[object]] = []
+                try:
+                    await self._start(tasks)
+                    await self._stop.wait()
+                finally:
+                    await self._shut_down(tasks)
+        except* StartError as errors:
+            raise errors.exceptions[0] from None
+        if self._failure is not None:
+            raise StartError(self._failure)
+
+    async def _start(self, tasks: list[asyncio.Task[object]]) -> None:
+        started_ms = self.clock.monotonic_ms()
+        config = self.config
+        await self._bind()
+        self.logs = open_directories(config, self._executor)
+        self.logs.on_failure = self._note_disk_failure
+        self.store, self.cluster_id, is_new = await open_store(
+            config, self.logs, self.clock, self._executor
+        )
+        self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
+        await self.topic_configs.start()
+        config_of = self.topic_configs.topic_config
+        await self._loop.run_in_executor(
+            self._executor, load_logs, self.logs, config_of, self.clock
+        )
+        if is_new:
+            await adopt(config, self.logs, self.store)
+        self._wire()
+        registration = BrokerRegistration(
+            tuple(
+                Endpoint(endpoint.name, *self.endpoints[endpoint.name], endpoint.protocol)
+                for endpoint in read_listeners(config).advertised
+            ),
+            config.broker_rack,
+            self.clock.now_ms(),
+        )
+        await register_broker(self.store, config.broker_id, registration)
+        tasks.append(self.spawn(self._channels.run(), "control requests"))
+        tasks.append(self.spawn(self.controller.run(), "controller"))
+        await self.controller.wait_until_ready()
+        await self._channels.wait_until_applied()
+        self.groups.start()
+        self._housekeeping = Housekeeping(config, self.logs, self.clock, self._executor)
+        self._housekeeping.start(self.timers)
+        await self._serve()
+        took_ms = self.clock.monotonic_ms() - started_ms
+        shown = ", ".join(
+            f"{name}://{host}:{port}" for name, (host, port) in self.endpoints.items()
+        )
+        logger.info("broker %d serves %s, after %d ms", config.broker_id, shown, took_ms)
+
+    def _wire(self) -> None:
+        """Make the parts that need the store and the logs."""
+        config = self.config
+        store = self.store
+        self.replicas = Replicas(
+            config.broker_id, self.logs, self.topic_configs, self.clock, self.timers
+        )
+        self._channels = LocalChannels(self.replicas, self.metadata, self.topic_configs)
+        self.controller = Controller(config.broker_id, store, self._channels, self.clock.now_ms)
+        self.topics = TopicCommands(store, secrets.randbelow, secrets.token_bytes)
+        self.auto_topics = AutoTopics(config, self.metadata, self.topics, self.spawn)
+        self.internal_topics = InternalTopics(config, self.metadata, self.auto_topics, self.spawn)
+        self.groups = GroupCoordinators(
+            config,
+            self.clock,
+            self.timers,
+            self.spawn,
+            lambda: self.internal_topics.partition_count(GROUP_KEY),
+        )
+        self.producer_ids = ProducerIds(lambda: allocate_producer_ids(store, config.broker_id))
+        self.replicas.on_leadership_change(self.groups.partition_changed)
+        self.topic_configs.on_change(self._apply_topic_config)
+        self.metadata.on_update(self._forget_deleted_topics)
+
+    async def _bind(self) -> None:
+        config = self.config
+        try:
+            listeners = read_listeners(config)
+            ports = {}
+            for endpoint in listeners.bound:
+                if endpoint.protocol != "PLAINTEXT":
+                    raise StartError(
+                        f"listener {endpoint}: {endpoint.protocol} is not served yet (GAPS.md)"
+                    )
+                ports[endpoint.name] = await self._listeners.bind(
+                    endpoint, config.socket_request_max_bytes, config.socket_listen_backlog_size
+                )
+        except (ConfigError, ListenError) as error:
+            raise StartError(str(error)) from None
+        for endpoint in listeners.advertised:
+            host = endpoint.host or socket.gethostname()
+            self.endpoints[endpoint.name] = host, endpoint.port or ports[endpoint.name]
+
+    async def _serve(self) -> None:
+        try:
+            await self._listeners.serve()
+        except ListenError as error:
+            raise StartError(str(error)) from None
+        self._listeners.expire_idle(self.config.connections_max_idle_ms)
+
+    async def _shut_down(self, tasks: list[asyncio.Task[object]]) -> None:
+        """Undo what was done, in the opposite order, however far the start came."""
+        started_ms = self.clock.monotonic_ms()
+        await self._listeners.close()
+        if self._housekeeping is not None:
+            self._housekeeping.stop()
+        if hasattr(self, "groups"):
+            self.groups.stop()
+        for task in tasks:
+            task.cancel()
+        if hasattr(self, "store"):
+            await self.store.close()
+        self._executor.shutdown()
+        if hasattr(self, "logs"):
+            self.logs.close()
+        logger.info("stopped in %d ms", self.clock.monotonic_ms() - started_ms)
+
+    def _apply_topic_config(self, topic: str, config: TopicConfig) -> None:
+        for partition in self.replicas.by_topic.get(topic, {}).values():
+            partition.log.config = config
+
+    def _forget_deleted_topics(self, request: UpdateMetadataRequest) -> None:
+        deleted = {
+            topic.topic_name
+            for topic in request.topic_states
+            if any(state.leader == LEADER_DURING_DELETE for state in topic.partition_states)
+        }
+        if deleted:
+            self.groups.topics_deleted(deleted)
+            self.topic_configs.forget(deleted)
+
+    def _note_disk_failure(self, directory: LogDirectory) -> None:
+        """A log directory is offline; the broker ends with the last one."""
+        logger.error("log directory %s is offline: %s", directory.path, directory.failure)
+        if all(one.failure is not None for one in self.logs.directories):
+            self._failure = "no log directory is left that can be written"
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+
+async def _logged(work: Coroutine[Any, Any, object], name: str) -> object:
+    try:
+        return await work
+    except Exception:
+        logger.exception("%s failed", name)
+        return None

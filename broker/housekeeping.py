@@ -1,0 +1,98 @@
+"""What a broker does by the clock: checkpoints, flushes, retention, removal, producer expiry."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from storage.errors import LogDirectoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from broker.clock import Clock
+    from broker.timers import Cancellable, Timers
+    from config.broker import BrokerConfig
+    from storage.directories import LogDirectories
+
+logger = logging.getLogger(__name__)
+
+REMOVAL_INTERVAL_MS = 1000
+FLUSH_CHECK_INTERVAL_MS = 1000
+"""Apache looks after `flush.ms` every log.flush.scheduler.interval.ms, by default never."""
+
+
+class Housekeeping:
+    """Periodic work on the logs. What waits for the disk goes to the executor."""
+
+    def __init__(
+        self, config: BrokerConfig, logs: LogDirectories, clock: Clock, executor: Executor
+    ) -> None:
+        self._config = config
+        self._logs = logs
+        self._clock = clock
+        self._executor = executor
+        self._series: list[Cancellable] = []
+        self._checkpointed: object = None
+
+    def start(self, timers: Timers) -> None:
+        """Begin."""
+        config = self._config
+        flush_ms = min(config.log_flush_scheduler_interval_ms, FLUSH_CHECK_INTERVAL_MS)
+        work: list[tuple[int, Callable[[], None]]] = [
+            (config.replica_high_watermark_checkpoint_interval_ms, self._checkpoint_watermarks),
+            (config.log_flush_offset_checkpoint_interval_ms, self._checkpoint_recovery_points),
+            (config.log_flush_start_offset_checkpoint_interval_ms, self._checkpoint_log_starts),
+            (config.log_retention_check_interval_ms, self._delete_expired),
+            (config.producer_id_expiration_check_interval_ms, self._expire_producers),
+            (flush_ms, self._flush),
+            (REMOVAL_INTERVAL_MS, self._remove),
+        ]
+        self._series = [timers.every(interval_ms, task) for interval_ms, task in work]
+
+    def stop(self) -> None:
+        """End; what is on the executor already is finished there."""
+        for series in self._series:
+            series.cancel()
+
+    def _checkpoint_watermarks(self) -> None:
+        """Write high watermarks, unless none has moved since the last time."""
+        state = [log.high_watermark for log in self._logs]
+        if state != self._checkpointed:
+            self._checkpointed = state
+            self._submit(self._logs.checkpoint_high_watermarks)
+
+    def _checkpoint_recovery_points(self) -> None:
+        self._submit(self._logs.checkpoint_recovery_points)
+
+    def _checkpoint_log_starts(self) -> None:
+        self._submit(self._logs.checkpoint_log_starts)
+
+    def _delete_expired(self) -> None:
+        count = self._logs.delete_expired(self._clock.now_ms())
+        if count:
+            logger.info("retention gave up %d files", count)
+
+    def _expire_producers(self) -> None:
+        self._logs.expire_producers(self._clock.now_ms())
+
+    def _flush(self) -> None:
+        for flush in self._logs.flush_due(self._clock.now_ms()):
+            self._submit(flush)
+
+    def _remove(self) -> None:
+        for path in self._logs.take_removals(self._clock.now_ms()):
+            self._submit(lambda path=path: self._logs.remove(path))  # type: ignore[misc]
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        self._executor.submit(_run, work)
+
+
+def _run(work: Callable[[], None]) -> None:
+    try:
+        work()
+    except LogDirectoryError as error:
+        logger.warning("%s", error)
+    except Exception:
+        logger.exception("housekeeping failed")

@@ -1,0 +1,176 @@
+"""Opening what lies on disk when a broker starts: log directories, metadata store, logs.
+
+Everything that can be wrong there ends in StartError with one line that says what and where.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sys
+from typing import TYPE_CHECKING, Self
+
+from broker.auto_topics import internal_topic_configs
+from controller.adoption import FoundPartition, adopt_topics
+from controller.embedded_files import LocalStoreFiles
+from controller.embedded_store import DamagedStoreError, EmbeddedStore
+from controller.registration import create_skeleton, obtain_cluster_id
+from controller.store import StoreError
+from controller.znodes import CLUSTER_ID
+from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
+from storage.directories import LogDirectories
+from storage.disk import Disk
+from storage.errors import DirectoryRefusedError, LogDirectoryError
+from storage.filesystem import LocalFileSystem
+from storage.log_reading import LogSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+    from uuid import UUID
+
+    from broker.clock import Clock
+    from config.broker import BrokerConfig
+    from config.topic import TopicConfig
+    from controller.store import MetadataStore
+    from storage.directory_loading import LoadReport
+
+logger = logging.getLogger(__name__)
+
+PROGRESS_AFTER_MS = 500
+"""Loading that takes longer shows a progress bar, when somebody watches a terminal."""
+
+
+class StartError(Exception):
+    """The broker cannot start; the text says why, in one line."""
+
+
+def open_directories(config: BrokerConfig, executor: Executor) -> LogDirectories:
+    """Lock the log directories and read whose they are."""
+
+    def run_later(work: Callable[[], None]) -> None:
+        executor.submit(_run_logged, work)
+
+    settings = LogSettings(
+        producer_id_expiration_ms=config.producer_id_expiration_ms,
+        run_later=run_later,
+        draw_below=secrets.randbelow,
+    )
+    try:
+        return LogDirectories.open(config.log_dirs, Disk(LocalFileSystem()), settings)
+    except (DirectoryRefusedError, LogDirectoryError) as error:
+        raise StartError(str(error)) from None
+
+
+async def open_store(
+    config: BrokerConfig, logs: LogDirectories, clock: Clock, executor: Executor
+) -> tuple[EmbeddedStore, str, bool]:
+    """The metadata store beside the logs; also the cluster id, and whether the store is new."""
+    directory = next(one.path for one in logs.directories if one.failure is None)
+    try:
+        store = await EmbeddedStore.open(LocalStoreFiles(directory), executor)
+        is_new = await store.exists(CLUSTER_ID) is None
+        await create_skeleton(store)
+        proposed = logs.identity.cluster_id or to_base64(draw_uuid())
+        cluster_id = await obtain_cluster_id(store, proposed)
+        logs.identify(config.broker_id, cluster_id, clock.now_ms())
+    except (DamagedStoreError, DirectoryRefusedError, StoreError, OSError) as error:
+        raise StartError(str(error)) from None
+    return store, cluster_id, is_new
+
+
+def load_logs(
+    logs: LogDirectories, config_of: Callable[[str], TopicConfig], clock: Clock
+) -> LoadReport:
+    """Load all logs, recovering what a crash left; logs what was found and how long it took."""
+    started_ms = clock.monotonic_ms()
+    with LoadingProgress(clock) as progress:
+        try:
+            report = logs.load(config_of, progress.show)
+        except (DirectoryRefusedError, LogDirectoryError) as error:
+            raise StartError(str(error)) from None
+    took_ms = clock.monotonic_ms() - started_ms
+    if report.unclean_directories and report.logs:
+        logger.info(
+            "recovered %d logs in %s after an unclean stop: %d bytes checked, %d cut, in %d ms",
+            report.logs,
+            ", ".join(report.unclean_directories),
+            report.bytes_read,
+            report.bytes_cut,
+            took_ms,
+        )
+    else:
+        logger.info("loaded %d logs in %d ms", report.logs, took_ms)
+    return report
+
+
+async def adopt(config: BrokerConfig, logs: LogDirectories, store: MetadataStore) -> None:
+    """Take the topics of a directory that another broker wrote into a store that is new."""
+    found = [
+        FoundPartition(log.topic, log.partition, log.topic_id or draw_uuid(), log.epochs.latest)
+        for log in logs
+    ]
+    adopted = await adopt_topics(store, config.broker_id, found, internal_topic_configs(config))
+    if adopted:
+        logger.info("took %d topics over from the log directories", len(adopted))
+
+
+def draw_uuid() -> UUID:
+    """A random UUID that may name a topic or a cluster."""
+    while not is_usable(drawn := from_random_bytes(secrets.token_bytes(UUID_BYTES))):
+        pass
+    return drawn
+
+
+def _run_logged(work: Callable[[], None]) -> None:
+    try:
+        work()
+    except LogDirectoryError as error:
+        logger.warning("%s", error)
+    except Exception:
+        logger.exception("background work on a log failed")
+
+
+class LoadingProgress:
+    """A progress bar over the logs, drawn when loading is slow and a terminal is there."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._started_ms = clock.monotonic_ms()
+        self._bar: _Bar | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, done: int, total: int, name: str) -> None:
+        """Note that `done` of `total` logs of a directory are loaded."""
+        if self._bar is None:
+            waited_ms = self._clock.monotonic_ms() - self._started_ms
+            if waited_ms < PROGRESS_AFTER_MS or not sys.stderr.isatty():
+                return
+            self._bar = _Bar()
+        self._bar.update(done, total, name)
+
+
+class _Bar:
+    """The bar itself; `rich` is imported only when there is one to draw."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import Progress  # noqa: PLC0415
+
+        self._progress = Progress(console=Console(stderr=True))
+        self._task = self._progress.add_task("loading logs", total=None)
+        self._progress.start()
+
+    def update(self, done: int, total: int, name: str) -> None:
+        self._progress.update(
+            self._task, completed=done, total=total, description=f"loading {name}"
+        )
+
+    def close(self) -> None:
+        self._progress.stop()
