@@ -20,13 +20,13 @@ from config.values import format_value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SYNONYM_FAMILIES = (
-    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
-    ("log.roll.ms", "log.roll.hours"),
-    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
-    ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
-    ("log.dirs", "log.dir"),
-)
+# Other keys that say the same in larger units, and hold where this one is not set.
+_SYNONYMS = {
+    "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
+    "log.roll.ms": ("log.roll.hours",),
+    "log.roll.jitter.ms": ("log.roll.jitter.hours",),
+    "log.flush.interval.ms": ("log.flush.scheduler.interval.ms",),
+}
 
 
 class Source(IntEnum):
@@ -65,7 +65,7 @@ def broker_settings(name: str, layers: Layers) -> list[Setting]:
     """List every setting that bears on a broker key, strongest first; the last is the default."""
     return [
         setting
-        for synonym in synonyms_of(name)
+        for synonym in (name, *_SYNONYMS.get(name, ()))
         for setting in _settings_of_one_name(synonym, layers)
     ]
 
@@ -79,14 +79,6 @@ def topic_settings(name: str, overrides: Mapping[str, str], layers: Layers) -> l
     if broker_keys:
         settings += broker_settings(broker_keys[0], layers)
     return settings
-
-
-def synonyms_of(name: str) -> tuple[str, ...]:
-    """Name the broker keys that say the same thing in other units, strongest first, itself too."""
-    for family in _SYNONYM_FAMILIES:
-        if name in family:
-            return family[family.index(name) :]
-    return (name,)
 
 
 def _settings_of_one_name(name: str, layers: Layers) -> list[Setting]:
