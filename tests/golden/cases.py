@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tests.golden import declarations
 from tests.golden.definitions import Definition, definitions
 from tests.golden.java_bytes import Question, ask
-from tests.golden.values import Filling, null_paths
+from tests.golden.values import Filling, null_paths, with_kafkas_names
 from tests.support.jars import KAFKA_3
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _planned(kafka_version: str) -> Iterator[tuple[str, Message, Question]]:
                 ours, json = Filling(version, path, _omitted(kafka_version, name, version)).of(
                     message
                 )
-                yield title, ours, Question(definition, in_json, json)
+                yield title, ours, Question(definition, in_json, with_kafkas_names(json))
 
 
 def _omitted(kafka_version: str, name: str, version: int) -> frozenset[str]:

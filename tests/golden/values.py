@@ -42,7 +42,7 @@ class Filling:
     omitted: frozenset[str] = frozenset()
 
     def of(self, message: type[Message]) -> tuple[Any, dict[str, Any]]:
-        """The object of ours, and Kafka's JSON for it."""
+        """The object of ours, and the JSON for it, still with our names (see `with_kafkas_names`)."""
         return self._struct(message, "")
 
     def _struct(self, cls: type[Struct], path: str) -> tuple[Any, dict[str, Any]]:
@@ -51,7 +51,7 @@ class Filling:
             if self.version in field.versions and field.name not in self.omitted:
                 value, shown = self._field(field, f"{path}/{field.name}")
                 ours[field.name] = value
-                json[camel_case(field.name)] = shown
+                json[field.name] = shown
         return cls(**ours), json
 
     def _field(self, field: Field, path: str) -> tuple[Any, Any]:
@@ -125,9 +125,13 @@ def _without_indexes(path: str) -> str:
     return "/".join(part.partition("#")[0] for part in path.split("/"))
 
 
-def camel_case(name: str) -> str:
-    """Kafka's name of a field in JSON."""
-    return _camel_names()[name]
+def with_kafkas_names(json: Any) -> Any:
+    """The same JSON with the names of fields as Kafka's converters want them."""
+    if isinstance(json, dict):
+        return {_camel_names()[key]: with_kafkas_names(value) for key, value in json.items()}
+    if isinstance(json, list):
+        return [with_kafkas_names(value) for value in json]
+    return json
 
 
 @functools.cache
