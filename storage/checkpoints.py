@@ -61,7 +61,12 @@ def encode_lines(lines: Iterable[str]) -> bytes:
 
 
 def decode_lines(data: bytes) -> list[str]:
-    """Lines after the head; DamagedFileError when the head does not match."""
+    """Lines after the head; DamagedFileError when the head does not match.
+
+    Apache Kafka creates these files empty and fills them later, so an empty one holds nothing.
+    """
+    if not data:
+        return []
     try:
         lines = data.decode().split("\n")
     except UnicodeDecodeError as error:

@@ -165,7 +165,8 @@ class _Loader:
         return True
 
     def _settle_epochs(self, contents: LogContents) -> None:
-        if not self.has_sound_epochs:
+        is_empty = contents.log_end_offset == contents.segments[0].base_offset
+        if not self.has_sound_epochs or not (is_empty or self.epochs.entries()):
             for segment in contents.segments:
                 for _, header in segment.walk(0, segment.size):
                     self.epochs.note(header.partition_leader_epoch, header.base_offset)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from storage.leader_epochs import LeaderEpochs
     from storage.log_directory import LogDirectory
     from storage.producers import ProducerState
-    from storage.segment import TimestampOffset
     from storage.segments import Segments
     from storage.snapshots import Snapshots
+    from storage.timestamp_offset import TimestampOffset
 
 DAY_MS = 86_400_000
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from protocol.records.record import iterate_records
 from storage import file_names
@@ -24,6 +24,7 @@ from storage.batch_scan import (
 )
 from storage.errors import DamagedFileError
 from storage.sparse_index import OffsetIndex, TimeIndex
+from storage.timestamp_offset import TimestampOffset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,15 +45,6 @@ NO_TAIL: Final = 2**63
 """Greater than every offset: the last batch is not known by its position."""
 
 
-class TimestampOffset(NamedTuple):
-    """A record found by its timestamp."""
-
-    timestamp: int
-    offset: int
-    leader_epoch: int
-    """Of the batch that holds it."""
-
-
 class Segment:
     """Appends, look-ups and truncation within one file set; offsets are absolute throughout."""
 
@@ -70,6 +62,7 @@ class Segment:
         "_tail_position",
         "base_offset",
         "created_ms",
+        "is_index_full",
         "offset_index",
         "size",
         "time_index",
@@ -87,6 +80,8 @@ class Segment:
         index_bytes = config.segment_index_bytes
         self.offset_index = OffsetIndex(disk, directory, base_offset, index_bytes)
         self.time_index = TimeIndex(disk, directory, base_offset, index_bytes)
+        self.is_index_full = False
+        """One of the indexes has no room for another entry."""
         self.was_used = False
         self._disk = disk
         self._directory = directory
@@ -149,11 +144,6 @@ class Segment:
             self._first_timestamp = header[1].max_timestamp
         return self._first_timestamp
 
-    @property
-    def is_index_full(self) -> bool:
-        """One of the indexes has no room for another entry."""
-        return self.offset_index.is_full or self.time_index.is_full
-
     def age_ms(self, timestamp: int, now_ms: int) -> int:
         """Time from the first batch to one with `timestamp`; by the clock if it has none."""
         first = self.first_timestamp
@@ -170,7 +160,9 @@ class Segment:
         self.size = size
         self._max_timestamp = UNREAD if size else NO_TIMESTAMP
         offsets_fit = self.offset_index.adopt(offset_index_size)
-        return self.time_index.adopt(time_index_size) and offsets_fit
+        times_fit = self.time_index.adopt(time_index_size)
+        self._note_room()
+        return times_fit and offsets_fit
 
     def fits(self, offset: int) -> bool:
         """Tell whether `offset` can be held relative to the base."""
@@ -205,6 +197,7 @@ class Segment:
             self.offset_index.append(last_offset, position)
             self.time_index.append(self._max_timestamp, self._max_timestamp_offset)
             self._bytes_since_index = 0
+            self._note_room()
         self._bytes_since_index += size
 
     def account_header(self, header: BatchHeader) -> None:
@@ -255,6 +248,7 @@ class Segment:
         self._tail_offset = NO_TAIL
         self.size = position
         self._bytes_since_index = 0
+        self._note_room()
         self._max_timestamp = UNREAD
         if position == 0:
             self._first_timestamp = UNREAD
@@ -278,6 +272,7 @@ class Segment:
     def forget_timestamps(self) -> None:
         """Before `account` is called for all batches from the start, or from a known entry."""
         self._bytes_since_index = 0
+        self._note_room()
         self._first_timestamp = UNREAD
         self._max_timestamp, self._max_timestamp_offset = self.time_index.last()
 
@@ -331,6 +326,9 @@ class Segment:
                 filesystem.rename(path, path + file_names.DELETED)
                 paths.append(path + file_names.DELETED)
         return paths
+
+    def _note_room(self) -> None:
+        self.is_index_full = self.offset_index.is_full or self.time_index.is_full
 
     def _with_sound_indexes(self, look_up: Callable[[], T]) -> T:
         """Result of `look_up`; if it meets a damaged index, that is rebuilt first."""

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from storage.batch_scan import BatchPlace
-    from storage.segment import Segment, TimestampOffset
+    from storage.segment import Segment
+    from storage.timestamp_offset import TimestampOffset
 
 WHOLE_LOG: Final = 2**63
 """As upper offset: read to the end."""

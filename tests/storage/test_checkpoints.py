@@ -29,7 +29,7 @@ def test_offsets_are_a_version_a_count_and_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"0", b"1\n0\n", b"0\n1\n", b"0\n1\na 0\n", b"0\n1\na 0 x\n", b"0\nx\n", b"\xff"]
+    "data", [b"0", b"1\n0\n", b"0\n1\n", b"0\n1\na 0\n", b"0\n1\na 0 x\n", b"0\nx\n", b"\xff"]
 )
 def test_damage_is_noticed(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "checkpoint"
@@ -51,7 +51,10 @@ def test_no_bytes_end_in_another_error(data: bytes) -> None:
             continue
 
 
-def test_missing_checkpoint_is_empty_and_no_problem(tmp_path: Path) -> None:
+def test_missing_or_empty_checkpoint_is_no_problem(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+
+    assert read_offsets(LocalFileSystem(), str(tmp_path / "empty")) == ({}, "")
     assert read_offsets(LocalFileSystem(), str(tmp_path / "none")) == ({}, "")
 
 

@@ -86,7 +86,7 @@ def test_truncation_from_both_ends(epochs: LeaderEpochs) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1\n0\n", "0\n2\n1 1\n", "0\n1\n1\n", "0\n1\nx 1\n", "0\nx\n", "\udcff"]
+    "text", ["1\n0\n", "0\n2\n1 1\n", "0\n1\n1\n", "0\n1\nx 1\n", "0\nx\n", "\udcff"]
 )
 def test_damage_is_noticed(tmp_path: Path, text: str) -> None:
     (tmp_path / "leader-epoch-checkpoint").write_bytes(text.encode(errors="surrogateescape"))

@@ -20,7 +20,7 @@ from protocol.records.batch import iterate_headers
 from protocol.records.record import iterate_records
 from storage.loading import LoadHints, load_log
 from storage.log_reading import LogSettings
-from storage.segment import TimestampOffset
+from storage.timestamp_offset import TimestampOffset
 from tests.storage.produced import NOW_MS, SMALL, Producer, append, batch, new_log, place
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import parse_header
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
-from storage.segment import TimestampOffset
+from storage.timestamp_offset import TimestampOffset
 from tests.storage.produced import (
     NOW_MS,
     all_offsets,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from storage.errors import DirectoryRefusedError
-from storage.segment import TimestampOffset
+from storage.timestamp_offset import TimestampOffset
 from tests.storage.produced import (
     NOW_MS,
     SMALL,

@@ -1,0 +1,14 @@
+"""A record found by its timestamp: what ListOffsets answers with."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class TimestampOffset(NamedTuple):
+    """Where the record is, and when."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+    """Of the batch that holds it."""
