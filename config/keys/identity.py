@@ -20,7 +20,7 @@ class IdentityKeys:
     broker_id_generation_enable: bool = boolean(True)
     """Whether a broker without `broker.id` is given one."""
 
-    broker_rack: str | None = string(None)
+    broker_rack: str | None = string(None, acts=True)
     """Where the broker stands; replicas are spread over racks."""
 
     controlled_shutdown_enable: bool = boolean(True)

@@ -139,9 +139,7 @@ class LogKeys:
     )
     """Default of the topic key `file.delete.delay.ms`."""
 
-    num_recovery_threads_per_data_dir: int = integer(
-        1, low=1, importance=HIGH, scope=CLUSTER_WIDE, acts=True
-    )
+    num_recovery_threads_per_data_dir: int = integer(1, low=1, importance=HIGH, scope=CLUSTER_WIDE)
     """Threads per log directory that load logs at start and flush them at stop."""
 
     num_replica_alter_log_dirs_threads: int | None = integer(None, importance=HIGH)

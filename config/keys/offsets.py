@@ -17,7 +17,7 @@ class OffsetKeys:
     offsets_commit_required_acks: int = short(-1, importance=HIGH)
     """Acknowledgements a commit needs; -1 is all in-sync replicas."""
 
-    offsets_commit_timeout_ms: int = integer(5000, low=1, importance=HIGH)
+    offsets_commit_timeout_ms: int = integer(5000, low=1, importance=HIGH, acts=True)
     """How long a commit waits for them."""
 
     offsets_load_buffer_size: int = integer(5 << 20, low=1, importance=HIGH)

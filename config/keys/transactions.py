@@ -38,16 +38,16 @@ class TransactionKeys:
     transaction_state_log_load_buffer_size: int = integer(5 << 20, low=1, importance=HIGH)
     """Bytes read at a time when transactions are loaded."""
 
-    transaction_state_log_min_isr: int = integer(2, low=1, importance=HIGH)
+    transaction_state_log_min_isr: int = integer(2, low=1, importance=HIGH, acts=True)
     """In-sync replicas a write to the transaction topic needs."""
 
-    transaction_state_log_num_partitions: int = integer(50, low=1, importance=HIGH)
+    transaction_state_log_num_partitions: int = integer(50, low=1, importance=HIGH, acts=True)
     """Partitions of the transaction topic."""
 
-    transaction_state_log_replication_factor: int = short(3, low=1, importance=HIGH)
+    transaction_state_log_replication_factor: int = short(3, low=1, importance=HIGH, acts=True)
     """Replicas of the transaction topic."""
 
-    transaction_state_log_segment_bytes: int = integer(100 << 20, low=1, importance=HIGH)
+    transaction_state_log_segment_bytes: int = integer(100 << 20, low=1, importance=HIGH, acts=True)
     """Segment size of the transaction topic."""
 
     transaction_two_phase_commit_enable: bool = boolean(False, importance=LOW)

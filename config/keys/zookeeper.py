@@ -14,7 +14,7 @@ class ZooKeeperKeys:
     zookeeper_client_cnxn_socket: str | None = string(None, name="zookeeper.clientCnxnSocket")
     """Java class of the connection; required there for TLS."""
 
-    zookeeper_connect: str | None = string(None, importance=HIGH)
+    zookeeper_connect: str | None = string(None, importance=HIGH, acts=True)
     """ZooKeeper's `host:port` list, with an optional path; unset is embedded metadata."""
 
     zookeeper_connection_timeout_ms: int | None = integer(None, importance=HIGH)
