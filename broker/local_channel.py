@@ -75,9 +75,6 @@ class LocalChannels:
         raise TypeError(f"{type(request).__name__} is not a control request")
 
     async def _apply_leaders(self, request: LeaderAndIsrRequest) -> Response:
-        held = self._replicas.by_topic
-        new = [topic.topic_name for topic in request.topic_states if topic.topic_name not in held]
-        await self._topic_configs.load(new)
         new = {topic.topic_name for topic in request.topic_states} - self._replicas.by_topic.keys()
         await self._topic_configs.load(new)
         whole = LeaderAndIsrResponse(error_code=ErrorCode.NONE)
