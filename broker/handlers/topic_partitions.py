@@ -95,8 +95,8 @@ def _describe(context: Context, topic: TopicMetadata, wanted: range) -> Topic:
                 leader_epoch=state.leader_epoch,
                 replica_nodes=state.replicas,
                 isr_nodes=state.isr,
-                eligible_leader_replicas=None,
-                last_known_elr=None,
+                eligible_leader_replicas=[],
+                last_known_elr=[],
                 offline_replicas=state.offline_replicas,
             )
         )
