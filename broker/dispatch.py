@@ -48,8 +48,8 @@ class Dispatcher:
                 return None
             if header.api_version not in route.versions:
                 return self._refuse_version(header, route, connection)
-            # Bytes left over are let pass, as Apache does: librdkafka 2.16 sends a null array of topics
-            # in Metadata v13 as four bytes where one belongs.
+            # Bytes left over are let pass, as Apache does: librdkafka 2.16 sends a null array of
+            # topics in Metadata v13 as four bytes where one belongs.
             request, _ = route.request.decode_from(header.api_version, frame, position)
         except DecodeError as error:
             connection.close(f"malformed request of {len(frame)} bytes: {error}")
