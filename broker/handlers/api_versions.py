@@ -24,8 +24,8 @@ def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsRe
         _SOFTWARE.fullmatch(request.client_software_name)
         and _SOFTWARE.fullmatch(request.client_software_version)
     ):
-        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    return ApiVersionsResponse(api_keys=_served())
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
+    return ApiVersionsResponse(error_code=ErrorCode.NONE, api_keys=_served())
 
 
 @cache
