@@ -7,9 +7,10 @@ there too.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, TopicPartition
 
 from spark_jobs.errors import JobError
 
@@ -19,7 +20,16 @@ if TYPE_CHECKING:
 LINE_HEADER = "line"
 GROUP = "spark_jobs-feed-position"
 TIMEOUT_SECONDS = 15.0
+ATTEMPTS = 10
+RETRY_SECONDS = 0.3
 NOTHING = -1
+
+PASSING = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
+"""What brokers say for a moment after a topic was made, or its leader changed."""
 
 
 def line_header(feed: Feed, number: int) -> bytes:
@@ -41,7 +51,7 @@ def last_lines(topic: str, partitions: int, feed: Feed, settings: dict[str, Any]
 
 def _last_line(consumer: Consumer, topic: str, partition: int, feed: Feed) -> int:
     where = TopicPartition(topic, partition, OFFSET_INVALID)
-    low, high = consumer.get_watermark_offsets(where, timeout=TIMEOUT_SECONDS)
+    low, high = _bounds(consumer, where)
     if low == high:
         return NOTHING
     consumer.assign([TopicPartition(topic, partition, high - 1)])
@@ -57,3 +67,18 @@ def _last_line(consumer: Consumer, topic: str, partition: int, feed: Feed) -> in
             "name another with --topic, or delete it"
         )
     return int(number)
+
+
+def _bounds(consumer: Consumer, where: TopicPartition) -> tuple[int, int]:
+    """Return the first and next offset; a partition just made may not have its leader yet."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            low, high = consumer.get_watermark_offsets(where, timeout=TIMEOUT_SECONDS)
+        except KafkaException as error:
+            if attempt == ATTEMPTS or error.args[0].code() not in PASSING:
+                raise
+            consumer.list_topics(where.topic, timeout=TIMEOUT_SECONDS)
+            time.sleep(RETRY_SECONDS)
+        else:
+            return low, high
+    raise AssertionError

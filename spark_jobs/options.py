@@ -29,11 +29,12 @@ if typing.TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
+SERVERS_PATTERN = r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$"
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 
 TopicName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
 Duration = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (second|minute|hour|day)s?$")]
-Servers = Annotated[str, StringConstraints(pattern=r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$")]
+Servers = Annotated[str, StringConstraints(pattern=SERVERS_PATTERN)]
 
 
 def _without_prefix(settings: dict[str, str]) -> dict[str, str]:

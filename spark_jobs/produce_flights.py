@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import sys
 import zlib
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -93,12 +94,17 @@ class Outcome:
     lines: int = 0
     """Of the feed."""
 
-    damaged: int = 0
-    """How many of them are damaged."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Damaged lines of the feed, by the reason they must be rejected for."""
 
     sent: int = 0
     acknowledged: int = 0
     first_error: str = ""
+
+    @property
+    def damaged(self) -> int:
+        """Damaged lines of the feed."""
+        return self.reasons.total()
 
     @property
     def already_there(self) -> int:
@@ -192,7 +198,8 @@ class _Sender:
     def _take(self, line: Line) -> None:
         outcome = self.outcome
         outcome.lines += 1
-        outcome.damaged += line.damage is not None
+        if line.damage is not None:
+            outcome.reasons[line.damage.reason] += 1
         partition = partition_of(line.key, len(self._reached))
         if line.number <= self._reached[partition]:
             return

@@ -1,0 +1,154 @@
+"""The whole pipeline: produce the flights, route them, put their delays into windows, check.
+
+    produce_flights  ->  flights  ->  route_flights  ->  flights.on-time, .delayed,
+                                                         .cancelled, .rejected
+                                  ->  window_delays  ->  flights.delays-by-hour  ->  picture
+
+Without `--bootstrap-servers` it starts a broker of its own on a free port, with its data beside
+the checkpoints under `--work-dir`, and stops it at the end. Running it again goes on from there:
+what was produced and processed is not produced and processed again, and the counts stay the
+same. `--fresh` starts from nothing.
+
+It ends with exit code 0 only if every record of the source is in exactly one target topic, each
+damaged line was rejected for its reason, and the windows hold every valid flight.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import PositiveInt, StringConstraints
+from rich.console import Console
+
+if not __package__:  # given to spark-submit as a file: let the imports below find the package
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from spark_jobs import picture, route_flights, window_delays
+from spark_jobs.errors import EXIT_FAILED, BadOptionError, exit_code_of
+from spark_jobs.local_broker import local_broker
+from spark_jobs.options import SERVERS_PATTERN, parse_options
+from spark_jobs.produce_flights import ProduceOptions, produce
+from spark_jobs.report import Report
+from spark_jobs.route_flights import RouteOptions
+from spark_jobs.session import check_java, spark_session
+from spark_jobs.streams import run_to_end
+from spark_jobs.tally import tally_routes, tally_windows
+from spark_jobs.window_delays import WindowOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+
+NAME = "pipeline"
+
+OWN_BROKER = "own"
+
+
+class PipelineOptions(RouteOptions, WindowOptions, ProduceOptions):
+    """Options of all parts, and where the pipeline keeps its things."""
+
+    bootstrap_servers: Annotated[str, StringConstraints(pattern=rf"^$|{SERVERS_PATTERN}")] = ""
+    """HOST:PORT of a running broker; without it the pipeline starts one of its own"""
+
+    once: bool = True
+    """end when all is processed; with --no-once, go on until stopped, then count"""
+
+    partitions: PositiveInt = 4
+    """partitions of topics that are created"""
+
+    work_dir: Path = Path("build/pipeline")
+    """data of the own broker, checkpoints and logs, kept for the next run"""
+
+    checkpoint: Path = Path()
+    """directory that remembers how far each query came; under --work-dir when not given"""
+
+    picture: Path = Path("build/pipeline/delays.png")
+    """file for the picture of delays by hour and airport"""
+
+    fresh: bool = False
+    """forget what earlier runs left of the own broker and its checkpoints"""
+
+    def place(self) -> Path:
+        """Return the directory that belongs to this broker and no other."""
+        return self.work_dir / (self.bootstrap_servers.replace(":", "-") or OWN_BROKER)
+
+    def running_at(self, servers: str) -> PipelineOptions:
+        """Return the options for a broker that runs."""
+        given = "checkpoint" in self.model_fields_set
+        checkpoint = self.checkpoint if given else self.place() / "checkpoint"
+        return self.model_copy(update={"bootstrap_servers": servers, "checkpoint": checkpoint})
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the pipeline; return the process's exit code."""
+    return exit_code_of(lambda: _run(argv))
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    description = (__doc__ or "").partition("\n")[0]
+    options = parse_options(PipelineOptions, argv, NAME, description)
+    if options.fresh:
+        _forget(options)
+    check_java()
+    console = Console()
+    with _broker(options) as servers:
+        report = _work(options.running_at(servers), console)
+    report.show(console)
+    picture.draw(report.windows.hours, options.picture)
+    console.print(f"picture: {options.picture}", highlight=False)
+    problems = report.problems()
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    return EXIT_FAILED if problems else 0
+
+
+def _work(options: PipelineOptions, console: Console) -> Report:
+    with _step(console, "produced") as step:
+        outcome = produce(options)
+        step.append(f"{outcome.sent:,} records, {outcome.already_there:,} were there before")
+    with spark_session(options, NAME) as spark:
+        with _step(console, "processed") as step:
+            queries = [route_flights.start(spark, options), window_delays.start(spark, options)]
+            rows = run_to_end(queries)
+            step += [f"{name} {count:,}" for name, count in rows.items()]
+        with _step(console, "counted"):
+            return Report(
+                lines=outcome.lines,
+                expected_reasons=outcome.reasons,
+                topics=options.targets(),
+                routes=tally_routes(spark, options),
+                windows=tally_windows(spark, options),
+            )
+
+
+def _broker(options: PipelineOptions) -> AbstractContextManager[str]:
+    if options.bootstrap_servers:
+        return nullcontext(options.bootstrap_servers)
+    return local_broker(options.place())
+
+
+def _forget(options: PipelineOptions) -> None:
+    if options.bootstrap_servers:
+        raise BadOptionError("--fresh: only for the pipeline's own broker; delete topics yourself")
+    if options.place().exists():
+        shutil.rmtree(options.place())
+
+
+@contextmanager
+def _step(console: Console, name: str) -> Iterator[list[str]]:
+    """Time a step; what is put into the list is said after it."""
+    started = time.monotonic()
+    said: list[str] = []
+    yield said
+    seconds = time.monotonic() - started
+    console.print(f"{name:<10}{seconds:6.1f} s  {'; '.join(said)}", highlight=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
