@@ -93,6 +93,9 @@ class FileSystem(Protocol):
     def sync_directory(self, path: str) -> None:
         """Return when the names in a directory are on the disk."""
 
+    def sync_all(self) -> None:
+        """Return when everything written by anyone is on the disk."""
+
     def lock(self, path: str) -> File | None:
         """Lock a file for as long as the result lives; None when another process holds it."""
 
@@ -216,6 +219,10 @@ class LocalFileSystem:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def sync_all(self) -> None:
+        """Wait for all disks."""
+        os.sync()
 
     def lock(self, path: str) -> LocalFile | None:
         """Take the lock, or return None."""

@@ -7,6 +7,7 @@ parts from the leader's after a change of leaders.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from storage import file_names
@@ -115,10 +116,14 @@ class LeaderEpochs:
             self._save()
 
     def sync(self) -> None:
-        """Put the last change on the disk for good; safe to call from another thread."""
+        """Put the file on the disk for good; safe to call from another thread.
+
+        Its name is safe only when the directory is synced after this.
+        """
         if not self._is_synced:
             self._is_synced = True
-            self._filesystem.replace(self.path, self._encode(), sync=True)
+            with suppress(FileNotFoundError):
+                self._filesystem.open(self.path).sync()
 
     def _assign(self, epoch: int, start_offset: int) -> bool:
         epochs, starts = self._epochs, self._starts

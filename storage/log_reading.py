@@ -84,6 +84,7 @@ class LogReading:
         "_config",
         "_last_flush_ms",
         "_roll_jitter_ms",
+        "_truncations",
         "directory",
         "epochs",
         "high_watermark",
@@ -122,6 +123,8 @@ class LogReading:
         self.high_watermark = contents.high_watermark
         self._last_flush_ms = 0
         self._roll_jitter_ms = 0
+        self._truncations = 0
+        """A flush that began before the last one says nothing about what is in the log now."""
         self.draw_roll_jitter()
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -97,7 +98,8 @@ class LogUpkeep(LogReading):
             self.snapshots.write(offset, self.producers.snapshot())
             self.segments.add(self._new_segment(offset, now_ms))
         self.draw_roll_jitter()
-        self.settings.run_later(self.flush_sealed)
+        sealed = self._unflushed()[:-1]
+        self.settings.run_later(partial(self._sync, sealed, offset, self._truncations))
 
     def is_flush_due(self, now_ms: int) -> bool:
         """Tell whether `flush.ms` has passed since the last flush and there is something to do."""
@@ -118,12 +120,7 @@ class LogUpkeep(LogReading):
         """Return the part of `flush` that waits for the disk, to be called on any thread."""
         with self.directory:
             self.segments.active.write_index_entries()
-        return partial(self._sync, self._unflushed(), self.log_end_offset)
-
-    def flush_sealed(self) -> None:
-        """Flush the segments that were rolled; safe to call from another thread."""
-        segments = self._unflushed()
-        self._sync(segments[:-1], segments[-1].base_offset)
+        return partial(self._sync, self._unflushed(), self.log_end_offset, self._truncations)
 
     def delete_expired(self, now_ms: int) -> list[str]:
         """Take out the segments that retention lets go; returns files to remove later.
@@ -151,16 +148,23 @@ class LogUpkeep(LogReading):
 
     def close(self) -> None:
         """Flush, cut the indexes to size and leave a snapshot: the next start has nothing to do."""
+        self.finish()
+        self.flush()
+        self.release()
+
+    def finish(self) -> None:
+        """Write all that `close` writes, without waiting for the disk."""
         with self.directory:
             self.segments.active.seal()
             if self.log_end_offset > self.segments[0].base_offset:
                 self.snapshots.write(self.log_end_offset, self.producers.snapshot())
-            self.flush()
-            for segment in self.segments:
-                segment.close()
+
+    def note_flushed(self) -> None:
+        """The caller has waited for the disk on its own."""
+        self.recovery_point = self.log_end_offset
 
     def release(self) -> None:
-        """Let go of files without writing: the directory is offline, or the log is deleted."""
+        """Let go of all files and write nothing; the log can still be used."""
         for segment in self.segments:
             segment.forget()
 
@@ -193,6 +197,7 @@ class LogUpkeep(LogReading):
 
     def _end_at(self, offset: int) -> None:
         """After the log was cut: bring all that depends on its end in line."""
+        self._truncations += 1
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
@@ -212,7 +217,8 @@ class LogUpkeep(LogReading):
         first = self.segments.floor(self.recovery_point)
         return [self.segments[index] for index in range(first, len(self.segments))]
 
-    def _sync(self, segments: Sequence[Segment], end_offset: int) -> None:
+    def _sync(self, segments: Sequence[Segment], end_offset: int, truncations: int) -> None:
+        """Wait for the disk; runs beside appends, truncations and deletion on other threads."""
         if not segments or end_offset <= self.recovery_point:
             return
         with self.directory:
@@ -221,8 +227,10 @@ class LogUpkeep(LogReading):
             for offset in self.snapshots.offsets[-len(segments) - 1 :]:
                 self.snapshots.sync(offset)
             self.epochs.sync()
-            self.directory.disk.filesystem.sync_directory(self.path)
-        self.recovery_point = max(self.recovery_point, end_offset)
+            with suppress(FileNotFoundError):  # the log was deleted meanwhile
+                self.directory.disk.filesystem.sync_directory(self.path)
+        if truncations == self._truncations:
+            self.recovery_point = max(self.recovery_point, end_offset)
 
     def _segment_facts(self) -> list[SegmentFacts]:
         ends = [*self.segments.base_offsets[1:], self.log_end_offset]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,25 +11,19 @@ from storage.errors import DamagedFileError
 from storage.filesystem import LocalFileSystem
 from storage.producer_snapshot import SnapshotEntry, decode, encode
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 ENTRY = SnapshotEntry(1000, 3, 62, 62, 0, 1_795_229_963_862, 5, -1)
-BYTES = bytes.fromhex(
-    "000121f3a4c900000001"
-    "00000000000003e800030000003e000000000000003e00000000"
-    "000001a1fcb3a11600000005ffffffffffffffff"
-)  # fmt: skip
+GOLDEN = Path(__file__).parents[1] / "golden" / "disk" / "t3-0"
 
 
-def test_layout_is_apaches() -> None:
-    data = encode([ENTRY])
+@pytest.mark.parametrize("name", [f"{481:020d}.snapshot", f"{798:020d}.snapshot"])
+def test_bytes_are_apaches(name: str) -> None:
+    data = (GOLDEN / name).read_bytes()
 
-    assert len(data) == 56
-    assert data[:2] == BYTES[:2]
-    assert data[6:10] == BYTES[6:10]
-    assert data[10:36] == BYTES[10:36]
-    assert decode(data) == [ENTRY]
+    entries = decode(data)
+
+    assert len(entries) == (len(data) - 10) // 46 > 3
+    assert encode(entries) == data
+    assert decode(encode([ENTRY])) == [ENTRY]
 
 
 def test_no_producers_are_ten_bytes() -> None:
