@@ -75,6 +75,8 @@ class LocalChannels:
         raise TypeError(f"{type(request).__name__} is not a control request")
 
     async def _apply_leaders(self, request: LeaderAndIsrRequest) -> Response:
+        new = {topic.topic_name for topic in request.topic_states} - self._replicas.by_topic.keys()
+        await self._topic_configs.load(new)
         whole = LeaderAndIsrResponse(error_code=ErrorCode.NONE)
         for piece in _pieces(request):
             response = self._replicas.become_leader_or_follower(piece)

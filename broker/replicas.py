@@ -147,9 +147,10 @@ class Replicas:
                 logger.warning("%s-%d is a log of a former topic %s: deleted", topic, index, topic)
                 self._logs.delete(topic, index, self._clock.now_ms())
                 log = None
+            config = self._topic_configs.topic_config(topic)
             if log is None:
-                config = self._topic_configs.topic_config(topic)
                 log = self._logs.create(topic, index, topic_id, config, self._clock.now_ms())
+            log.config = config  # a log that was adopted was loaded before its topic was known
             partition = Partition(log, self._local_id, self._timers)
             self.by_topic.setdefault(topic, {})[index] = partition
             self.names_by_id[topic_id] = topic
