@@ -8,31 +8,36 @@ from protocol.schema import Request, Response, Struct
 
 
 class ApiVersionsRequest(Request, key=ApiKey.API_VERSIONS, versions="0-4", flexible="3+"):
-    """Ask which requests a broker serves, in which versions, and its features."""
+    """Ask which requests a broker serves, in which versions, and its features.
+
+    The first request on a connection. A version that the broker does not have is answered in v0,
+    with UNSUPPORTED_VERSION and the versions of ApiVersions itself (KIP-511).
+    """
 
     client_software_name: str = string("3+", default="")
+    """Letters, digits, dots and dashes; INVALID_REQUEST otherwise (KIP-511)."""
     client_software_version: str = string("3+", default="")
 
 
 class ApiVersionsResponse(Response, request=ApiVersionsRequest, versions="0-4", flexible="3+"):
-    """Answer to ApiVersionsRequest."""
+    """Answer to ApiVersionsRequest; its header has no tags in any version."""
 
     class ApiKey(Struct):
-        """One of the `api_keys`."""
+        """A request that is served, and its versions."""
 
         api_key: int = int16()
         min_version: int = int16()
         max_version: int = int16()
 
     class SupportedFeature(Struct):
-        """One of the `supported_features`."""
+        """Levels of a feature that this broker can do (KIP-584)."""
 
         name: str = string()
         min_version: int = int16()
         max_version: int = int16()
 
     class FinalizedFeature(Struct):
-        """One of the `finalized_features`."""
+        """Levels of a feature that the cluster agreed on (KIP-584)."""
 
         name: str = string()
         max_version_level: int = int16()
@@ -43,20 +48,24 @@ class ApiVersionsResponse(Response, request=ApiVersionsRequest, versions="0-4", 
     throttle_time_ms: int = int32("1+", default=0)
     supported_features: list[SupportedFeature] = array(SupportedFeature, "3+", default=(), tag=0)
     finalized_features_epoch: int = int64("3+", default=-1, tag=1)
+    """Grows with each change of the finalised features; -1 if not known."""
     finalized_features: list[FinalizedFeature] = array(FinalizedFeature, "3+", default=(), tag=2)
     zk_migration_ready: bool = boolean("3+", default=False, tag=3)
+    """Of a KRaft controller: whether ZooKeeper brokers may migrate to it (KIP-866)."""
 
 
 class UpdateFeaturesRequest(Request, key=ApiKey.UPDATE_FEATURES, versions="0-2", flexible="0+"):
     """Raise or lower finalised feature levels."""
 
     class FeatureUpdate(Struct):
-        """One of the `feature_updates`."""
+        """A new level for one feature."""
 
         feature: str = string()
         max_version_level: int = int16()
+        """Below 1 removes the feature."""
         allow_downgrade: bool = boolean("0", default=False)
         upgrade_type: int = int8("1+", default=1)
+        """1 upgrade, 2 safe downgrade, 3 unsafe downgrade."""
 
     timeout_ms: int = int32(default=60000)
     feature_updates: list[FeatureUpdate] = array(FeatureUpdate)
@@ -69,7 +78,7 @@ class UpdateFeaturesResponse(
     """Answer to UpdateFeaturesRequest."""
 
     class Result(Struct):
-        """One of the `results`."""
+        """What became of one feature."""
 
         feature: str = string()
         error_code: int = int16()

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class DescribeClusterRequest(Request, key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+"):
-    """Ask for the cluster id, the controller and the brokers."""
+    """Ask for the cluster id, the controller and the brokers (KIP-700)."""
 
     include_cluster_authorized_operations: bool = boolean()
     endpoint_type: int = int8("1+", default=1)
+    """1 brokers, 2 controllers (KIP-919); here 2 is MISMATCHED_ENDPOINT_TYPE."""
     include_fenced_brokers: bool = boolean("2+", default=False)
 
 
@@ -27,7 +28,7 @@ class DescribeClusterResponse(
     """Answer to DescribeClusterRequest."""
 
     class Broker(Struct):
-        """One of the `brokers`."""
+        """A broker, at the listener that the request came by."""
 
         broker_id: int = int32()
         host: str = string()
@@ -41,18 +42,20 @@ class DescribeClusterResponse(
     endpoint_type: int = int8("1+", default=1)
     cluster_id: str = string()
     controller_id: int = int32(default=-1)
+    """-1 if there is none."""
     brokers: list[Broker] = array(Broker)
     cluster_authorized_operations: int = int32(default=-2147483648)
+    """Bits of the AclOperation codes; the least int32 if not asked for."""
 
 
 class DescribeQuorumRequest(Request, key=ApiKey.DESCRIBE_QUORUM, versions="0-2", flexible="0+"):
     """Describe the metadata quorum (KRaft)."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic; only `__cluster_metadata` has a quorum."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """One partition."""
 
             partition_index: int = int32()
 
@@ -63,13 +66,15 @@ class DescribeQuorumRequest(Request, key=ApiKey.DESCRIBE_QUORUM, versions="0-2",
 
 
 class DescribeQuorumReplicaState(Struct):
-    """Part of DescribeQuorumResponse."""
+    """How far one voter or observer is."""
 
     replica_id: int = int32()
     replica_directory_id: UUID = uuid("2+", default=ZERO_UUID)
     log_end_offset: int = int64()
     last_fetch_timestamp: int = int64("1+", default=-1)
+    """When the leader last heard of it; -1 if not known."""
     last_caught_up_timestamp: int = int64("1+", default=-1)
+    """When it last had all that there was; -1 if not known."""
 
 
 class DescribeQuorumResponse(
@@ -78,10 +83,10 @@ class DescribeQuorumResponse(
     """Answer to DescribeQuorumRequest."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """The quorum of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """The quorum of one partition."""
 
             partition_index: int = int32()
             error_code: int = int16()
@@ -96,10 +101,10 @@ class DescribeQuorumResponse(
         partitions: list[Partition] = array(Partition)
 
     class Node(Struct):
-        """One of the `nodes`."""
+        """A voter and its addresses."""
 
         class Listener(Struct):
-            """One of the `listeners`."""
+            """One address of a voter."""
 
             name: str = string()
             host: str = string()

@@ -8,16 +8,17 @@ from protocol.schema import Request, Response, Struct
 
 
 class DeleteRecordsRequest(Request, key=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+"):
-    """Move the start of partitions' logs forward."""
+    """Move the start of partitions' logs forward (KIP-107)."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """Where one partition shall begin."""
 
             partition_index: int = int32()
             offset: int = int64()
+            """Records before it go; -1 for the high watermark. OFFSET_OUT_OF_RANGE past that."""
 
         name: str = string()
         partitions: list[Partition] = array(Partition)
@@ -27,16 +28,17 @@ class DeleteRecordsRequest(Request, key=ApiKey.DELETE_RECORDS, versions="0-2", f
 
 
 class DeleteRecordsResponse(Response, request=DeleteRecordsRequest, versions="0-2", flexible="2+"):
-    """Answer to DeleteRecordsRequest."""
+    """Answer to DeleteRecordsRequest, given when the replicas have followed."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """What became of the partitions of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """What became of one partition."""
 
             partition_index: int = int32()
             low_watermark: int = int64()
+            """Least log start offset among the live replicas; -1 with an error."""
             error_code: int = int16()
 
         name: str = string()

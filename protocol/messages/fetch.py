@@ -17,88 +17,119 @@ class FetchRequest(Request, key=ApiKey.FETCH, versions="0-18", flexible="12+"):
     """Ask a leader for record batches; sent by consumers and by follower replicas."""
 
     class ReplicaState(Struct):
-        """The `replica_state`."""
+        """Which broker fetches, and in which of its lives."""
 
         replica_id: int = int32(default=-1)
+        """-1 for consumers."""
         replica_epoch: int = int64(default=-1)
+        """Epoch of the broker's registration; -1 if not known."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """The partitions of one topic to read."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """Where to read in one partition, and how much."""
 
             partition: int = int32()
             current_leader_epoch: int = int32("9+", default=-1)
+            """Leader epoch that the reader knows of (KIP-320): FENCED_LEADER_EPOCH if it is older
+            than the leader's, UNKNOWN_LEADER_EPOCH if newer; -1 skips the check.
+            """
             fetch_offset: int = int64()
             last_fetched_epoch: int = int32("12+", default=-1)
+            """Epoch of the reader's last record, which lets the leader detect a diverging log
+            (KIP-595); -1 for none.
+            """
             log_start_offset: int = int64("5+", default=-1)
+            """A follower's own log start; -1 from consumers."""
             partition_max_bytes: int = int32()
+            """Exceeded only by a batch that is the first of the answer."""
             replica_directory_id: UUID = uuid("17+", default=ZERO_UUID, tag=0)
+            """Log directory of the replica that fetches (KRaft, KIP-853)."""
             high_watermark: int = int64("18+", default=9223372036854775807, tag=1)
+            """What the follower believes it to be, so that it learns of a change at once
+            (KIP-1166).
+            """
 
         topic: str = string("0-12", default="")
         topic_id: UUID = uuid("13+", default=ZERO_UUID)
         partitions: list[Partition] = array(Partition)
 
     class ForgottenTopicsData(Struct):
-        """One of the `forgotten_topics_data`."""
+        """Partitions that leave the session."""
 
         topic: str = string("7-12", default="")
         topic_id: UUID = uuid("13+", default=ZERO_UUID)
         partitions: list[int] = array(int32)
 
     cluster_id: str | None = string("12+", default=None, nullable="0+", tag=0)
+    """Checked by KRaft's metadata quorum only."""
     replica_id: int = int32("0-14", default=-1)
+    """Broker id of a follower; -1 for consumers. Since v15 in `replica_state`."""
     replica_state: ReplicaState = struct(ReplicaState, "15+", default=UNSET, tag=1)
+    """The follower that asks (KIP-903); left out by consumers."""
     max_wait_ms: int = int32()
+    """How long the answer may be held back while there is less than `min_bytes`."""
     min_bytes: int = int32()
     max_bytes: int = int32("3+", default=2147483647)
+    """Of the whole answer. The first batch is sent even if it is larger (KIP-74)."""
     isolation_level: int = int8("4+", default=0)
+    """0 reads to the high watermark, 1 to the last stable offset (committed only)."""
     session_id: int = int32("7+", default=0)
+    """Fetch session that this request continues (KIP-227); 0 for none."""
     session_epoch: int = int32("7+", default=-1)
+    """Counts the requests of a session: 0 opens one, -1 goes without and closes it."""
     topics: list[Topic] = array(Topic)
+    """In a session: only what is new or has changed since the last request."""
     forgotten_topics_data: list[ForgottenTopicsData] = array(ForgottenTopicsData, "7+", default=())
     rack_id: str = string("11+", default="")
+    """Where the consumer is, for reading from the nearest replica (KIP-392)."""
 
 
 class FetchResponse(Response, request=FetchRequest, versions="0-18", flexible="12+"):
     """Answer to FetchRequest."""
 
     class Response(Struct):
-        """One of the `responses`."""
+        """What was read of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """What was read of one partition."""
 
             class DivergingEpoch(Struct):
-                """The `diverging_epoch`."""
+                """Up to where the follower's log agrees with the leader's (KIP-595)."""
 
                 epoch: int = int32(default=-1)
+                """Greatest epoch of the leader that is not above the follower's; -1 if the logs
+                agree.
+                """
                 end_offset: int = int64(default=-1)
+                """Where that epoch ends on the leader."""
 
             class CurrentLeader(Struct):
-                """The `current_leader`."""
+                """Who leads the partition; -1 if not said (KIP-951)."""
 
                 leader_id: int = int32(default=-1)
                 leader_epoch: int = int32(default=-1)
 
             class SnapshotId(Struct):
-                """The `snapshot_id`."""
+                """Snapshot to fetch first (KRaft); -1 for none."""
 
                 end_offset: int = int64(default=-1)
                 epoch: int = int32(default=-1)
 
             class AbortedTransaction(Struct):
-                """One of the `aborted_transactions`."""
+                """A transaction whose records are to be skipped."""
 
                 producer_id: int = int64()
                 first_offset: int = int64()
+                """Records of the producer from here up to its abort marker are void."""
 
             partition_index: int = int32()
             error_code: int = int16()
             high_watermark: int = int64()
+            """-1 with an error."""
             last_stable_offset: int = int64("4+", default=-1)
+            """No open transaction has records before it; -1 if not known."""
             log_start_offset: int = int64("5+", default=-1)
             diverging_epoch: DivergingEpoch = struct(DivergingEpoch, "12+", default=UNSET, tag=0)
             current_leader: CurrentLeader = struct(CurrentLeader, "12+", default=UNSET, tag=1)
@@ -106,7 +137,9 @@ class FetchResponse(Response, request=FetchRequest, versions="0-18", flexible="1
             aborted_transactions: list[AbortedTransaction] | None = array(
                 AbortedTransaction, "4+", default=(), nullable="0+"
             )
+            """Null unless `isolation_level` is 1."""
             preferred_read_replica: int = int32("11+", default=-1)
+            """Replica that the consumer should read from instead (KIP-392); -1 for none."""
             records: Part | None = records(nullable="0+")
 
         topic: str = string("0-12", default="")
@@ -114,7 +147,7 @@ class FetchResponse(Response, request=FetchRequest, versions="0-18", flexible="1
         partitions: list[Partition] = array(Partition)
 
     class NodeEndpoint(Struct):
-        """One of the `node_endpoints`."""
+        """Where a leader that was named above can be reached (KIP-951)."""
 
         node_id: int = int32()
         host: str = string()
@@ -123,6 +156,9 @@ class FetchResponse(Response, request=FetchRequest, versions="0-18", flexible="1
 
     throttle_time_ms: int = int32("1+", default=0)
     error_code: int = int16("7+", default=0)
+    """Of the session: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH and the like."""
     session_id: int = int32("7+", default=0)
+    """Session to continue with; 0 if none was opened."""
     responses: list[Response] = array(Response)
+    """In a session: only partitions with records, errors or other news."""
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, "16+", default=(), tag=0)

@@ -13,19 +13,22 @@ class OffsetForLeaderEpochRequest(
     """Ask where a leader epoch ends in the leader's log."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """The epoch in question, of one partition."""
 
             partition: int = int32()
             current_leader_epoch: int = int32("2+", default=-1)
+            """As in Fetch (KIP-320); -1 skips the check."""
             leader_epoch: int = int32()
+            """The epoch whose end is asked for."""
 
         topic: str = string()
         partitions: list[Partition] = array(Partition)
 
     replica_id: int = int32("3+", default=-2)
+    """Broker id of a follower; -1 for consumers, and -2 for tools."""
     topics: list[Topic] = array(Topic)
 
 
@@ -35,15 +38,19 @@ class OffsetForLeaderEpochResponse(
     """Answer to OffsetForLeaderEpochRequest."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """Where the epoch ends in one partition."""
 
             error_code: int = int16()
             partition: int = int32()
             leader_epoch: int = int32("1+", default=-1)
+            """The greatest epoch of the log that is not above the one asked for; -1 if there is
+            none.
+            """
             end_offset: int = int64(default=-1)
+            """First offset of the next epoch, or the log end; -1 if there is no such epoch."""
 
         topic: str = string()
         partitions: list[Partition] = array(Partition)

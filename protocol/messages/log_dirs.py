@@ -10,18 +10,19 @@ from protocol.schema import Request, Response, Struct
 class AlterReplicaLogDirsRequest(
     Request, key=ApiKey.ALTER_REPLICA_LOG_DIRS, versions="0-2", flexible="2+"
 ):
-    """Move replicas to other log directories of the same broker."""
+    """Move replicas to other log directories of the same broker (KIP-113)."""
 
     class Dir(Struct):
-        """One of the `dirs`."""
+        """What shall move to one directory."""
 
         class Topic(Struct):
-            """One of the `topics`."""
+            """Partitions of one topic."""
 
             name: str = string()
             partitions: list[int] = array(int32)
 
         path: str = string()
+        """Absolute; LOG_DIR_NOT_FOUND if it is none of the broker's."""
         topics: list[Topic] = array(Topic)
 
     dirs: list[Dir] = array(Dir)
@@ -33,10 +34,10 @@ class AlterReplicaLogDirsResponse(
     """Answer to AlterReplicaLogDirsRequest."""
 
     class Result(Struct):
-        """One of the `results`."""
+        """What became of the replicas of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """What became of one replica."""
 
             partition_index: int = int32()
             error_code: int = int16()
@@ -52,12 +53,13 @@ class DescribeLogDirsRequest(Request, key=ApiKey.DESCRIBE_LOG_DIRS, versions="0-
     """List log directories with the sizes of what is in them."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic."""
 
         topic: str = string()
         partitions: list[int] = array(int32)
 
     topics: list[Topic] | None = array(Topic, nullable="0+")
+    """Null asks for all partitions."""
 
 
 class DescribeLogDirsResponse(
@@ -66,29 +68,39 @@ class DescribeLogDirsResponse(
     """Answer to DescribeLogDirsRequest."""
 
     class Result(Struct):
-        """One of the `results`."""
+        """One log directory."""
 
         class Topic(Struct):
-            """One of the `topics`."""
+            """Replicas of one topic."""
 
             class Partition(Struct):
-                """One of the `partitions`."""
+                """One replica."""
 
                 partition_index: int = int32()
                 partition_size: int = int64()
+                """Bytes of all its segments."""
                 offset_lag: int = int64()
+                """How far it is behind the high watermark; a future replica, behind the present
+                one.
+                """
                 is_future_key: bool = boolean()
+                """Whether it is being moved here and will take the place of the present one."""
 
             name: str = string()
             partitions: list[Partition] = array(Partition)
 
         error_code: int = int16()
+        """KAFKA_STORAGE_ERROR if the directory is offline."""
         log_dir: str = string()
         topics: list[Topic] = array(Topic)
         total_bytes: int = int64("4+", default=-1)
+        """Size of its volume; -1 if not known (KIP-827)."""
         usable_bytes: int = int64("4+", default=-1)
+        """Free for us on its volume; -1 if not known (KIP-827)."""
         is_cordoned: bool = boolean("5+", default=False)
+        """Whether it takes no new replicas (KIP-1066)."""
 
     throttle_time_ms: int = int32(default=0)
     error_code: int = int16("3+", default=0)
+    """CLUSTER_AUTHORIZATION_FAILED, since v3; before, the list is empty."""
     results: list[Result] = array(Result)

@@ -17,13 +17,16 @@ class MetadataRequest(Request, key=ApiKey.METADATA, versions="0-13", flexible="9
     """Ask which brokers there are and who leads the partitions of some or all topics."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """One topic, by name or, since v10, by id."""
 
         topic_id: UUID = uuid("10+", default=ZERO_UUID)
         name: str | None = string(nullable="10+")
+        """Null when the id is given (answered since v12)."""
 
     topics: list[Topic] | None = array(Topic, nullable="1+")
+    """Null asks for all topics (in v0 an empty list does), an empty list for none."""
     allow_auto_topic_creation: bool = boolean("4+", default=True)
+    """Whether a topic that does not exist may be created, if the broker does that."""
     include_cluster_authorized_operations: bool = boolean("8-10", default=False)
     include_topic_authorized_operations: bool = boolean("8+", default=False)
 
@@ -32,7 +35,7 @@ class MetadataResponse(Response, request=MetadataRequest, versions="0-13", flexi
     """Answer to MetadataRequest."""
 
     class Broker(Struct):
-        """One of the `brokers`."""
+        """A broker that is alive, at the listener that the request came by."""
 
         node_id: int = int32()
         host: str = string()
@@ -40,30 +43,42 @@ class MetadataResponse(Response, request=MetadataRequest, versions="0-13", flexi
         rack: str | None = string("1+", default=None, nullable="0+")
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """A topic and its partitions."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """Who holds a partition and who leads it."""
 
             error_code: int = int16()
+            """LEADER_NOT_AVAILABLE, or in v0 and v1 REPLICA_NOT_AVAILABLE; the rest is filled
+            nevertheless.
+            """
             partition_index: int = int32()
             leader_id: int = int32()
+            """-1 if there is none."""
             leader_epoch: int = int32("7+", default=-1)
+            """Lets clients tell old metadata from new (KIP-320)."""
             replica_nodes: list[int] = array(int32)
             isr_nodes: list[int] = array(int32)
             offline_replicas: list[int] = array(int32, "5+", default=())
+            """Those on brokers that are down or on failed disks (KIP-112)."""
 
         error_code: int = int16()
         name: str | None = string(nullable="12+")
+        """Null if an id was asked for that no topic has."""
         topic_id: UUID = uuid("10+", default=ZERO_UUID)
         is_internal: bool = boolean("1+", default=False)
+        """Whether it is `__consumer_offsets` or `__transaction_state`."""
         partitions: list[Partition] = array(Partition)
         topic_authorized_operations: int = int32("8+", default=-2147483648)
+        """Bits of the AclOperation codes; the least int32 if not asked for."""
 
     throttle_time_ms: int = int32("3+", default=0)
     brokers: list[Broker] = array(Broker)
     cluster_id: str | None = string("2+", default=None, nullable="0+")
     controller_id: int = int32("1+", default=-1)
+    """-1 if there is none."""
     topics: list[Topic] = array(Topic)
     cluster_authorized_operations: int = int32("8-10", default=-2147483648)
+    """Bits of the AclOperation codes; the least int32 if not asked for."""
     error_code: int = int16("13+", default=0)
+    """Of the whole request (v13): REBOOTSTRAP_REQUIRED (KIP-1102)."""

@@ -17,16 +17,20 @@ class OffsetCommitRequest(Request, key=ApiKey.OFFSET_COMMIT, versions="0-10", fl
     """Store a group's positions."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Positions in one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """A position in one partition."""
 
             partition_index: int = int32()
             committed_offset: int = int64()
+            """Offset of the next record to read."""
             committed_leader_epoch: int = int32("6+", default=-1)
+            """Epoch of the last record that was read (KIP-320); -1 if not known."""
             commit_timestamp: int = int64("1", default=-1)
+            """In v1: when to count it as committed; -1 for now."""
             committed_metadata: str | None = string(nullable="0+")
+            """Any text; OFFSET_METADATA_TOO_LARGE past `offset.metadata.max.bytes`."""
 
         name: str = string("0-9", default="")
         topic_id: UUID = uuid("10+", default=ZERO_UUID)
@@ -34,9 +38,14 @@ class OffsetCommitRequest(Request, key=ApiKey.OFFSET_COMMIT, versions="0-10", fl
 
     group_id: str = string()
     generation_id_or_member_epoch: int = int32("1+", default=-1)
+    """Generation (classic) or member epoch (KIP-848); -1 for a commit from outside, allowed while
+    the group is empty.
+    """
     member_id: str = string("1+", default="")
+    """Empty for a commit from outside."""
     group_instance_id: str | None = string("7+", default=None, nullable="0+")
     retention_time_ms: int = int64("2-4", default=-1)
+    """In v2 to v4: how long to keep the positions; -1 for `offsets.retention.minutes`."""
     topics: list[Topic] = array(Topic)
 
 
@@ -44,10 +53,10 @@ class OffsetCommitResponse(Response, request=OffsetCommitRequest, versions="0-10
     """Answer to OffsetCommitRequest."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """What became of the positions in one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """What became of one position."""
 
             partition_index: int = int32()
             error_code: int = int16()

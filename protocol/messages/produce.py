@@ -17,41 +17,49 @@ class ProduceRequest(Request, key=ApiKey.PRODUCE, versions="0-13", flexible="9+"
     """Append one record batch per partition."""
 
     class TopicData(Struct):
-        """One of the `topic_data`."""
+        """The batches for one topic."""
 
         class PartitionData(Struct):
-            """One of the `partition_data`."""
+            """The batch for one partition."""
 
             index: int = int32()
             records: Part | None = records(nullable="0+")
+            """One batch of magic 2, since v3 exactly one; zstd since v7."""
 
         name: str = string("0-12", default="")
         topic_id: UUID = uuid("13+", default=ZERO_UUID)
+        """In the place of the name since KIP-516; UNKNOWN_TOPIC_ID when no topic has it."""
         partition_data: list[PartitionData] = array(PartitionData)
 
     transactional_id: str | None = string("3+", default=None, nullable="0+")
+    """Null unless the batches are part of a transaction."""
     acks: int = int16()
+    """Who must have the records before the answer: 0 nobody (and no answer), 1 the leader, -1 all
+    in-sync replicas; anything else is INVALID_REQUIRED_ACKS.
+    """
     timeout_ms: int = int32()
+    """How long acks=-1 may wait; then the partitions fail with REQUEST_TIMED_OUT."""
     topic_data: list[TopicData] = array(TopicData)
 
 
 class ProduceResponse(Response, request=ProduceRequest, versions="0-13", flexible="9+"):
-    """Answer to ProduceRequest."""
+    """Answer to ProduceRequest; there is none to acks=0."""
 
     class Response(Struct):
-        """One of the `responses`."""
+        """What became of the batches for one topic."""
 
         class PartitionResponse(Struct):
-            """One of the `partition_responses`."""
+            """What became of the batch for one partition."""
 
             class RecordError(Struct):
-                """One of the `record_errors`."""
+                """Why one record was refused."""
 
                 batch_index: int = int32()
+                """Place of the record in its batch, from 0."""
                 batch_index_error_message: str | None = string(default=None, nullable="0+")
 
             class CurrentLeader(Struct):
-                """The `current_leader`."""
+                """Who leads the partition; -1 if not said."""
 
                 leader_id: int = int32(default=-1)
                 leader_epoch: int = int32(default=-1)
@@ -59,18 +67,24 @@ class ProduceResponse(Response, request=ProduceRequest, versions="0-13", flexibl
             index: int = int32()
             error_code: int = int16()
             base_offset: int = int64()
+            """Offset that the first record got; -1 if the batch was refused."""
             log_append_time_ms: int = int64("2+", default=-1)
+            """Time that the broker stamped on the records; -1 if it kept the producer's."""
             log_start_offset: int = int64("5+", default=-1)
+            """Where the partition begins now; -1 if the batch was refused."""
             record_errors: list[RecordError] = array(RecordError, "8+", default=())
+            """Which records made the batch be refused (KIP-467)."""
             error_message: str | None = string("8+", default=None, nullable="0+")
             current_leader: CurrentLeader = struct(CurrentLeader, "10+", default=UNSET, tag=0)
+            """Filled with NOT_LEADER_OR_FOLLOWER, to spare the client a Metadata request (KIP-951).
+            """
 
         name: str = string("0-12", default="")
         topic_id: UUID = uuid("13+", default=ZERO_UUID)
         partition_responses: list[PartitionResponse] = array(PartitionResponse)
 
     class NodeEndpoint(Struct):
-        """One of the `node_endpoints`."""
+        """Where a leader that was named above can be reached (KIP-951)."""
 
         node_id: int = int32()
         host: str = string()
@@ -79,4 +93,5 @@ class ProduceResponse(Response, request=ProduceRequest, versions="0-13", flexibl
 
     responses: list[Response] = array(Response)
     throttle_time_ms: int = int32("1+", default=0)
+    """How long the client should pause because of its quota."""
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, "10+", default=(), tag=0)

@@ -18,40 +18,46 @@ class DescribeTopicPartitionsRequest(
     """Describe topics page by page."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """One topic."""
 
         name: str = string()
 
     class Cursor(Struct):
-        """The `cursor`."""
+        """First partition of the next page."""
 
         topic_name: str = string()
         partition_index: int = int32()
 
     topics: list[Topic] = array(Topic)
+    """None asks for all that the client may see."""
     response_partition_limit: int = int32(default=2000)
+    """Partitions per page; the broker has a limit of its own."""
     cursor: Cursor | None = struct(Cursor, default=None, nullable="0+")
+    """Where to go on; null for the first page."""
 
 
 class DescribeTopicPartitionsResponse(
     Response, request=DescribeTopicPartitionsRequest, versions="0", flexible="0+"
 ):
-    """Answer to DescribeTopicPartitionsRequest."""
+    """Answer to DescribeTopicPartitionsRequest; topics are in order of names."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """A topic, or the part of it that fits the page."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """Who holds a partition and who leads it."""
 
             error_code: int = int16()
             partition_index: int = int32()
             leader_id: int = int32()
+            """-1 if there is none."""
             leader_epoch: int = int32(default=-1)
             replica_nodes: list[int] = array(int32)
             isr_nodes: list[int] = array(int32)
             eligible_leader_replicas: list[int] | None = array(int32, default=None, nullable="0+")
+            """Outside the ISR, yet known to have all committed records (KIP-966)."""
             last_known_elr: list[int] | None = array(int32, default=None, nullable="0+")
+            """Eligible before the leader was lost; null without KIP-966."""
             offline_replicas: list[int] = array(int32)
 
         error_code: int = int16()
@@ -60,9 +66,10 @@ class DescribeTopicPartitionsResponse(
         is_internal: bool = boolean(default=False)
         partitions: list[Partition] = array(Partition)
         topic_authorized_operations: int = int32(default=-2147483648)
+        """Bits of the AclOperation codes."""
 
     class NextCursor(Struct):
-        """The `next_cursor`."""
+        """First partition of the next page."""
 
         topic_name: str = string()
         partition_index: int = int32()
@@ -70,3 +77,4 @@ class DescribeTopicPartitionsResponse(
     throttle_time_ms: int = int32(default=0)
     topics: list[Topic] = array(Topic)
     next_cursor: NextCursor | None = struct(NextCursor, default=None, nullable="0+")
+    """What to ask for next; null on the last page."""

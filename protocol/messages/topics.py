@@ -17,44 +17,52 @@ class CreateTopicsRequest(Request, key=ApiKey.CREATE_TOPICS, versions="0-7", fle
     """Create topics, with counts or with an assignment by hand."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """A topic to create."""
 
         class Assignment(Struct):
-            """One of the `assignments`."""
+            """Replicas of one partition."""
 
             partition_index: int = int32()
             broker_ids: list[int] = array(int32)
+            """The first is the preferred leader."""
 
         class Config(Struct):
-            """One of the `configs`."""
+            """A configuration value of the topic."""
 
             name: str = string()
             value: str | None = string(nullable="0+")
 
         name: str = string()
         num_partitions: int = int32()
+        """-1 for the broker's default (v4), or when `assignments` are given."""
         replication_factor: int = int16()
+        """-1 for the broker's default (v4), or when `assignments` are given."""
         assignments: list[Assignment] = array(Assignment)
+        """Replicas by hand; then both counts must be -1."""
         configs: list[Config] = array(Config)
 
     topics: list[Topic] = array(Topic)
     timeout_ms: int = int32(default=60000)
+    """How long to wait until the topics are there; 0 or less does not wait."""
     validate_only: bool = boolean("1+", default=False)
+    """Check, and change nothing."""
 
 
 class CreateTopicsResponse(Response, request=CreateTopicsRequest, versions="0-7", flexible="5+"):
     """Answer to CreateTopicsRequest."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """What became of one topic."""
 
         class Config(Struct):
-            """One of the `configs`."""
+            """A configuration value that the topic has."""
 
             name: str = string()
             value: str | None = string(nullable="0+")
+            """Null if it is secret."""
             read_only: bool = boolean()
             config_source: int = int8(default=-1)
+            """Where the value comes from, as in DescribeConfigs; -1 if not known."""
             is_sensitive: bool = boolean()
 
         name: str = string()
@@ -62,9 +70,13 @@ class CreateTopicsResponse(Response, request=CreateTopicsRequest, versions="0-7"
         error_code: int = int16()
         error_message: str | None = string("1+", default="", nullable="0+")
         topic_config_error_code: int = int16("5+", default=0, tag=0)
+        """TOPIC_AUTHORIZATION_FAILED when the client may not see the configuration."""
         num_partitions: int = int32("5+", default=-1)
+        """-1 if the client may not see it (KIP-525)."""
         replication_factor: int = int16("5+", default=-1)
+        """-1 if the client may not see it (KIP-525)."""
         configs: list[Config] | None = array(Config, "5+", default=(), nullable="0+")
+        """All values that the topic has, defaults included (KIP-525)."""
 
     throttle_time_ms: int = int32("2+", default=0)
     topics: list[Topic] = array(Topic)
@@ -74,20 +86,23 @@ class CreatePartitionsRequest(Request, key=ApiKey.CREATE_PARTITIONS, versions="0
     """Let topics grow by partitions."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """A topic that shall grow."""
 
         class Assignment(Struct):
-            """One of the `assignments`."""
+            """Replicas of one new partition."""
 
             broker_ids: list[int] = array(int32)
 
         name: str = string()
         count: int = int32()
+        """How many partitions it shall have in all, not how many more."""
         assignments: list[Assignment] | None = array(Assignment, nullable="0+")
+        """Replicas of the new partitions; null lets the controller choose."""
 
     topics: list[Topic] = array(Topic)
     timeout_ms: int = int32()
     validate_only: bool = boolean()
+    """Check, and change nothing."""
 
 
 class CreatePartitionsResponse(
@@ -96,7 +111,7 @@ class CreatePartitionsResponse(
     """Answer to CreatePartitionsRequest."""
 
     class Result(Struct):
-        """One of the `results`."""
+        """What became of one topic."""
 
         name: str = string()
         error_code: int = int16()
@@ -110,23 +125,26 @@ class DeleteTopicsRequest(Request, key=ApiKey.DELETE_TOPICS, versions="0-6", fle
     """Delete topics by name or id."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """A topic, by its name or its id, not both (KIP-516)."""
 
         name: str | None = string(default=None, nullable="0+")
+        """Null when the id is given."""
         topic_id: UUID = uuid()
 
     topics: list[Topic] = array(Topic, "6+", default=())
     topic_names: list[str] = array(string, "0-5", default=())
     timeout_ms: int = int32()
+    """How long to wait until the topics are gone; 0 or less does not wait."""
 
 
 class DeleteTopicsResponse(Response, request=DeleteTopicsRequest, versions="0-6", flexible="4+"):
     """Answer to DeleteTopicsRequest."""
 
     class Response(Struct):
-        """One of the `responses`."""
+        """What became of one topic."""
 
         name: str | None = string(nullable="6+")
+        """Null if the id is unknown, or its name not to be seen by the client."""
         topic_id: UUID = uuid("6+", default=ZERO_UUID)
         error_code: int = int16()
         error_message: str | None = string("5+", default=None, nullable="0+")

@@ -42,7 +42,7 @@ class Filling:
     omitted: frozenset[str] = frozenset()
 
     def of(self, message: type[Message]) -> tuple[Any, dict[str, Any]]:
-        """The object of ours, and the JSON for it, still with our names (see `with_kafkas_names`)."""
+        """The object of ours, and its JSON, still with our names (see `with_kafkas_names`)."""
         return self._struct(message, "")
 
     def _struct(self, cls: type[Struct], path: str) -> tuple[Any, dict[str, Any]]:
