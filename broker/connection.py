@@ -78,6 +78,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_closing = True
         if reason:
             logger.warning("%s: connection closed: %s", self._peer.address, reason)
+        self._outgoing.flush()
         self._transport.close()
 
     def is_idle_since(self, monotonic_ms: int) -> bool:
@@ -106,7 +107,16 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing.resume()
 
     def _process(self) -> None:
-        """Handle all whole frames that may be handled now."""
+        """Handle all whole frames that may be handled now, and send the answers together."""
+        while self._take_frames():
+            self._outgoing.flush()
+        if not self._is_closing:
+            self._outgoing.flush()
+            self._tidy()
+
+    def _take_frames(self) -> bool:
+        """Handle frames while nothing holds the connection up; returns whether there were any."""
+        first = self._start
         while not self._is_closing and self._blocking is None and self._outgoing.is_empty:
             held = self._end - self._start
             if held < SIZE_BYTES:
@@ -117,13 +127,13 @@ class Connection(asyncio.BufferedProtocol):
                 self.close(
                     f"frame of {size} bytes (socket.request.max.bytes={self._max_request_bytes})"
                 )
-                return
+                break
             if held < SIZE_BYTES + size:
                 self._make_room(SIZE_BYTES + size)
                 break
             self._start = body + size
             self._handle(self._view[body : self._start])
-        self._tidy()
+        return self._start > first
 
     def _handle(self, frame: memoryview) -> None:
         answer = self._dispatcher.dispatch(frame, self._peer, self)
@@ -133,7 +143,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._answers:
                 self._answers.append(answer)
             else:
-                self._outgoing.send(answer)
+                self._outgoing.add(answer)
             return
         self._answers.append(answer)
         if not answer.is_ordered_only and not answer.is_complete:
@@ -155,10 +165,12 @@ class Connection(asyncio.BufferedProtocol):
         if self._blocking is answer:
             self._blocking = None
             self._process()
+        elif not self._is_closing:
+            self._outgoing.flush()
 
     def _send(self, parts: list[Part] | None) -> None:
         if parts is not None and not self._is_closing:
-            self._outgoing.send(parts)
+            self._outgoing.add(parts)
 
     def _make_room(self, needed: int) -> None:
         """Make the buffer hold a frame of `needed` bytes from its front."""

@@ -48,7 +48,7 @@ class Region(Protocol):
 class Outgoing:
     """The unsent rest of one connection's responses."""
 
-    __slots__ = ("_on_drained", "_parts", "_socket", "_transport", "is_paused")
+    __slots__ = ("_on_drained", "_parts", "_run", "_socket", "_transport", "is_paused")
 
     def __init__(
         self, transport: asyncio.Transport, socket_number: int, on_drained: Callable[[], None]
@@ -59,6 +59,7 @@ class Outgoing:
         self._socket = socket_number
         self._on_drained = on_drained
         self._parts: deque[bytes | _Rest] = deque()
+        self._run: list[bytes | bytearray | memoryview] = []
         self.is_paused = False
 
     @property
@@ -66,9 +67,13 @@ class Outgoing:
         """Whether all was handed to the kernel: if not, the peer reads slower than we answer."""
         return not self._parts and not self.is_paused
 
-    def send(self, parts: list[Part]) -> None:
-        """Queue one whole response (size prefix included) and send what can be sent now."""
-        run: list[bytes | bytearray | memoryview] = []
+    def add(self, parts: list[Part]) -> None:
+        """Queue one whole response, size prefix included; `flush` sends it.
+
+        Answers to requests that came together leave together: a system call costs more than a
+        response of ordinary size.
+        """
+        run = self._run
         for part in parts:
             if isinstance(part, bytes | bytearray | memoryview):
                 run.append(part)
@@ -76,10 +81,14 @@ class Outgoing:
                 run.append(part.tobytes())  # type: ignore[attr-defined]
             else:
                 self._parts.append(b"".join(run))
-                run = []
+                run.clear()
                 self._parts.append(_Rest(part))  # type: ignore[arg-type]
-        if run:
-            data = b"".join(run)
+
+    def flush(self) -> None:
+        """Send what was queued, as far as the socket takes it."""
+        if self._run:
+            data = b"".join(self._run)
+            self._run.clear()
             if not self._parts and not self.is_paused:
                 self._transport.write(data)
                 return

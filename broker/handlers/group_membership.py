@@ -2,7 +2,7 @@
 
 JoinGroup 0-9: v1 rebalance timeout, v4 MEMBER_ID_REQUIRED (KIP-394), v5 static members (KIP-345),
 v7 protocol type and null protocol name, v8 reason, v9 skip_assignment (KIP-814).
-SyncGroup 0-5: v3 static members, v5 checks of protocol type and name.
+SyncGroup 0-5: v3 static members, v5 requires protocol type and name.
 Heartbeat 0-4: v3 static members. LeaveGroup 0-5: v3 batches, v5 reason.
 
 While a shard is loading, Heartbeat answers NONE and SyncGroup REBALANCE_IN_PROGRESS, as in Apache:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 NULL_PROTOCOL_SINCE = 7
 LEAVE_BATCH_SINCE = 3
+PROTOCOL_IN_SYNC_SINCE = 5
 
 
 class _OldJoinReply:
@@ -71,6 +72,10 @@ def sync_group(
     context: Context, request: SyncGroupRequest
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
     """Hand in, as leader, and receive the assignment of a generation."""
+    if context.api_version >= PROTOCOL_IN_SYNC_SINCE and (
+        request.protocol_type is None or request.protocol_name is None
+    ):
+        return sync_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     try:
         shard = context.broker.groups.shard_for_member(request.group_id)
     except ApiError as error:
