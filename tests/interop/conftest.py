@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -27,9 +27,20 @@ if TYPE_CHECKING:
     NewName = Callable[[str], str]
     NewTopicFunction = Callable[..., str]
 
+Answer = TypeVar("Answer")
+
 ADMIN_TIMEOUT_SECONDS = 30.0
 TEST_TIMEOUT_SECONDS = 180
 OFFSETS_PARTITIONS = 50
+STARTING = {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+}
+"""Answers that a client repeats its request on."""
+
 SHORT_SESSIONS = {"group.min.session.timeout.ms": "1000"}
 """A dead member is missed after a second or two instead of six."""
 
@@ -145,6 +156,18 @@ def eventually(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.01)
+
+
+def patiently(call: Callable[[], Answer]) -> Answer:
+    """Return what `call` returns, trying again while the broker still takes up its partitions."""
+    deadline = time.monotonic() + ADMIN_TIMEOUT_SECONDS
+    while True:
+        try:
+            return call()
+        except KafkaException as refused:
+            if refused.args[0].code() not in STARTING or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 def _is_served(admin: AdminClient, name: str, partitions: int) -> bool:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 HEAP = "-Xmx1g"
 SMALL_HEAP = "-Xmx256m"
 FORMAT_TIMEOUT_SECONDS = 60
+ZOOKEEPER_SESSION_MS = 3000
+"""A killed broker can register again when its old session has ended."""
+
 SCRIPT_FLAGS = (
     *("-server", "-Xms1g", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"),
     "-XX:+ExplicitGCInvokesConcurrent",
@@ -78,7 +81,7 @@ def apache_4(
     flags = SCRIPT_FLAGS if as_its_script_does else ()
     broker.command = java_command(jars.KAFKA_4, "kafka.Kafka", str(config), extra_flags=flags)
     cluster_id = urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
-    arguments = ["format", "-t", cluster_id, "-c", str(config)]
+    arguments = ["format", f"--cluster-id={cluster_id}", "--config", str(config)]
     command = java_command(jars.KAFKA_4, "kafka.tools.StorageTool", *arguments, heap=SMALL_HEAP)
     outcome = subprocess.run(
         command, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_SECONDS, check=False
@@ -141,6 +144,7 @@ def _apache_3(directory: Path, zookeeper_port: int, properties: dict[str, str]) 
         {
             "broker.id": "0",
             "zookeeper.connect": f"127.0.0.1:{zookeeper_port}",
+            "zookeeper.session.timeout.ms": str(ZOOKEEPER_SESSION_MS),
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(broker.data_directory),
             **STANDALONE,
