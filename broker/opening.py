@@ -107,7 +107,13 @@ def load_logs(
 async def adopt(config: BrokerConfig, logs: LogDirectories, store: MetadataStore) -> None:
     """Take the topics of a directory that another broker wrote into a store that is new."""
     found = [
-        FoundPartition(log.topic, log.partition, log.topic_id or draw_uuid(), log.epochs.latest)
+        FoundPartition(
+            log.topic,
+            log.partition,
+            log.topic_id or draw_uuid(),
+            log.epochs.latest,
+            max(log.producers.producers, default=-1),
+        )
         for log in logs
     ]
     adopted = await adopt_topics(store, config.broker_id, found, internal_topic_configs(config))

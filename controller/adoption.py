@@ -2,7 +2,9 @@
 
 A log directory that Apache Kafka wrote carries everything but the assignment: names and topic ids
 in ``partition.metadata``, leader epochs in ``leader-epoch-checkpoint``.  The broker that found the
-logs becomes their only replica, and leads with an epoch above every epoch in the log.
+logs becomes their only replica, and leads with an epoch above every epoch in the log.  Producer ids
+that the logs have seen are not given out again: a new producer with an old one's id would be taken
+for it, and refused for its sequence numbers.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from controller.producer_ids import skip_producer_ids
 from controller.store import Create, MetadataStore, Operation, SetData, StoreError
 from controller.znodes import (
     TOPIC_ENTITY,
@@ -41,6 +44,8 @@ class FoundPartition:
     topic_id: UUID
     latest_epoch: int = -1
     """Newest leader epoch in the log, -1 if there is none."""
+    highest_producer_id: int = -1
+    """Of the producers that the log remembers, -1 if there is none."""
 
 
 async def adopt_topics(
@@ -57,9 +62,11 @@ async def adopt_topics(
     """
     known = set(await store.children(TOPICS))
     by_topic: dict[str, dict[int, FoundPartition]] = {}
+    highest_producer_id = -1
     for partition in found:
         if partition.topic not in known:
             by_topic.setdefault(partition.topic, {})[partition.partition] = partition
+            highest_producer_id = max(highest_producer_id, partition.highest_producer_id)
     names = sorted(by_topic)
     paths = [config_path(TOPIC_ENTITY, name) for name in names]
     leftovers = await store.get_many(paths)
@@ -73,6 +80,7 @@ async def adopt_topics(
         elif name in configs:
             operations.append(SetData(path, config))
         transactions.append(operations + _adopt(broker_id, name, partitions))
+    transactions.append(await skip_producer_ids(store, broker_id, highest_producer_id))
     for outcome in await store.multi_many(transactions):
         if isinstance(outcome, StoreError):
             raise outcome

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.store import BadVersionError, MetadataStore
+from controller.store import BadVersionError, MetadataStore, Operation, SetData
 from controller.znodes import PRODUCER_ID_BLOCK, decode_producer_id_block, encode_producer_id_block
 from protocol.errors import ApiError, ErrorCode
 
@@ -28,3 +28,17 @@ async def allocate_producer_ids(store: MetadataStore, broker_id: int) -> range:
             continue
         return block
     raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "Other brokers take producer ids now.")
+
+
+async def skip_producer_ids(
+    store: MetadataStore, broker_id: int, highest_used: int
+) -> list[Operation]:
+    """Operations after which no id up to ``highest_used`` will be given out; none if none would."""
+    node = await store.get(PRODUCER_ID_BLOCK)
+    newest = decode_producer_id_block(node.data)
+    following = 0 if newest is None else newest.stop
+    if highest_used < following:
+        return []
+    start = highest_used - highest_used % BLOCK_SIZE
+    data = encode_producer_id_block(broker_id, range(start, start + BLOCK_SIZE))
+    return [SetData(PRODUCER_ID_BLOCK, data, node.version)]

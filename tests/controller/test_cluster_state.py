@@ -104,7 +104,7 @@ def test_found_logs_become_topics_that_this_broker_leads_above_their_epochs() ->
 
     async def scenario(cluster: Cluster) -> None:
         found = [
-            FoundPartition("t", 0, topic_id, latest_epoch=8),
+            FoundPartition("t", 0, topic_id, latest_epoch=8, highest_producer_id=4017),
             FoundPartition("t", 2, topic_id),
             FoundPartition("__consumer_offsets", 0, UUID(int=5), 1),
         ]
@@ -122,6 +122,7 @@ def test_found_logs_become_topics_that_this_broker_leads_above_their_epochs() ->
             assert (state.leader, state.in_sync_replicas) == (0, (0,))
             epochs.append(state.leader_epoch)
         assert epochs == [9, 0, 0]
+        assert await allocate_producer_ids(cluster.store, 0) == range(5000, 6000)
         assert (
             await read_config(cluster.store, "topics", "__consumer_offsets")
             == (configs["__consumer_offsets"])
