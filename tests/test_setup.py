@@ -1,0 +1,79 @@
+"""The promises of README, Makefile, pyproject.toml and requirements/ to each other."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+GROUPS = {"broker": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
+
+
+def pinned(*groups: str) -> dict[str, str]:
+    lines = [
+        line
+        for group in groups
+        for line in (ROOT / "requirements" / f"{group}.txt").read_text().splitlines()
+        if not line.startswith("#")
+    ]
+    return dict(line.split("==") for line in lines)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_everything_the_project_asks_for_is_pinned_to_a_version_it_accepts(group: str) -> None:
+    versions = pinned(*GROUPS)
+    for requirement in map(Requirement, GROUPS[group]):
+        version = versions[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version), f"{requirement}: make lock"
+
+
+def test_the_broker_brings_neither_spark_nor_a_test_tool() -> None:
+    heavy = {"pyspark", "py4j", "pandas", "numpy", "matplotlib", "pytest", "mypy", "hypothesis"}
+    assert heavy.isdisjoint(pinned("broker"))
+
+
+def test_every_make_target_that_is_written_about_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / ".ci" / "run"]
+    named = {
+        target
+        for page in pages
+        for target in re.findall(r"[`$] ?make ([a-z]+)\b", page.read_text(encoding="utf-8"))
+    }
+    assert named <= targets
+
+
+def test_make_alone_lists_every_target_with_a_line() -> None:
+    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for target in ("run", "test", "check", "pipeline", "bench", "docs"):
+        assert re.search(rf"^  make {target} +\S.*$", listed, re.MULTILINE)
+
+
+def test_a_python_that_is_too_old_is_told_in_one_line(tmp_path: Path) -> None:
+    python = tmp_path / "python-of-old"
+    python.write_text('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.9.2\nexit 1\n')
+    python.chmod(0o755)
+    clone = tmp_path / "clone"
+    (clone / "scripts").mkdir(parents=True)
+    (clone / "requirements").symlink_to(ROOT / "requirements")
+    setup = clone / "scripts" / "setup"
+    setup.write_text((ROOT / "scripts" / "setup").read_text(encoding="utf-8"))
+    told = subprocess.run(
+        ["sh", setup, "broker"],
+        env={"PATH": "/usr/bin:/bin", "PYTHON": str(python)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 1
+    assert told.stderr.count("\n") == 1
+    assert "Python 3.11 or newer is needed" in told.stderr
+    assert "3.9.2" in told.stderr
