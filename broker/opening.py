@@ -16,7 +16,7 @@ from controller.embedded_files import LocalStoreFiles
 from controller.embedded_store import DamagedStoreError, EmbeddedStore
 from controller.registration import create_skeleton, obtain_cluster_id
 from controller.store import StoreError
-from controller.znodes import CLUSTER_ID
+from controller.znodes import TOPICS
 from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
 from storage.directories import LogDirectories
 from storage.disk import Disk
@@ -65,12 +65,12 @@ def open_directories(config: BrokerConfig, executor: Executor) -> LogDirectories
 async def open_store(
     config: BrokerConfig, logs: LogDirectories, clock: Clock, executor: Executor
 ) -> tuple[EmbeddedStore, str, bool]:
-    """The metadata store beside the logs; also the cluster id, and whether the store is new."""
+    """The metadata store beside the logs; also the cluster id, and whether it knows no topics."""
     directory = next(one.path for one in logs.directories if one.failure is None)
     try:
         store = await EmbeddedStore.open(LocalStoreFiles(directory), executor)
-        is_new = await store.exists(CLUSTER_ID) is None
         await create_skeleton(store)
+        is_new = not await store.children(TOPICS)
         proposed = logs.identity.cluster_id or to_base64(draw_uuid())
         cluster_id = await obtain_cluster_id(store, proposed)
         logs.identify(config.broker_id, cluster_id, clock.now_ms())

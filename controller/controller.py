@@ -112,10 +112,12 @@ class Controller:
     async def wait_until_settled(self, topic: str) -> None:
         """Return once a topic's deletion is complete, or waits for a dead broker."""
         office = self._office
-        if office is None or not await self._is_deletion_open(office, topic):
+        if office is None:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._settlements.setdefault(topic, []).append(waiter)
+        if not await self._is_deletion_open(office, topic):
+            self._settle([topic])
         await waiter
 
     async def _is_deletion_open(self, office: _Office, topic: str) -> bool:
