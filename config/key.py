@@ -60,6 +60,7 @@ HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 READ_ONLY, PER_BROKER, CLUSTER_WIDE = Scope.READ_ONLY, Scope.PER_BROKER, Scope.CLUSTER_WIDE
 
 LONG_MAX = (1 << 63) - 1
+HOUR_MS = 3_600_000
 INT_MAX = (1 << 31) - 1
 DOUBLE_MAX = sys.float_info.max
 

@@ -51,5 +51,7 @@ def with_older_timestamp_limit(config: TopicConfig) -> TopicConfig:
     return dataclasses.replace(
         config,
         message_timestamp_before_max_ms=limit if before == unset else before,
-        message_timestamp_after_max_ms=limit if after == unset else after,
+        message_timestamp_after_max_ms=(
+            limit if after == _DEFAULT.message_timestamp_after_max_ms else after
+        ),
     )

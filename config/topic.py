@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from config.key import (
+    HOUR_MS,
     LONG_MAX,
     LOW,
     boolean,
@@ -112,7 +113,7 @@ class TopicConfig:
     """Record format version of Apache Kafka before 3.0; accepted and without effect."""
 
     message_timestamp_after_max_ms: int = long(
-        LONG_MAX, low=0, acts=True, broker_keys=("log.message.timestamp.after.max.ms",)
+        HOUR_MS, low=0, acts=True, broker_keys=("log.message.timestamp.after.max.ms",)
     )
     """How far a record's timestamp may lie ahead of the broker's clock."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from config.key import (
     CLUSTER_WIDE,
     HIGH,
+    HOUR_MS,
     LONG_MAX,
     LOW,
     PER_BROKER,
@@ -83,7 +84,7 @@ class LogKeys:
     log_message_format_version: str = string("3.0-IV1")
     """Record format of Apache Kafka before 3.0; accepted and without effect."""
 
-    log_message_timestamp_after_max_ms: int = long(LONG_MAX, low=0, scope=CLUSTER_WIDE, acts=True)
+    log_message_timestamp_after_max_ms: int = long(HOUR_MS, low=0, scope=CLUSTER_WIDE, acts=True)
     """Default of the topic key `message.timestamp.after.max.ms`."""
 
     log_message_timestamp_before_max_ms: int = long(LONG_MAX, low=0, scope=CLUSTER_WIDE, acts=True)
