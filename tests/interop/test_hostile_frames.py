@@ -205,7 +205,7 @@ def test_a_request_byte_by_byte_and_many_in_one_packet(victim: BrokerProcess) ->
 
 @each_example
 @given(data=st.binary(min_size=0, max_size=400))
-def test_random_bytes(victim: BrokerProcess, data: bytes) -> None:
+def test_random_bytes_harm_nobody_else(victim: BrokerProcess, data: bytes) -> None:
     send_and_look(victim, data, 0.02)
 
 

@@ -25,7 +25,7 @@ from protocol.wire import DecodeError, encode_uvarint, intern_uuid, uvarint
         (2**32 - 1, b"\xff\xff\xff\xff\x0f"),
     ],
 )
-def test_unsigned_varints(value: int, encoded: bytes) -> None:
+def test_unsigned_varints_go_there_and_back(value: int, encoded: bytes) -> None:
     assert encode_uvarint(value) == encoded
     assert uvarint(b"x" + encoded + b"y", 1) == (value, 1 + len(encoded))
 

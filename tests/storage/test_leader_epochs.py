@@ -42,7 +42,9 @@ def test_file_is_apaches(epochs: LeaderEpochs, tmp_path: Path) -> None:
         (6, (4, 55)),
     ],
 )
-def test_end_offset(epochs: LeaderEpochs, asked: int, answer: tuple[int, int]) -> None:
+def test_end_offset_of_an_epoch_is_where_the_next_began(
+    epochs: LeaderEpochs, asked: int, answer: tuple[int, int]
+) -> None:
     assert epochs.end_offset(asked, 99) == answer
 
 

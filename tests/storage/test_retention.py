@@ -50,7 +50,9 @@ KEEP = TopicConfig(retention_ms=-1, retention_bytes=-1)
         ({"cleanup_policy": frozenset({"compact"})}, LogFacts(35, 20), 0, 2),
     ],
 )
-def test_count(changes: dict[str, object], log: LogFacts, now_ms: int, count: int) -> None:
+def test_oldest_segments_past_a_limit_go(
+    changes: dict[str, object], log: LogFacts, now_ms: int, count: int
+) -> None:
     config = dataclasses.replace(KEEP, **changes)  # type: ignore[arg-type]
 
     assert count_deletable(SEGMENTS, log, config, now_ms) == count
