@@ -26,7 +26,7 @@ HOURS = range(5, 24)
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 NAMES = {"EWR": "Newark", "JFK": "John F. Kennedy", "LGA": "LaGuardia"}
 COLOURS = {"EWR": "#4363a8", "JFK": "#d1603d", "LGA": "#3f8f6b"}
-INK, FAINT = "#2b2b2b", "#8a8a8a"
+INK, FAINT, EMPTY = "#2b2b2b", "#7a7a7a", "#f3f3f3"
 FEWEST_FLIGHTS = 30
 """A share or mean of fewer flights says nothing and is left blank."""
 
@@ -92,15 +92,17 @@ def _draw_lines(axes: Axes, late: Ratios) -> None:
         axes.text(
             hour + 0.2, share, NAMES[origin], color=COLOURS[origin], weight="bold", va="center"
         )
-    axes.set_title("Flights that arrived 15 minutes late or more, or nobody knows", loc="left")
-    axes.set_xlim(HOURS[0], HOURS[-1] + 2.6)
+    axes.set_title(
+        "Share of flights that arrived 15 or more minutes late, or were diverted", loc="left"
+    )
+    axes.set_xlim(HOURS[0] - 0.3, HOURS[-1] + 2.6)
     axes.set_ylim(0)
     axes.set_xticks(list(HOURS[::2]), [f"{hour}:00" for hour in HOURS[::2]])
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.set_xlabel("scheduled hour of departure, local", color=FAINT)
     axes.grid(axis="y", color="#e6e6e6")
     axes.spines[:].set_visible(False)
-    axes.tick_params(length=0, labelcolor=FAINT)
+    axes.tick_params(length=0, labelcolor=FAINT, pad=6)
 
 
 def _spread(
@@ -123,8 +125,9 @@ def _draw_maps(figure: Figure, grid: SubplotSpec, minutes: Ratios) -> None:
             for month in range(1, len(MONTHS) + 1)
         ]
         image = axes.imshow(cells, cmap="YlOrRd", vmin=0, vmax=HOTTEST_MINUTES, aspect="auto")
+        axes.set_facecolor(EMPTY)
         axes.set_title(NAMES[origin], loc="left", color=COLOURS[origin], weight="bold")
-        axes.set_xticks(range(0, len(HOURS), 3), [f"{hour}:00" for hour in HOURS[::3]])
+        axes.set_xticks(range(1, len(HOURS), 4), [f"{hour}:00" for hour in HOURS[1::4]])
         axes.set_yticks(range(len(MONTHS)), MONTHS if column == 0 else [""] * len(MONTHS))
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0, labelcolor=FAINT)

@@ -92,9 +92,9 @@ def tally_routes(spark: SparkSession, options: RouteOptions) -> RouteTally:
     )
     counts = by_source.groupBy("target").agg(
         F.sum("there").alias("there"),
-        F.count_if("written > 0").alias("distinct"),
+        F.count_if(F.expr("written > 0")).alias("distinct"),
         F.sum(F.expr("greatest(written - 1, 0)")).alias("copies"),
-        F.count_if("target != other OR there = 0").alias("strays"),
+        F.count_if(F.expr("target != other OR there = 0")).alias("strays"),
     )
     rows = {row["target"]: row for row in counts.collect()}
     return RouteTally(
@@ -120,7 +120,10 @@ def tally_windows(spark: SparkSession, options: WindowOptions) -> WindowTally:
         last.select(window)
         .select("w.*")
         .groupBy("origin", F.month(local).alias("month"), F.hour(local).alias("hour"))
-        .agg(F.count(F.lit(1)).alias("windows"), *(F.sum(name).alias(name) for name in _SUMS))
+        .agg(
+            F.count(F.lit(1)).alias("windows"),
+            *(F.expr(f"coalesce(sum({name}), 0)").alias(name) for name in _SUMS),
+        )
         .collect()
     )
     return WindowTally(
