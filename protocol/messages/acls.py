@@ -11,22 +11,27 @@ class DescribeAclsRequest(Request, key=ApiKey.DESCRIBE_ACLS, versions="0-3", fle
     """List access rules that match a filter."""
 
     resource_type_filter: int = int8()
+    """1 any, 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
     resource_name_filter: str | None = string(nullable="0+")
+    """Null matches any."""
     pattern_type_filter: int = int8("1+", default=3)
+    """1 any, 2 match, 3 literal, 4 prefixed (KIP-290)."""
     principal_filter: str | None = string(nullable="0+")
     host_filter: str | None = string(nullable="0+")
     operation: int = int8()
+    """1 any, 2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe and on."""
     permission_type: int = int8()
+    """1 any, 2 deny, 3 allow."""
 
 
 class DescribeAclsResponse(Response, request=DescribeAclsRequest, versions="0-3", flexible="2+"):
     """Answer to DescribeAclsRequest."""
 
     class Resource(Struct):
-        """One of the `resources`."""
+        """A resource and its rules."""
 
         class Acl(Struct):
-            """One of the `acls`."""
+            """A rule."""
 
             principal: str = string()
             host: str = string()
@@ -48,11 +53,12 @@ class CreateAclsRequest(Request, key=ApiKey.CREATE_ACLS, versions="0-3", flexibl
     """Add access rules."""
 
     class Creation(Struct):
-        """One of the `creations`."""
+        """A rule to add."""
 
         resource_type: int = int8()
         resource_name: str = string()
         resource_pattern_type: int = int8("1+", default=3)
+        """3 literal, 4 prefixed (KIP-290)."""
         principal: str = string()
         host: str = string()
         operation: int = int8()
@@ -65,7 +71,7 @@ class CreateAclsResponse(Response, request=CreateAclsRequest, versions="0-3", fl
     """Answer to CreateAclsRequest."""
 
     class Result(Struct):
-        """One of the `results`."""
+        """What became of one rule."""
 
         error_code: int = int16()
         error_message: str | None = string(default="", nullable="0+")
@@ -78,7 +84,7 @@ class DeleteAclsRequest(Request, key=ApiKey.DELETE_ACLS, versions="0-3", flexibl
     """Delete the access rules that match filters."""
 
     class Filter(Struct):
-        """One of the `filters`."""
+        """Which rules to delete."""
 
         resource_type_filter: int = int8()
         resource_name_filter: str | None = string(nullable="0+")
@@ -95,10 +101,10 @@ class DeleteAclsResponse(Response, request=DeleteAclsRequest, versions="0-3", fl
     """Answer to DeleteAclsRequest."""
 
     class FilterResult(Struct):
-        """One of the `filter_results`."""
+        """What one filter deleted."""
 
         class MatchingAcl(Struct):
-            """One of the `matching_acls`."""
+            """A rule that the filter matched."""
 
             error_code: int = int16()
             error_message: str | None = string(default="", nullable="0+")

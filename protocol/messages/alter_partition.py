@@ -17,23 +17,29 @@ class AlterPartitionRequest(Request, key=ApiKey.ALTER_PARTITION, versions="0-3",
     """A leader asks the controller to change the in-sync replicas."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """The ISR that the leader wants."""
 
             class NewIsrWithEpoch(Struct):
-                """One of the `new_isr_with_epochs`."""
+                """A member of the ISR, in its present life."""
 
                 broker_id: int = int32()
                 broker_epoch: int = int64(default=-1)
+                """INELIGIBLE_REPLICA if the broker has been restarted since (KIP-903); -1 skips it.
+                """
 
             partition_index: int = int32()
             leader_epoch: int = int32()
             new_isr: list[int] = array(int32, "0-2", default=())
             new_isr_with_epochs: list[NewIsrWithEpoch] = array(NewIsrWithEpoch, "3+", default=())
             leader_recovery_state: int = int8("1+", default=0)
+            """0 recovered, 1 recovering from an unclean election (KIP-704)."""
             partition_epoch: int = int32()
+            """Of the state that the change starts from; INVALID_UPDATE_VERSION if it is not the
+            present one.
+            """
 
         topic_name: str = string("0-1", default="")
         topic_id: UUID = uuid("2+", default=ZERO_UUID)
@@ -50,10 +56,10 @@ class AlterPartitionResponse(
     """Answer to AlterPartitionRequest."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """The state of a partition as it is now."""
 
             partition_index: int = int32()
             error_code: int = int16()

@@ -13,14 +13,18 @@ class DescribeClientQuotasRequest(
     """List quotas that match a filter."""
 
     class Component(Struct):
-        """One of the `components`."""
+        """A condition on one part of the entity."""
 
         entity_type: str = string()
+        """"user", "client-id" or "ip"."""
         match_type: int = int8()
+        """0 this name, 1 the default, 2 any name."""
         match: str | None = string(nullable="0+")
+        """Null unless `match_type` is 0."""
 
     components: list[Component] = array(Component)
     strict: bool = boolean()
+    """Only quotas of exactly these components, and no more."""
 
 
 class DescribeClientQuotasResponse(
@@ -29,16 +33,17 @@ class DescribeClientQuotasResponse(
     """Answer to DescribeClientQuotasRequest."""
 
     class Entry(Struct):
-        """One of the `entries`."""
+        """An entity and its quotas."""
 
         class Entity(Struct):
-            """One of the `entity`."""
+            """A part of the entity: a user, client id or address."""
 
             entity_type: str = string()
             entity_name: str | None = string(nullable="0+")
+            """Null for the default."""
 
         class Value(Struct):
-            """One of the `values`."""
+            """A quota, for instance `producer_byte_rate`."""
 
             key: str = string()
             value: float = float64()
@@ -58,16 +63,17 @@ class AlterClientQuotasRequest(
     """Set or remove quotas of users, client ids and addresses."""
 
     class Entry(Struct):
-        """One of the `entries`."""
+        """An entity and what shall change about it."""
 
         class Entity(Struct):
-            """One of the `entity`."""
+            """A part of the entity: a user, client id or address."""
 
             entity_type: str = string()
             entity_name: str | None = string(nullable="0+")
+            """Null for the default."""
 
         class Op(Struct):
-            """One of the `ops`."""
+            """A quota to set or to remove."""
 
             key: str = string()
             value: float = float64()
@@ -86,10 +92,10 @@ class AlterClientQuotasResponse(
     """Answer to AlterClientQuotasRequest."""
 
     class Entry(Struct):
-        """One of the `entries`."""
+        """What became of one entity."""
 
         class Entity(Struct):
-            """One of the `entity`."""
+            """A part of the entity."""
 
             entity_type: str = string()
             entity_name: str | None = string(nullable="0+")

@@ -19,7 +19,7 @@ class ConsumerGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="non
 
 
 class ConsumerGroupCurrentMemberAssignmentTopicPartitions(Struct):
-    """Part of ConsumerGroupCurrentMemberAssignmentValue."""
+    """Partitions of one topic."""
 
     topic_id: UUID = uuid()
     partitions: list[int] = array(int32)
@@ -51,10 +51,10 @@ class ConsumerGroupMemberMetadataValue(Coded, versions="0", flexible="0+"):
     """Holds what one member of a group of the new protocol asked for."""
 
     class ClassicMemberMetadata(Struct):
-        """The `classic_member_metadata`."""
+        """What a member of the classic protocol joined with."""
 
         class SupportedProtocol(Struct):
-            """One of the `supported_protocols`."""
+            """A strategy that it knows."""
 
             name: str = string()
             metadata: bytes = blob()
@@ -73,6 +73,7 @@ class ConsumerGroupMemberMetadataValue(Coded, versions="0", flexible="0+"):
     classic_member_metadata: ClassicMemberMetadata | None = struct(
         ClassicMemberMetadata, default=UNSET, nullable="0+", tag=0
     )
+    """Set while the member speaks the classic protocol (migration); else null."""
 
 
 class ConsumerGroupMetadataKey(Coded, versions="0", flexible="none", key_type=3):
@@ -98,10 +99,10 @@ class ConsumerGroupPartitionMetadataValue(Coded, versions="0", flexible="0+"):
     """Holds the partitions that a group of the new protocol subscribes to."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """A topic and how many partitions it has."""
 
         class PartitionMetadata(Struct):
-            """One of the `partition_metadata`."""
+            """Racks of one partition's replicas."""
 
             partition: int = int32()
             racks: list[str] = array(string)
@@ -140,7 +141,7 @@ class ConsumerGroupTargetAssignmentMemberValue(Coded, versions="0", flexible="0+
     """Holds what one member of a group of the new protocol shall own."""
 
     class TopicPartition(Struct):
-        """One of the `topic_partitions`."""
+        """Partitions of one topic."""
 
         topic_id: UUID = uuid()
         partitions: list[int] = array(int32)

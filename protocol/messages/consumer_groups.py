@@ -15,30 +15,35 @@ if TYPE_CHECKING:
 class ConsumerGroupHeartbeatRequest(
     Request, key=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+"
 ):
-    """Join, stay in or leave a group of the new protocol; one request does it all."""
+    """Join, stay in or leave a group of the new protocol: one request for all."""
 
     class TopicPartition(Struct):
-        """One of the `topic_partitions`."""
+        """Partitions of one topic that the member owns."""
 
         topic_id: UUID = uuid()
         partitions: list[int] = array(int32)
 
     group_id: str = string()
     member_id: str = string()
+    """Made by the client since v1; in v0 empty to join."""
     member_epoch: int = int32()
+    """0 joins, -1 leaves, -2 leaves for a while (static members); else the epoch it is in."""
     instance_id: str | None = string(default=None, nullable="0+")
     rack_id: str | None = string(default=None, nullable="0+")
     rebalance_timeout_ms: int = int32(default=-1)
+    """How long it may take to give up partitions; -1 if unchanged."""
     subscribed_topic_names: list[str] | None = array(string, default=None, nullable="0+")
+    """Null if unchanged."""
     subscribed_topic_regex: str | None = string("1+", default=None, nullable="0+")
     server_assignor: str | None = string(default=None, nullable="0+")
     topic_partitions: list[TopicPartition] | None = array(
         TopicPartition, default=None, nullable="0+"
     )
+    """What it owns; null if unchanged."""
 
 
 class ConsumerGroupHeartbeatTopicPartitions(Struct):
-    """Part of ConsumerGroupHeartbeatResponse."""
+    """Partitions of one topic."""
 
     topic_id: UUID = uuid()
     partitions: list[int] = array(int32)
@@ -50,7 +55,7 @@ class ConsumerGroupHeartbeatResponse(
     """Answer to ConsumerGroupHeartbeatRequest."""
 
     class Assignment(Struct):
-        """The `assignment`."""
+        """What the member shall own."""
 
         topic_partitions: list[ConsumerGroupHeartbeatTopicPartitions] = array(
             ConsumerGroupHeartbeatTopicPartitions
@@ -63,6 +68,7 @@ class ConsumerGroupHeartbeatResponse(
     member_epoch: int = int32()
     heartbeat_interval_ms: int = int32()
     assignment: Assignment | None = struct(Assignment, default=None, nullable="0+")
+    """Null if unchanged."""
 
 
 class ConsumerGroupDescribeRequest(
@@ -75,7 +81,7 @@ class ConsumerGroupDescribeRequest(
 
 
 class ConsumerGroupDescribeTopicPartitions(Struct):
-    """Part of ConsumerGroupDescribeResponse."""
+    """Partitions of one topic."""
 
     topic_id: UUID = uuid()
     topic_name: str = string()
@@ -83,7 +89,7 @@ class ConsumerGroupDescribeTopicPartitions(Struct):
 
 
 class ConsumerGroupDescribeAssignment(Struct):
-    """Part of ConsumerGroupDescribeResponse."""
+    """What a member owns, or shall own."""
 
     topic_partitions: list[ConsumerGroupDescribeTopicPartitions] = array(
         ConsumerGroupDescribeTopicPartitions
@@ -96,10 +102,10 @@ class ConsumerGroupDescribeResponse(
     """Answer to ConsumerGroupDescribeRequest."""
 
     class Group(Struct):
-        """One of the `groups`."""
+        """A group of the new protocol."""
 
         class Member(Struct):
-            """One of the `members`."""
+            """A member, what it owns and what it shall own."""
 
             member_id: str = string()
             instance_id: str | None = string(default=None, nullable="0+")
@@ -114,6 +120,7 @@ class ConsumerGroupDescribeResponse(
                 ConsumerGroupDescribeAssignment
             )
             member_type: int = int8("1+", default=-1)
+            """0 classic, 1 consumer; -1 if not known (KIP-1099)."""
 
         error_code: int = int16()
         error_message: str | None = string(default=None, nullable="0+")

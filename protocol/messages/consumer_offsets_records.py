@@ -25,9 +25,12 @@ class OffsetCommitValue(Coded, versions="0-4", flexible="4+"):
 
     offset: int = int64()
     leader_epoch: int = int32("3+", default=-1)
+    """Epoch of the last record that was read; -1 if not known."""
     metadata: str = string()
     commit_timestamp: int = int64()
+    """When it was committed, in milliseconds; retention counts from here."""
     expire_timestamp: int = int64("1", default=-1)
+    """In v1, for commits with a retention of their own; -1 for none."""
     topic_id: UUID = uuid("4+", default=ZERO_UUID, tag=0)
 
 
@@ -54,7 +57,7 @@ class GroupMetadataKey(Coded, versions="0", flexible="none", key_type=2):
 
 
 class MemberMetadata(Struct):
-    """Part of GroupMetadataValue."""
+    """A member of a classic group."""
 
     member_id: str = string()
     group_instance_id: str | None = string("3+", default=None, nullable="0+")
@@ -63,6 +66,7 @@ class MemberMetadata(Struct):
     rebalance_timeout: int = int32("1+", default=-1)
     session_timeout: int = int32()
     subscription: bytes = blob()
+    """Its metadata for the strategy that was chosen."""
     assignment: bytes = blob()
 
 
@@ -72,6 +76,8 @@ class GroupMetadataValue(Coded, versions="0-4", flexible="4+"):
     protocol_type: str = string()
     generation: int = int32()
     protocol: str | None = string(nullable="0+")
+    """Strategy that was chosen; null while there are no members."""
     leader: str | None = string(nullable="0+")
     current_state_timestamp: int = int64("2+", default=-1)
+    """When the group came into its state; retention of an empty one counts from here."""
     members: list[MemberMetadata] = array(MemberMetadata)

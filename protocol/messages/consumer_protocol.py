@@ -13,15 +13,18 @@ class ConsumerProtocolSubscription(Coded, versions="0-3", flexible="none"):
     """What a member wants to consume and what it owns."""
 
     class OwnedPartition(Struct):
-        """One of the `owned_partitions`."""
+        """Partitions of one topic."""
 
         topic: str = string()
         partitions: list[int] = array(int32)
 
     topics: list[str] = array(string)
     user_data: bytes | None = blob(default=None, nullable="0+")
+    """Of the assignment strategy, for instance what a sticky member had."""
     owned_partitions: list[OwnedPartition] = array(OwnedPartition, "1+", default=())
+    """What it keeps while it rebalances (KIP-429)."""
     generation_id: int = int32("2+", default=-1)
+    """Generation in which it owned them; -1 if not known (KIP-792)."""
     rack_id: str | None = string("3+", default=None, nullable="0+")
 
 
@@ -29,7 +32,7 @@ class ConsumerProtocolAssignment(Coded, versions="0-3", flexible="none"):
     """What a member shall consume."""
 
     class AssignedPartition(Struct):
-        """One of the `assigned_partitions`."""
+        """Partitions of one topic."""
 
         topic: str = string()
         partitions: list[int] = array(int32)

@@ -22,10 +22,11 @@ class ControlledShutdownResponse(
     """Answer to ControlledShutdownRequest."""
 
     class RemainingPartition(Struct):
-        """One of the `remaining_partitions`."""
+        """A partition that this broker still leads."""
 
         topic_name: str = string()
         partition_index: int = int32()
 
     error_code: int = int16()
     remaining_partitions: list[RemainingPartition] = array(RemainingPartition)
+    """The broker asks again, or stops anyway, while there are some."""

@@ -13,15 +13,17 @@ class CreateDelegationTokenRequest(
     """Create a delegation token."""
 
     class Renewer(Struct):
-        """One of the `renewers`."""
+        """A principal that may renew the token."""
 
         principal_type: str = string()
         principal_name: str = string()
 
     owner_principal_type: str | None = string("3+", default="", nullable="0+")
+    """Null or empty: the token is for the principal that asks (KIP-373)."""
     owner_principal_name: str | None = string("3+", default="", nullable="0+")
     renewers: list[Renewer] = array(Renewer)
     max_lifetime_ms: int = int64()
+    """-1 for `delegation.token.max.lifetime.ms`."""
 
 
 class CreateDelegationTokenResponse(
@@ -68,6 +70,7 @@ class ExpireDelegationTokenRequest(
 
     hmac: bytes = blob()
     expiry_time_period_ms: int = int64()
+    """From now; negative ends it at once."""
 
 
 class ExpireDelegationTokenResponse(
@@ -86,12 +89,13 @@ class DescribeDelegationTokenRequest(
     """List delegation tokens."""
 
     class Owner(Struct):
-        """One of the `owners`."""
+        """A principal that owns tokens."""
 
         principal_type: str = string()
         principal_name: str = string()
 
     owners: list[Owner] | None = array(Owner, nullable="0+")
+    """Null asks for the tokens of all owners."""
 
 
 class DescribeDelegationTokenResponse(
@@ -100,10 +104,10 @@ class DescribeDelegationTokenResponse(
     """Answer to DescribeDelegationTokenRequest."""
 
     class Token(Struct):
-        """One of the `tokens`."""
+        """A token."""
 
         class Renewer(Struct):
-            """One of the `renewers`."""
+            """A principal that may renew the token."""
 
             principal_type: str = string()
             principal_name: str = string()

@@ -21,7 +21,7 @@ class ListOffsetsRequest(Request, key=ApiKey.LIST_OFFSETS, versions="0-11", flex
             """As in Fetch (KIP-320); -1 skips the check."""
             timestamp: int = int64()
             """In milliseconds, or -1 latest, -2 earliest, -3 greatest timestamp (v7), -4 earliest
-            on local disk (v8), -5 latest in tiered storage (v9).
+            on local disk (v8), -5 latest in tiered storage (v9), -6 earliest not yet there (v11).
             """
             max_num_offsets: int = int32("0", default=1)
             """How many to list in v0."""

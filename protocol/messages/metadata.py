@@ -49,7 +49,7 @@ class MetadataResponse(Response, request=MetadataRequest, versions="0-13", flexi
             """Who holds a partition and who leads it."""
 
             error_code: int = int16()
-            """LEADER_NOT_AVAILABLE, or in v0 and v1 REPLICA_NOT_AVAILABLE; the rest is filled
+            """LEADER_NOT_AVAILABLE, or in v0 REPLICA_NOT_AVAILABLE; the rest is filled
             nevertheless.
             """
             partition_index: int = int32()

@@ -11,7 +11,7 @@ class DescribeProducersRequest(Request, key=ApiKey.DESCRIBE_PRODUCERS, versions=
     """List the producers that are active on partitions."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic."""
 
         name: str = string()
         partition_indexes: list[int] = array(int32)
@@ -25,20 +25,23 @@ class DescribeProducersResponse(
     """Answer to DescribeProducersRequest."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Producers on one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """Producers on one partition."""
 
             class ActiveProducer(Struct):
-                """One of the `active_producers`."""
+                """A producer that wrote not long ago."""
 
                 producer_id: int = int64()
                 producer_epoch: int = int32()
                 last_sequence: int = int32(default=-1)
+                """-1 if it wrote only markers."""
                 last_timestamp: int = int64(default=-1)
+                """Of its last batch, in milliseconds; -1 if not known."""
                 coordinator_epoch: int = int32()
                 current_txn_start_offset: int = int64(default=-1)
+                """First offset of its open transaction; -1 for none."""
 
             partition_index: int = int32()
             error_code: int = int16()
@@ -66,10 +69,10 @@ class DescribeTransactionsResponse(
     """Answer to DescribeTransactionsRequest."""
 
     class TransactionState(Struct):
-        """One of the `transaction_states`."""
+        """One transaction."""
 
         class Topic(Struct):
-            """One of the `topics`."""
+            """Partitions of one topic in the transaction."""
 
             topic: str = string()
             partitions: list[int] = array(int32)
@@ -79,6 +82,7 @@ class DescribeTransactionsResponse(
         transaction_state: str = string()
         transaction_timeout_ms: int = int32()
         transaction_start_time_ms: int = int64()
+        """-1 if none is open."""
         producer_id: int = int64()
         producer_epoch: int = int16()
         topics: list[Topic] = array(Topic)
@@ -93,7 +97,9 @@ class ListTransactionsRequest(Request, key=ApiKey.LIST_TRANSACTIONS, versions="0
     state_filters: list[str] = array(string)
     producer_id_filters: list[int] = array(int64)
     duration_filter: int = int64("1+", default=-1)
+    """Only those that run longer, in milliseconds; negative for all (KIP-994)."""
     transactional_id_pattern: str | None = string("2+", default=None, nullable="0+")
+    """Regular expression; null for all (KIP-1152)."""
 
 
 class ListTransactionsResponse(
@@ -102,7 +108,7 @@ class ListTransactionsResponse(
     """Answer to ListTransactionsRequest."""
 
     class TransactionState(Struct):
-        """One of the `transaction_states`."""
+        """One transaction, in brief."""
 
         transactional_id: str = string()
         producer_id: int = int64()

@@ -8,16 +8,18 @@ from protocol.schema import Request, Response, Struct
 
 
 class ElectLeadersRequest(Request, key=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+"):
-    """Elect preferred (or, if need be, unclean) leaders."""
+    """Elect preferred (or, if need be, unclean) leaders (KIP-460)."""
 
     class TopicPartition(Struct):
-        """One of the `topic_partitions`."""
+        """Partitions of one topic."""
 
         topic: str = string()
         partitions: list[int] = array(int32)
 
     election_type: int = int8("1+", default=0)
+    """0 preferred, 1 unclean."""
     topic_partitions: list[TopicPartition] | None = array(TopicPartition, nullable="0+")
+    """Null asks for all partitions."""
     timeout_ms: int = int32(default=60000)
 
 
@@ -25,13 +27,14 @@ class ElectLeadersResponse(Response, request=ElectLeadersRequest, versions="0-2"
     """Answer to ElectLeadersRequest."""
 
     class ReplicaElectionResult(Struct):
-        """One of the `replica_election_results`."""
+        """What became of the elections of one topic."""
 
         class PartitionResult(Struct):
-            """One of the `partition_result`."""
+            """What became of one election."""
 
             partition_id: int = int32()
             error_code: int = int16()
+            """ELECTION_NOT_NEEDED if the leader is the wanted one already."""
             error_message: str | None = string(default="", nullable="0+")
 
         topic: str = string()
@@ -45,16 +48,17 @@ class ElectLeadersResponse(Response, request=ElectLeadersRequest, versions="0-2"
 class AlterPartitionReassignmentsRequest(
     Request, key=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+"
 ):
-    """Move partitions to other replicas, or cancel such moves."""
+    """Move partitions to other replicas, or cancel moves (KIP-455)."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """Where one partition shall be."""
 
             partition_index: int = int32()
             replicas: list[int] | None = array(int32, default=None, nullable="0+")
+            """Null cancels the move that is under way."""
 
         name: str = string()
         partitions: list[Partition] = array(Partition)
@@ -70,13 +74,14 @@ class AlterPartitionReassignmentsResponse(
     """Answer to AlterPartitionReassignmentsRequest."""
 
     class Response(Struct):
-        """One of the `responses`."""
+        """What became of the partitions of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """What became of one partition."""
 
             partition_index: int = int32()
             error_code: int = int16()
+            """NO_REASSIGNMENT_IN_PROGRESS if there is nothing to cancel."""
             error_message: str | None = string(default="", nullable="0+")
 
         name: str = string()
@@ -95,13 +100,14 @@ class ListPartitionReassignmentsRequest(
     """List the moves that are under way."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic."""
 
         name: str = string()
         partition_indexes: list[int] = array(int32)
 
     timeout_ms: int = int32(default=60000)
     topics: list[Topic] | None = array(Topic, default=None, nullable="0+")
+    """Null asks for all partitions."""
 
 
 class ListPartitionReassignmentsResponse(
@@ -110,13 +116,14 @@ class ListPartitionReassignmentsResponse(
     """Answer to ListPartitionReassignmentsRequest."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Moves in one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """The move of one partition."""
 
             partition_index: int = int32()
             replicas: list[int] = array(int32)
+            """All, those that come and those that go included."""
             adding_replicas: list[int] = array(int32)
             removing_replicas: list[int] = array(int32)
 

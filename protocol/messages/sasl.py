@@ -8,7 +8,10 @@ from protocol.schema import Request, Response
 
 
 class SaslHandshakeRequest(Request, key=ApiKey.SASL_HANDSHAKE, versions="0-1", flexible="none"):
-    """Choose a SASL mechanism."""
+    """Choose a SASL mechanism.
+
+    After v0, tokens follow as bare frames without any header; after v1, in SaslAuthenticate.
+    """
 
     mechanism: str = string()
 
@@ -19,6 +22,7 @@ class SaslHandshakeResponse(
     """Answer to SaslHandshakeRequest."""
 
     error_code: int = int16()
+    """UNSUPPORTED_SASL_MECHANISM: choose from `mechanisms`."""
     mechanisms: list[str] = array(string)
 
 
@@ -37,3 +41,4 @@ class SaslAuthenticateResponse(
     error_message: str | None = string(default="", nullable="0+")
     auth_bytes: bytes = blob()
     session_lifetime_ms: int = int64("1+", default=0)
+    """Time within which to authenticate again (KIP-368); 0 for no limit."""

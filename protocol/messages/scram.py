@@ -13,11 +13,12 @@ class DescribeUserScramCredentialsRequest(
     """List which SCRAM credentials users have."""
 
     class User(Struct):
-        """One of the `users`."""
+        """A user."""
 
         name: str = string()
 
     users: list[User] | None = array(User, nullable="0+")
+    """Null or none asks for all."""
 
 
 class DescribeUserScramCredentialsResponse(
@@ -26,16 +27,18 @@ class DescribeUserScramCredentialsResponse(
     """Answer to DescribeUserScramCredentialsRequest."""
 
     class Result(Struct):
-        """One of the `results`."""
+        """The credentials of one user."""
 
         class CredentialInfo(Struct):
-            """One of the `credential_infos`."""
+            """A credential, without its secrets."""
 
             mechanism: int = int8()
+            """1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
             iterations: int = int32()
 
         user: str = string()
         error_code: int = int16()
+        """RESOURCE_NOT_FOUND if there are none."""
         error_message: str | None = string(default="", nullable="0+")
         credential_infos: list[CredentialInfo] = array(CredentialInfo)
 
@@ -51,17 +54,18 @@ class AlterUserScramCredentialsRequest(
     """Set or delete SCRAM credentials."""
 
     class Deletion(Struct):
-        """One of the `deletions`."""
+        """A credential to delete."""
 
         name: str = string()
         mechanism: int = int8()
 
     class Upsertion(Struct):
-        """One of the `upsertions`."""
+        """A credential to set."""
 
         name: str = string()
         mechanism: int = int8()
         iterations: int = int32()
+        """UNACCEPTABLE_CREDENTIAL below 4096 or above 16384."""
         salt: bytes = blob()
         salted_password: bytes = blob()
 
@@ -75,7 +79,7 @@ class AlterUserScramCredentialsResponse(
     """Answer to AlterUserScramCredentialsRequest."""
 
     class Result(Struct):
-        """One of the `results`."""
+        """What became of one user."""
 
         user: str = string()
         error_code: int = int16()

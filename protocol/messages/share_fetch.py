@@ -16,17 +16,18 @@ class ShareFetchRequest(Request, key=ApiKey.SHARE_FETCH, versions="0-2", flexibl
     """Acquire records of share partitions, acknowledging earlier ones."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """A partition to read, and what was done with earlier records."""
 
             class AcknowledgementBatch(Struct):
-                """One of the `acknowledgement_batches`."""
+                """What was done with a range of records."""
 
                 first_offset: int = int64()
                 last_offset: int = int64()
                 acknowledge_types: list[int] = array(int8)
+                """0 gap, 1 accept, 2 release, 3 reject, 4 renew: one for all, or one per record."""
 
             partition_index: int = int32()
             partition_max_bytes: int = int32("0", default=0)
@@ -36,7 +37,7 @@ class ShareFetchRequest(Request, key=ApiKey.SHARE_FETCH, versions="0-2", flexibl
         partitions: list[Partition] = array(Partition)
 
     class ForgottenTopicsData(Struct):
-        """One of the `forgotten_topics_data`."""
+        """Partitions that leave the session."""
 
         topic_id: UUID = uuid()
         partitions: list[int] = array(int32)
@@ -44,12 +45,15 @@ class ShareFetchRequest(Request, key=ApiKey.SHARE_FETCH, versions="0-2", flexibl
     group_id: str | None = string(default=None, nullable="0+")
     member_id: str | None = string(nullable="0+")
     share_session_epoch: int = int32()
+    """0 opens a session, -1 closes it, else counts its requests."""
     max_wait_ms: int = int32()
     min_bytes: int = int32()
     max_bytes: int = int32(default=2147483647)
     max_records: int = int32("1+", default=0)
+    """Soft limit: batches are not split for it."""
     batch_size: int = int32("1+", default=0)
     share_acquire_mode: int = int8("2+", default=0)
+    """0 optimises for batches, 1 keeps to the record limit."""
     is_renew_ack: bool = boolean("2+", default=False)
     topics: list[Topic] = array(Topic)
     forgotten_topics_data: list[ForgottenTopicsData] = array(ForgottenTopicsData)
@@ -59,19 +63,19 @@ class ShareFetchResponse(Response, request=ShareFetchRequest, versions="0-2", fl
     """Answer to ShareFetchRequest."""
 
     class Response(Struct):
-        """One of the `responses`."""
+        """What was read of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """What was read of one partition."""
 
             class CurrentLeader(Struct):
-                """The `current_leader`."""
+                """Who leads the partition."""
 
                 leader_id: int = int32()
                 leader_epoch: int = int32()
 
             class AcquiredRecord(Struct):
-                """One of the `acquired_records`."""
+                """A range of records that the member now holds."""
 
                 first_offset: int = int64()
                 last_offset: int = int64()
@@ -90,7 +94,7 @@ class ShareFetchResponse(Response, request=ShareFetchRequest, versions="0-2", fl
         partitions: list[Partition] = array(Partition)
 
     class NodeEndpoint(Struct):
-        """One of the `node_endpoints`."""
+        """Where a leader that was named above can be reached."""
 
         node_id: int = int32()
         host: str = string()
@@ -109,13 +113,13 @@ class ShareAcknowledgeRequest(Request, key=ApiKey.SHARE_ACKNOWLEDGE, versions="0
     """Acknowledge records without fetching more."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Partitions of one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """What was done with records of one partition."""
 
             class AcknowledgementBatch(Struct):
-                """One of the `acknowledgement_batches`."""
+                """What was done with a range of records."""
 
                 first_offset: int = int64()
                 last_offset: int = int64()
@@ -140,13 +144,13 @@ class ShareAcknowledgeResponse(
     """Answer to ShareAcknowledgeRequest."""
 
     class Response(Struct):
-        """One of the `responses`."""
+        """What became of the acknowledgements for one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """What became of those for one partition."""
 
             class CurrentLeader(Struct):
-                """The `current_leader`."""
+                """Who leads the partition."""
 
                 leader_id: int = int32()
                 leader_epoch: int = int32()
@@ -160,7 +164,7 @@ class ShareAcknowledgeResponse(
         partitions: list[Partition] = array(Partition)
 
     class NodeEndpoint(Struct):
-        """One of the `node_endpoints`."""
+        """Where a leader that was named above can be reached."""
 
         node_id: int = int32()
         host: str = string()

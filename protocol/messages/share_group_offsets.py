@@ -18,16 +18,17 @@ class DescribeShareGroupOffsetsRequest(
     """Read the start offsets of share groups."""
 
     class Group(Struct):
-        """One of the `groups`."""
+        """A group and what to read of it."""
 
         class Topic(Struct):
-            """One of the `topics`."""
+            """Partitions of one topic."""
 
             topic_name: str = string()
             partitions: list[int] = array(int32)
 
         group_id: str = string()
         topics: list[Topic] | None = array(Topic, nullable="0+")
+        """Null asks for all."""
 
     groups: list[Group] = array(Group)
 
@@ -38,18 +39,19 @@ class DescribeShareGroupOffsetsResponse(
     """Answer to DescribeShareGroupOffsetsRequest."""
 
     class Group(Struct):
-        """One of the `groups`."""
+        """The start offsets of one group."""
 
         class Topic(Struct):
-            """One of the `topics`."""
+            """Start offsets in one topic."""
 
             class Partition(Struct):
-                """One of the `partitions`."""
+                """The start offset in one partition."""
 
                 partition_index: int = int32()
                 start_offset: int = int64()
                 leader_epoch: int = int32()
                 lag: int = int64("1+", default=-1)
+                """Records that are yet to be delivered; -1 if not known (KIP-1226)."""
                 error_code: int = int16()
                 error_message: str | None = string(default=None, nullable="0+")
 
@@ -72,10 +74,10 @@ class AlterShareGroupOffsetsRequest(
     """Set the start offsets of a share group."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Start offsets to set in one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """The start offset to set in one partition."""
 
             partition_index: int = int32()
             start_offset: int = int64()
@@ -93,10 +95,10 @@ class AlterShareGroupOffsetsResponse(
     """Answer to AlterShareGroupOffsetsRequest."""
 
     class Response(Struct):
-        """One of the `responses`."""
+        """What became of the offsets in one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """What became of one offset."""
 
             partition_index: int = int32()
             error_code: int = int16()
@@ -118,7 +120,7 @@ class DeleteShareGroupOffsetsRequest(
     """Delete the start offsets of a share group."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """A topic whose start offsets are to go."""
 
         topic_name: str = string()
 
@@ -132,7 +134,7 @@ class DeleteShareGroupOffsetsResponse(
     """Answer to DeleteShareGroupOffsetsRequest."""
 
     class Response(Struct):
-        """One of the `responses`."""
+        """What became of one topic."""
 
         topic_name: str = string()
         topic_id: UUID = uuid()

@@ -19,7 +19,7 @@ class ShareGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="none",
 
 
 class ShareGroupCurrentMemberAssignmentTopicPartitions(Struct):
-    """Part of ShareGroupCurrentMemberAssignmentValue."""
+    """Partitions of one topic."""
 
     topic_id: UUID = uuid()
     partitions: list[int] = array(int32)
@@ -72,7 +72,7 @@ class ShareGroupPartitionMetadataKey(Coded, versions="0", flexible="none", key_t
 
 
 class ShareGroupPartitionMetadataTopicPartitionsInfo(Struct):
-    """Part of ShareGroupPartitionMetadataValue."""
+    """A topic and its partitions that have state."""
 
     topic_id: UUID = uuid()
     topic_name: str = string()
@@ -80,7 +80,7 @@ class ShareGroupPartitionMetadataTopicPartitionsInfo(Struct):
 
 
 class ShareGroupPartitionMetadataTopicInfo(Struct):
-    """Part of ShareGroupPartitionMetadataValue."""
+    """A topic whose state is being deleted."""
 
     topic_id: UUID = uuid()
     topic_name: str = string()
@@ -104,7 +104,7 @@ class ShareGroupStatePartitionMetadataKey(Coded, versions="0", flexible="none", 
 
 
 class ShareGroupStatePartitionMetadataTopicPartitionsInfo(Struct):
-    """Part of ShareGroupStatePartitionMetadataValue."""
+    """A topic and its partitions that have state."""
 
     topic_id: UUID = uuid()
     topic_name: str = string()
@@ -112,7 +112,7 @@ class ShareGroupStatePartitionMetadataTopicPartitionsInfo(Struct):
 
 
 class ShareGroupStatePartitionMetadataTopicInfo(Struct):
-    """Part of ShareGroupStatePartitionMetadataValue."""
+    """A topic whose state is being deleted."""
 
     topic_id: UUID = uuid()
     topic_name: str = string()
@@ -143,7 +143,7 @@ class ShareGroupTargetAssignmentMemberValue(Coded, versions="0", flexible="0+"):
     """Holds what one member of a share group shall own."""
 
     class TopicPartition(Struct):
-        """One of the `topic_partitions`."""
+        """Partitions of one topic."""
 
         topic_id: UUID = uuid()
         partitions: list[int] = array(int32)

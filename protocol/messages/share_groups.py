@@ -20,12 +20,14 @@ class ShareGroupHeartbeatRequest(
     group_id: str = string()
     member_id: str = string()
     member_epoch: int = int32()
+    """0 joins, -1 leaves; else the epoch it is in."""
     rack_id: str | None = string(default=None, nullable="0+")
     subscribed_topic_names: list[str] | None = array(string, default=None, nullable="0+")
+    """Null if unchanged."""
 
 
 class ShareGroupHeartbeatTopicPartitions(Struct):
-    """Part of ShareGroupHeartbeatResponse."""
+    """Partitions of one topic."""
 
     topic_id: UUID = uuid()
     partitions: list[int] = array(int32)
@@ -37,7 +39,7 @@ class ShareGroupHeartbeatResponse(
     """Answer to ShareGroupHeartbeatRequest."""
 
     class Assignment(Struct):
-        """The `assignment`."""
+        """What the member shall read."""
 
         topic_partitions: list[ShareGroupHeartbeatTopicPartitions] = array(
             ShareGroupHeartbeatTopicPartitions
@@ -50,6 +52,7 @@ class ShareGroupHeartbeatResponse(
     member_epoch: int = int32()
     heartbeat_interval_ms: int = int32()
     assignment: Assignment | None = struct(Assignment, default=None, nullable="0+")
+    """Null if unchanged."""
 
 
 class ShareGroupDescribeRequest(
@@ -62,7 +65,7 @@ class ShareGroupDescribeRequest(
 
 
 class ShareGroupDescribeTopicPartitions(Struct):
-    """Part of ShareGroupDescribeResponse."""
+    """Partitions of one topic."""
 
     topic_id: UUID = uuid()
     topic_name: str = string()
@@ -70,7 +73,7 @@ class ShareGroupDescribeTopicPartitions(Struct):
 
 
 class ShareGroupDescribeAssignment(Struct):
-    """Part of ShareGroupDescribeResponse."""
+    """What a member reads."""
 
     topic_partitions: list[ShareGroupDescribeTopicPartitions] = array(
         ShareGroupDescribeTopicPartitions
@@ -83,10 +86,10 @@ class ShareGroupDescribeResponse(
     """Answer to ShareGroupDescribeRequest."""
 
     class Group(Struct):
-        """One of the `groups`."""
+        """A share group."""
 
         class Member(Struct):
-            """One of the `members`."""
+            """A member and what it reads."""
 
             member_id: str = string()
             rack_id: str | None = string(default=None, nullable="0+")

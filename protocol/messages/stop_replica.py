@@ -8,29 +8,31 @@ from protocol.schema import Request, Response, Struct
 
 
 class StopReplicaRequest(Request, key=ApiKey.STOP_REPLICA, versions="0-4", flexible="2+"):
-    """The controller tells a broker to stop serving replicas, and perhaps to delete them."""
+    """The controller tells a broker to stop, and perhaps to delete, replicas."""
 
     class UngroupedPartition(Struct):
-        """One of the `ungrouped_partitions`."""
+        """A replica to stop, in v0."""
 
         topic_name: str = string()
         partition_index: int = int32()
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Replicas of one topic to stop, in v1 and v2."""
 
         name: str = string()
         partition_indexes: list[int] = array(int32)
 
     class TopicState(Struct):
-        """One of the `topic_states`."""
+        """Replicas of one topic to stop (KIP-570)."""
 
         class PartitionState(Struct):
-            """One of the `partition_states`."""
+            """A replica to stop."""
 
             partition_index: int = int32()
             leader_epoch: int = int32(default=-1)
+            """-1 if not known, -2 while the topic is being deleted: both pass the check."""
             delete_partition: bool = boolean()
+            """Whether its files are to be deleted."""
 
         topic_name: str = string()
         partition_states: list[PartitionState] = array(PartitionState)
@@ -39,7 +41,9 @@ class StopReplicaRequest(Request, key=ApiKey.STOP_REPLICA, versions="0-4", flexi
     is_kraft_controller: bool = boolean("4+", default=False)
     controller_epoch: int = int32()
     broker_epoch: int = int64("1+", default=-1)
+    """Of the broker that is meant (KIP-380); -1 skips the check."""
     delete_partitions: bool = boolean("0-2", default=False)
+    """Whether all of them are to be deleted (before v3, which says it for each)."""
     ungrouped_partitions: list[UngroupedPartition] = array(UngroupedPartition, "0", default=())
     topics: list[Topic] = array(Topic, "1-2", default=())
     topic_states: list[TopicState] = array(TopicState, "3+", default=())
@@ -49,7 +53,7 @@ class StopReplicaResponse(Response, request=StopReplicaRequest, versions="0-4", 
     """Answer to StopReplicaRequest."""
 
     class PartitionError(Struct):
-        """One of the `partition_errors`."""
+        """What became of one replica."""
 
         topic_name: str = string()
         partition_index: int = int32()

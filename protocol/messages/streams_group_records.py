@@ -14,7 +14,7 @@ class StreamsGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="none
 
 
 class StreamsGroupCurrentMemberAssignmentTaskIds(Struct):
-    """Part of StreamsGroupCurrentMemberAssignmentValue."""
+    """Tasks of one subtopology."""
 
     subtopology_id: str = string()
     partitions: list[int] = array(int32)
@@ -55,14 +55,14 @@ class StreamsGroupMemberMetadataKey(Coded, versions="0", flexible="none", key_ty
 
 
 class StreamsGroupMemberMetadataEndpoint(Struct):
-    """Part of StreamsGroupMemberMetadataValue."""
+    """Where interactive queries reach a member."""
 
     host: str = string()
     port: int = uint16()
 
 
 class KeyValue(Struct):
-    """Part of StreamsGroupMemberMetadataValue."""
+    """A tag that a member carries, for assignment by rack."""
 
     key: str = string()
     value: str = string()
@@ -91,7 +91,7 @@ class StreamsGroupMetadataKey(Coded, versions="0", flexible="none", key_type=17)
 
 
 class LastAssignmentConfig(Struct):
-    """Part of StreamsGroupMetadataValue."""
+    """A setting that the last assignment was made with."""
 
     key: str = string()
     value: str = string()
@@ -116,7 +116,7 @@ class StreamsGroupTargetAssignmentMemberKey(Coded, versions="0", flexible="none"
 
 
 class StreamsGroupTargetAssignmentMemberTaskIds(Struct):
-    """Part of StreamsGroupTargetAssignmentMemberValue."""
+    """Tasks of one subtopology."""
 
     subtopology_id: str = string()
     partitions: list[int] = array(int32)
@@ -156,14 +156,14 @@ class StreamsGroupTopologyKey(Coded, versions="0", flexible="none", key_type=23)
 
 
 class StreamsGroupTopologyTopicConfig(Struct):
-    """Part of StreamsGroupTopologyValue."""
+    """A configuration value for an internal topic."""
 
     key: str = string()
     value: str = string()
 
 
 class StreamsGroupTopologyTopicInfo(Struct):
-    """Part of StreamsGroupTopologyValue."""
+    """An internal topic that the topology needs."""
 
     name: str = string()
     partitions: int = int32()
@@ -175,12 +175,13 @@ class StreamsGroupTopologyValue(Coded, versions="0", flexible="0+"):
     """Holds the topology of a streams group."""
 
     class Subtopology(Struct):
-        """One of the `subtopologies`."""
+        """A part of the topology that is scheduled as one."""
 
         class CopartitionGroup(Struct):
-            """One of the `copartition_groups`."""
+            """Topics that must be partitioned alike."""
 
             source_topics: list[int] = array(int16)
+            """Places in the lists of the subtopology, from 0; so are the others."""
             source_topic_regex: list[int] = array(int16)
             repartition_source_topics: list[int] = array(int16)
 

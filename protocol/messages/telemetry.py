@@ -18,6 +18,7 @@ class GetTelemetrySubscriptionsRequest(
     """A client asks which metrics it should push."""
 
     client_instance_id: UUID = uuid()
+    """Zero for a client that has none yet."""
 
 
 class GetTelemetrySubscriptionsResponse(
@@ -28,12 +29,15 @@ class GetTelemetrySubscriptionsResponse(
     throttle_time_ms: int = int32(default=0)
     error_code: int = int16()
     client_instance_id: UUID = uuid()
+    """The id that the client shall keep."""
     subscription_id: int = int32()
     accepted_compression_types: list[int] = array(int8)
     push_interval_ms: int = int32()
     telemetry_max_bytes: int = int32()
     delta_temporality: bool = boolean()
+    """Whether to push changes instead of totals."""
     requested_metrics: list[str] = array(string)
+    """Prefixes of names; an empty text asks for all, an empty list for none."""
 
 
 class PushTelemetryRequest(Request, key=ApiKey.PUSH_TELEMETRY, versions="0", flexible="0+"):
@@ -41,9 +45,12 @@ class PushTelemetryRequest(Request, key=ApiKey.PUSH_TELEMETRY, versions="0", fle
 
     client_instance_id: UUID = uuid()
     subscription_id: int = int32()
+    """UNKNOWN_SUBSCRIPTION_ID if the subscriptions have changed since."""
     terminating: bool = boolean()
+    """Whether this is the client's last push."""
     compression_type: int = int8()
     metrics: bytes = blob()
+    """OpenTelemetry MetricsData (OTLP), compressed."""
 
 
 class PushTelemetryResponse(Response, request=PushTelemetryRequest, versions="0", flexible="0+"):

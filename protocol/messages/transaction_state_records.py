@@ -16,7 +16,7 @@ class TransactionLogValue(Coded, versions="0-1", flexible="1+"):
     """The state of a transaction."""
 
     class TransactionPartition(Struct):
-        """One of the `transaction_partitions`."""
+        """Partitions of one topic that the transaction wrote to."""
 
         topic: str = string()
         partition_ids: list[int] = array(int32)
@@ -28,9 +28,14 @@ class TransactionLogValue(Coded, versions="0-1", flexible="1+"):
     next_producer_epoch: int = int16("1+", default=-1, tag=3)
     transaction_timeout_ms: int = int32()
     transaction_status: int = int8()
+    """0 empty, 1 ongoing, 2 prepare commit, 3 prepare abort, 4 complete commit, 5 complete abort, 6
+    dead, 7 prepare epoch fence.
+    """
     transaction_partitions: list[TransactionPartition] | None = array(
         TransactionPartition, nullable="0+"
     )
+    """Null while the transaction is empty."""
     transaction_last_update_timestamp_ms: int = int64()
     transaction_start_timestamp_ms: int = int64()
+    """-1 if none was started."""
     client_transaction_version: int = int16("1+", default=0, tag=2)

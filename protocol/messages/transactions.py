@@ -8,7 +8,7 @@ from protocol.schema import Request, Response, Struct
 
 
 class AddPartitionsToTxnTopic(Struct):
-    """Part of AddPartitionsToTxnRequest."""
+    """Partitions of one topic."""
 
     name: str = string()
     partitions: list[int] = array(int32)
@@ -17,19 +17,21 @@ class AddPartitionsToTxnTopic(Struct):
 class AddPartitionsToTxnRequest(
     Request, key=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+"
 ):
-    """Add partitions to a transaction, or verify (v4+) that they belong to it."""
+    """Add partitions to a transaction, or verify (v4) that they are in it."""
 
     class Transaction(Struct):
-        """One of the `transactions`."""
+        """Partitions for one transaction, from a broker."""
 
         transactional_id: str = string()
         producer_id: int = int64()
         producer_epoch: int = int16()
         verify_only: bool = boolean(default=False)
+        """Add none: only say whether they belong to the transaction."""
         topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic)
 
     transactions: list[Transaction] = array(Transaction, "4+", default=())
     v3_and_below_transactional_id: str = string("0-3", default="")
+    """Clients speak v3 and below; v4 and above is for brokers (KIP-890)."""
     v3_and_below_producer_id: int = int64("0-3", default=0)
     v3_and_below_producer_epoch: int = int16("0-3", default=0)
     v3_and_below_topics: list[AddPartitionsToTxnTopic] = array(
@@ -38,14 +40,14 @@ class AddPartitionsToTxnRequest(
 
 
 class AddPartitionsToTxnPartitionResult(Struct):
-    """Part of AddPartitionsToTxnResponse."""
+    """What became of one partition."""
 
     partition_index: int = int32()
     partition_error_code: int = int16()
 
 
 class AddPartitionsToTxnTopicResult(Struct):
-    """Part of AddPartitionsToTxnResponse."""
+    """What became of the partitions of one topic."""
 
     name: str = string()
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = array(
@@ -59,7 +61,7 @@ class AddPartitionsToTxnResponse(
     """Answer to AddPartitionsToTxnRequest."""
 
     class ResultsByTransaction(Struct):
-        """One of the `results_by_transaction`."""
+        """What became of one transaction's partitions."""
 
         transactional_id: str = string()
         topic_results: list[AddPartitionsToTxnTopicResult] = array(AddPartitionsToTxnTopicResult)
@@ -108,16 +110,17 @@ class EndTxnResponse(Response, request=EndTxnRequest, versions="0-5", flexible="
     error_code: int = int16()
     producer_id: int = int64("5+", default=-1)
     producer_epoch: int = int16("5+", default=-1)
+    """Epoch for the next transaction (KIP-890); -1 before v5."""
 
 
 class WriteTxnMarkersRequest(Request, key=ApiKey.WRITE_TXN_MARKERS, versions="0-2", flexible="1+"):
-    """A transaction coordinator asks partition leaders to write commit or abort markers."""
+    """A transaction coordinator has leaders write commit or abort markers."""
 
     class Marker(Struct):
-        """One of the `markers`."""
+        """How one transaction ends, and in which partitions."""
 
         class Topic(Struct):
-            """One of the `topics`."""
+            """Partitions of one topic."""
 
             name: str = string()
             partition_indexes: list[int] = array(int32)
@@ -125,9 +128,12 @@ class WriteTxnMarkersRequest(Request, key=ApiKey.WRITE_TXN_MARKERS, versions="0-
         producer_id: int = int64()
         producer_epoch: int = int16()
         transaction_result: bool = boolean()
+        """True commits, false aborts."""
         topics: list[Topic] = array(Topic)
         coordinator_epoch: int = int32()
+        """Leader epoch of the coordinator's partition; fences its predecessors."""
         transaction_version: int = int8("2+", default=0)
+        """Which transaction protocol the producer follows (KIP-890)."""
 
     markers: list[Marker] = array(Marker)
 
@@ -138,13 +144,13 @@ class WriteTxnMarkersResponse(
     """Answer to WriteTxnMarkersRequest."""
 
     class Marker(Struct):
-        """One of the `markers`."""
+        """What became of one transaction's markers."""
 
         class Topic(Struct):
-            """One of the `topics`."""
+            """What became of the markers in one topic."""
 
             class Partition(Struct):
-                """One of the `partitions`."""
+                """What became of the marker in one partition."""
 
                 partition_index: int = int32()
                 error_code: int = int16()

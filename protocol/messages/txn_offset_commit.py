@@ -11,14 +11,15 @@ class TxnOffsetCommitRequest(Request, key=ApiKey.TXN_OFFSET_COMMIT, versions="0-
     """Store a group's positions as part of a transaction."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """Positions in one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """A position in one partition."""
 
             partition_index: int = int32()
             committed_offset: int = int64()
             committed_leader_epoch: int = int32("2+", default=-1)
+            """Epoch of the last record that was read; -1 if not known."""
             committed_metadata: str | None = string(nullable="0+")
 
         name: str = string()
@@ -29,6 +30,7 @@ class TxnOffsetCommitRequest(Request, key=ApiKey.TXN_OFFSET_COMMIT, versions="0-
     producer_id: int = int64()
     producer_epoch: int = int16()
     generation_id: int = int32("3+", default=-1)
+    """-1 skips the check of the member (before KIP-447)."""
     member_id: str = string("3+", default="")
     group_instance_id: str | None = string("3+", default=None, nullable="0+")
     topics: list[Topic] = array(Topic)
@@ -40,10 +42,10 @@ class TxnOffsetCommitResponse(
     """Answer to TxnOffsetCommitRequest."""
 
     class Topic(Struct):
-        """One of the `topics`."""
+        """What became of the positions in one topic."""
 
         class Partition(Struct):
-            """One of the `partitions`."""
+            """What became of one position."""
 
             partition_index: int = int32()
             error_code: int = int16()

@@ -14,39 +14,44 @@ if TYPE_CHECKING:
 
 
 class UpdateMetadataPartitionState(Struct):
-    """Part of UpdateMetadataRequest."""
+    """What clients may know of one partition."""
 
     topic_name: str = string("0-4", default="")
+    """Before v5; later the topic is named once, in TopicState."""
     partition_index: int = int32()
     controller_epoch: int = int32()
     leader: int = int32()
+    """Broker id; -1 for none, -2 while the topic is being deleted."""
     leader_epoch: int = int32()
     isr: list[int] = array(int32)
     zk_version: int = int32()
+    """Version of the partition's state znode."""
     replicas: list[int] = array(int32)
     offline_replicas: list[int] = array(int32, "4+", default=())
+    """Replicas on brokers that are down or on failed disks (KIP-112)."""
 
 
 class UpdateMetadataRequest(Request, key=ApiKey.UPDATE_METADATA, versions="0-8", flexible="6+"):
     """The controller tells a broker what the cluster looks like."""
 
     class TopicState(Struct):
-        """One of the `topic_states`."""
+        """The partitions of one topic."""
 
         topic_name: str = string()
         topic_id: UUID = uuid("7+", default=ZERO_UUID)
         partition_states: list[UpdateMetadataPartitionState] = array(UpdateMetadataPartitionState)
 
     class LiveBroker(Struct):
-        """One of the `live_brokers`."""
+        """A broker that is alive and its addresses."""
 
         class Endpoint(Struct):
-            """One of the `endpoints`."""
+            """The address of one listener."""
 
             port: int = int32()
             host: str = string()
             listener: str = string("3+", default="")
             security_protocol: int = int16()
+            """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
 
         id: int = int32()
         v0_host: str = string("0", default="")
@@ -57,13 +62,18 @@ class UpdateMetadataRequest(Request, key=ApiKey.UPDATE_METADATA, versions="0-8",
     controller_id: int = int32()
     is_kraft_controller: bool = boolean("8+", default=False)
     type: int = int8("8+", default=0, tag=0)
+    """0 unknown, 1 some partitions, 2 all there are (KIP-866)."""
     controller_epoch: int = int32()
     broker_epoch: int = int64("5+", default=-1)
+    """Of the broker that is meant (KIP-380): STALE_BROKER_EPOCH in an earlier life; -1 skips the
+    check.
+    """
     ungrouped_partition_states: list[UpdateMetadataPartitionState] = array(
         UpdateMetadataPartitionState, "0-4", default=()
     )
     topic_states: list[TopicState] = array(TopicState, "5+", default=())
     live_brokers: list[LiveBroker] = array(LiveBroker)
+    """All that are alive; always complete."""
 
 
 class UpdateMetadataResponse(
