@@ -55,13 +55,13 @@ def delete_offsets(
     """Tombstones for the offsets of topics that no member consumes."""
     if group is None:
         return _refused(ErrorCode.GROUP_ID_NOT_FOUND), []
-    consumed = _consumed_topics(group)
-    if consumed is None:
+    has_members = group.state is not GroupState.EMPTY
+    if has_members and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return _refused(ErrorCode.NON_EMPTY_GROUP), []
     response = _refused(ErrorCode.NONE)
     records = []
     for topic in request.topics:
-        is_consumed = topic.name in consumed
+        is_consumed = has_members and group.consumes(topic.name)
         error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_consumed else ErrorCode.NONE
         answers = [
             PartitionResponse(partition_index=each.partition_index, error_code=error)
@@ -133,15 +133,6 @@ def _base_time(group: ClassicGroup) -> Callable[[CommittedOffset], int] | None:
 
 def _commit_time(committed: CommittedOffset) -> int:
     return committed.commit_timestamp_ms
-
-
-def _consumed_topics(group: ClassicGroup) -> frozenset[str] | None:
-    """Topics whose offsets are in use; None when we cannot know."""
-    if group.state is GroupState.EMPTY:
-        return frozenset()
-    if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
-        return None
-    return group.topics or frozenset()
 
 
 def _tombstone_if_left_empty(

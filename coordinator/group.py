@@ -228,6 +228,10 @@ class ClassicGroup:
             self._subscribed = self._read_subscriptions()
         return self._subscribed
 
+    def consumes(self, topic: str) -> bool:
+        """Whether a member subscribes to it; taken for granted while members do not say."""
+        return self.topics is None or topic in self.topics
+
     def forget_topics(self) -> None:
         """The generation changed: read the subscriptions anew when they are asked for."""
         self._subscribed = _UNREAD

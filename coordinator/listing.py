@@ -39,7 +39,7 @@ def listed(
 
 
 def described(group_id: str, group: ClassicGroup | None, api_version: int) -> Described:
-    """A group and its members; metadata and assignments only while it is STABLE."""
+    """A group and its members; what they asked for (not what they have) only while it is STABLE."""
     if group is None:
         is_error = api_version >= ERROR_SINCE
         return Described(
@@ -66,7 +66,7 @@ def described(group_id: str, group: ClassicGroup | None, api_version: int) -> De
                 client_id=member.client_id,
                 client_host=member.client_host,
                 member_metadata=member.metadata_for(protocol) if is_stable else b"",
-                member_assignment=member.assignment if is_stable else b"",
+                member_assignment=member.assignment,
             )
             for member in group.members.values()
         ],

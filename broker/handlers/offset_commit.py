@@ -4,8 +4,7 @@ Versions 0-10: v0 has no generation or member and v1 a timestamp per partition; 
 v5 leaves expiry to the broker (KIP-211), v6 leader epoch (KIP-320), v7 static members, v9 the
 member epoch of KIP-848 and GROUP_ID_NOT_FOUND, v10 topic ids (KIP-848).
 
-Topics that do not exist are refused one by one; whether the partition exists is not looked at, as
-in Apache. The response lists the topics in the order of the request.
+Partitions that do not exist are refused one by one; the response has the order of the request.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from broker.routing import handles
 from coordinator.offset_commits import commit_error, topic_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from protocol.uuids import ZERO_UUID
 
 if TYPE_CHECKING:
     from broker.context import Context
@@ -28,59 +28,81 @@ TOPIC_ID_SINCE = 10
 def offset_commit(
     context: Context, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
-    """Store positions of topics that exist; answered when they are committed."""
-    refused = _take_out_unknown_topics(context, request)
+    """Store positions of partitions that exist; answered when they are committed."""
+    if context.api_version >= TOPIC_ID_SINCE:
+        for topic in request.topics:
+            topic.name = context.broker.metadata.topic_name(topic.topic_id) or ""
     answer: Deferred[OffsetCommitResponse] = Deferred()
-    reply = _Merge(refused, answer) if refused else answer
-    if not request.topics:
+    known = _known_partitions(context, request)
+    reply = answer if known is request else _Merge(request, answer)
+    if not known.topics:
         reply.complete(OffsetCommitResponse(topics=[]))
         return answer
     try:
         shard = context.broker.groups.shard_for(request.group_id)
     except ApiError as error:
-        reply.complete(commit_error(request, error.code))
+        reply.complete(commit_error(known, error.code))
         return answer
-    shard.run(
-        shard.groups.handle_offset_commit(request, context.api_version, reply, context.now_ms)
-    )
+    version = context.api_version
+    shard.run(shard.groups.handle_offset_commit(known, version, reply, context.now_ms))
     return answer
 
 
 class _Merge:
-    """Puts the answers for topics that do not exist back in their places."""
+    """Puts the errors of partitions that do not exist back in their places."""
 
-    __slots__ = ("_answer", "_refused")
+    __slots__ = ("_answer", "_request")
 
     def __init__(
-        self,
-        refused: list[tuple[int, OffsetCommitResponse.Topic]],
-        answer: Deferred[OffsetCommitResponse],
+        self, request: OffsetCommitRequest, answer: Deferred[OffsetCommitResponse]
     ) -> None:
-        self._refused = refused
+        self._request = request
         self._answer = answer
 
     def complete(self, value: OffsetCommitResponse) -> object:
-        for place, topic in self._refused:
-            value.topics.insert(place, topic)
-        return self._answer.complete(value)
+        given = {
+            (topic.name, topic.topic_id, each.partition_index): each.error_code
+            for topic in value.topics
+            for each in topic.partitions
+        }
+        topics = []
+        for topic in self._request.topics:
+            is_named = topic.name != "" or topic.topic_id == ZERO_UUID
+            unknown = (
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_named else ErrorCode.UNKNOWN_TOPIC_ID
+            )
+            whole = topic_error(topic, unknown)
+            for each in whole.partitions:
+                key = (topic.name, topic.topic_id, each.partition_index)
+                each.error_code = given.get(key, each.error_code)
+            topics.append(whole)
+        return self._answer.complete(OffsetCommitResponse(topics=topics))
 
 
-def _take_out_unknown_topics(
-    context: Context, request: OffsetCommitRequest
-) -> list[tuple[int, OffsetCommitResponse.Topic]]:
-    """Leave the known topics in the request, with their names; answer the others."""
+def _known_partitions(context: Context, request: OffsetCommitRequest) -> OffsetCommitRequest:
+    """The request itself if all its partitions exist, else a copy with those that do."""
     metadata = context.broker.metadata
-    has_ids = context.api_version >= TOPIC_ID_SINCE
-    unknown = ErrorCode.UNKNOWN_TOPIC_ID if has_ids else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    known = []
-    refused = []
-    for place, topic in enumerate(request.topics):
-        if has_ids:
-            topic.name = metadata.topic_name(topic.topic_id) or ""
-        if metadata.topic(topic.name) is not None:
-            known.append(topic)
-        else:
-            refused.append((place, topic_error(topic, unknown)))
-    if refused:
-        request.topics = known
-    return refused
+    topics = []
+    is_whole = True
+    for topic in request.topics:
+        known = metadata.topic(topic.name)
+        existing = known.partitions if known is not None else {}
+        partitions = [each for each in topic.partitions if each.partition_index in existing]
+        if len(partitions) < len(topic.partitions):
+            is_whole = False
+        if partitions:
+            topics.append(
+                OffsetCommitRequest.Topic(
+                    name=topic.name, topic_id=topic.topic_id, partitions=partitions
+                )
+            )
+    if is_whole:
+        return request
+    return OffsetCommitRequest(
+        group_id=request.group_id,
+        generation_id_or_member_epoch=request.generation_id_or_member_epoch,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        retention_time_ms=request.retention_time_ms,
+        topics=topics,
+    )

@@ -61,12 +61,11 @@ def offset_fetch(context: Context, request: OffsetFetchRequest) -> Deferred[Offs
 def offset_delete(context: Context, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
     """Forget positions in topics that no member of the group consumes."""
     shard = context.broker.groups.shard_for_member(request.group_id)
-    metadata = context.broker.metadata
-    unknown = [topic for topic in request.topics if metadata.topic(topic.name) is None]
-    request.topics = [topic for topic in request.topics if metadata.topic(topic.name)]
     response, tombstones = shard.groups.handle_offset_delete(request)
-    if response.error_code == ErrorCode.NONE:
-        response.topics += [_unknown_topic(topic) for topic in unknown]
+    for topic in response.topics:
+        for each in topic.partitions:
+            if context.broker.metadata.partition(topic.name, each.partition_index) is None:
+                each.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     answer: Deferred[OffsetDeleteResponse] = Deferred()
 
     def committed(failure: ErrorCode) -> None:
@@ -187,16 +186,3 @@ def _restore_ids(
     response.topics = [topic for topic in response.topics if topic.topic_id != ZERO_UUID]
     for place, topic in unknown:
         response.topics.insert(place, topic)
-
-
-def _unknown_topic(topic: OffsetDeleteRequest.Topic) -> OffsetDeleteResponse.Topic:
-    return OffsetDeleteResponse.Topic(
-        name=topic.name,
-        partitions=[
-            OffsetDeleteResponse.Topic.Partition(
-                partition_index=each.partition_index,
-                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            )
-            for each in topic.partitions
-        ],
-    )

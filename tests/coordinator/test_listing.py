@@ -40,7 +40,7 @@ def test_listed_group_says_what_it_is(harness: Harness) -> None:
     assert (empty.protocol_type, empty.group_state, empty.group_type) == ("", "Empty", "classic")
 
 
-def test_described_members_show_their_parts_only_while_stable(harness: Harness) -> None:
+def test_described_members_show_their_metadata_only_while_stable(harness: Harness) -> None:
     described = harness.shard.handle_describe(GROUP, 5)
     (member,) = described.members
     assert (described.group_state, described.protocol_data) == ("Stable", "range")

@@ -84,6 +84,8 @@ class GroupBroker(OneBroker):
             "group_id": GROUP,
             "generation_id": 1,
             "member_id": member_id,
+            "protocol_type": "consumer",
+            "protocol_name": "range",
             "assignments": [],
         }
         response: SyncGroupResponse = await self.ask(SyncGroupRequest(**values | fields), version)
