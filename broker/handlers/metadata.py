@@ -32,14 +32,36 @@ Partition = MetadataResponse.Topic.Partition
 
 FIRST_VERSION_WITH_LISTENER_ERROR = 6
 FIRST_VERSION_BY_ID = 12
+REMEMBERED_ANSWERS = 32
+PARTITIONS_WORTH_KEEPING = 100
+"""A smaller answer is made anew each time: that takes no longer than looking it up is worth."""
 
 
 @handles(MetadataRequest, versions="0-13")
 def metadata(context: Context, request: MetadataRequest) -> MetadataResponse:
-    """Answer from the cache; unknown topics may be created, for the next time."""
-    if request.topics is None or (context.api_version == 0 and not request.topics):
-        return _all_topics(context, request)
-    return _response(context, request, _named_topics(context, request))
+    """Answer from the cache; unknown topics may be created, for the next time.
+
+    Clients repeat themselves, and 10,000 partitions take a while to encode: the bytes of a large
+    answer are kept until the metadata changes.
+    """
+    derived = context.broker.metadata.derived
+    wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
+    wanted = None if wants_all else tuple((t.name, t.topic_id) for t in request.topics or ())
+    key = (
+        context.api_version,
+        context.listener,
+        request.include_topic_authorized_operations,
+        request.include_cluster_authorized_operations,
+        wanted,
+    )
+    known = derived.get(key)
+    if known is not None:
+        return cast("MetadataResponse", known)
+    topics = _all_topics(context, request) if wants_all else _named_topics(context, request)
+    response = _response(context, request, topics)
+    if len(derived) < REMEMBERED_ANSWERS and _is_worth_keeping(topics):
+        derived[key] = _Encoded(response.encode_parts(context.api_version))
+    return response
 
 
 class _Encoded:
@@ -53,22 +75,15 @@ class _Encoded:
         return list(self._parts)
 
 
-def _all_topics(context: Context, request: MetadataRequest) -> MetadataResponse:
-    """Keep the bytes: who lists everything does so often, and 10,000 partitions take a while."""
-    cache = context.broker.metadata
-    key = (
-        "metadata",
-        context.api_version,
-        context.listener,
-        request.include_topic_authorized_operations,
-        request.include_cluster_authorized_operations,
-    )
-    encoded = cache.derived.get(key)
-    if encoded is None:
-        topics = [_topic(context, request, topic) for topic in cache.topics.values()]
-        response = _response(context, request, topics)
-        encoded = cache.derived[key] = _Encoded(response.encode_parts(context.api_version))
-    return cast("MetadataResponse", encoded)
+def _is_worth_keeping(topics: list[Topic]) -> bool:
+    """Whether an answer is large, and has no error that the next request may change."""
+    if any(topic.error_code for topic in topics):
+        return False
+    return sum(len(topic.partitions) for topic in topics) >= PARTITIONS_WORTH_KEEPING
+
+
+def _all_topics(context: Context, request: MetadataRequest) -> list[Topic]:
+    return [_topic(context, request, topic) for topic in context.broker.metadata.topics.values()]
 
 
 def _response(context: Context, request: MetadataRequest, topics: list[Topic]) -> MetadataResponse:

@@ -80,6 +80,20 @@ def test_null_and_empty_lists_ask_for_all_or_none(tmp_path: Path) -> None:
     run_broker(tmp_path, scenario)
 
 
+def test_large_answers_are_the_same_when_repeated_and_follow_changes(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(creation(new("wide", 120)), 7)
+        for request in (MetadataRequest(topics=None), by_name("wide")):
+            first, second = [await broker.ask(request, 12) for _ in range(2)]
+            assert first == second
+            assert len(first.topics[0].partitions) == 120
+        await broker.ask(creation(new("other", 3)), 7)
+        everything = await broker.ask(MetadataRequest(topics=None), 12)
+        assert set(topics(everything)) == {"wide", "other"}
+
+    run_broker(tmp_path, scenario)
+
+
 def test_topics_are_found_by_id(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(creation(new("orders")), 7)
