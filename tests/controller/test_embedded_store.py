@@ -200,6 +200,22 @@ def test_real_files_and_a_thread_survive_reopening() -> None:
         asyncio.run(scenario(directory))
 
 
+def test_clean_close_leaves_a_snapshot_of_a_long_journal() -> None:
+    async def scenario() -> None:
+        files = VolatileFiles()
+        store = await EmbeddedStore.open(files)
+        await store.create("/live", None, ephemeral=True)
+        for number in range(100):
+            await store.create(f"/t{number}", b"x" * 1000)
+        await store.close()
+        assert SNAPSHOT_NAME in files.content
+        reopened = await EmbeddedStore.open(VolatileFiles(files.content))
+        assert len(await reopened.children("/")) == 100
+        assert reopened.recovery.replayed_transactions == 0
+
+    asyncio.run(scenario())
+
+
 def test_refused_transaction_leaves_no_trace_in_the_journal() -> None:
     async def scenario() -> None:
         files = VolatileFiles()
