@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from protocol.errors import ErrorCode
+from protocol.errors import ApiError, ErrorCode
 from storage import file_names, meta_properties
 from storage.checkpoints import encode_offsets
 from storage.directory_loading import LoadPlan, LoadReport, load_directory
@@ -84,6 +84,8 @@ class LogDirectories:
         self._settings = settings
         self._locks: list[File] = []
         self._logs: dict[tuple[str, int], Log] = {}
+        self._counts: Counter[str] = Counter()
+        """How many logs each directory holds."""
         self._unidentified: list[LogDirectory] = []
         self._removals: deque[tuple[int, str]] = deque()
         """Time from which it may be removed, and path, of what was deleted."""
@@ -180,6 +182,7 @@ class LogDirectories:
         log = self._logs.pop((topic, partition), None)
         if log is None:
             return
+        self._counts[log.directory.path] -= 1
         log.release()
         unique = log.topic_id.hex if log.topic_id is not None else f"{now_ms:032x}"
         name = file_names.deleted_directory(topic, partition, unique)
@@ -196,7 +199,8 @@ class LogDirectories:
         for log in self:
             try:
                 paths = log.delete_expired(now_ms)
-            except LogDirectoryError:
+            except ApiError as error:
+                LOGGER.warning("retention passes %s by: %s", log.name, error.message)
                 continue
             due_ms = now_ms + log.config.file_delete_delay_ms
             self._removals.extend((due_ms, path) for path in paths)
@@ -320,6 +324,7 @@ class LogDirectories:
     def _add(self, log: Log) -> None:
         key = log.topic, log.partition
         existing = self._logs.setdefault(key, log)
+        self._counts[log.directory.path] += 1
         if existing is not log:
             raise DirectoryRefusedError(f"{existing.path} and {log.path} are the same partition")
 
@@ -331,11 +336,7 @@ class LogDirectories:
         if not online:
             failure = self.directories[0].failure
             raise failure or LogDirectoryError(self.directories[0].path, "is offline")
-        counts = {directory.path: 0 for directory in online}
-        for log in self._logs.values():
-            if log.directory.path in counts:
-                counts[log.directory.path] += 1
-        return min(online, key=lambda directory: counts[directory.path])
+        return min(online, key=lambda directory: self._counts[directory.path])
 
     def _checkpoint(self, name: str, offset_of: Callable[[Log], int | None]) -> None:
         logs = list(self)

@@ -40,11 +40,14 @@ def rebuild(
 ) -> None:
     """Make `producers` what they were at the end of `bounds`, (log start, log end offset).
 
-    Damaged snapshots are removed with a line; the one before, or the whole log, stands in.
+    Damaged snapshots are removed with a line; the one before, or the whole log, stands in. So are
+    those up to the log start: a producer whose records are all gone may start anew (KIP-360), and
+    one whose newest records were lost must not be held to what came before them.
     """
     log_start_offset, log_end_offset = bounds
     producers.clear()
     snapshots.remove_after(log_end_offset)
+    snapshots.remove_up_to(log_start_offset)
     position = _restore(producers, snapshots, log_end_offset)
     if position is None:
         position = log_start_offset

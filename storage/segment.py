@@ -259,9 +259,11 @@ class Segment:
         """Make both indexes anew from the headers in the log."""
         self.clear_indexes()
         size, self.size = self.size, 0
-        for _, header in walk_headers(self.file, 0, size, CHUNK_BYTES):
-            self.account_header(header)
-        self.size = size
+        try:
+            for _, header in walk_headers(self.file, 0, size, CHUNK_BYTES):
+                self.account_header(header)
+        finally:
+            self.size = size  # damage in the log itself must not make it shorter
 
     def clear_indexes(self) -> None:
         """Empty both indexes and forget what was known of timestamps."""

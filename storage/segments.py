@@ -8,8 +8,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
-from protocol.records.batch import HEADER_BYTES, LENGTH_OVERHEAD, parse_header
+from protocol.records.batch import HEADER_BYTES, parse_header
 from storage.batch_scan import CHUNK_BYTES
+from storage.errors import DamagedFileError
 from storage.slices import Slice
 
 if TYPE_CHECKING:
@@ -157,19 +158,24 @@ class Segments:
 
 
 def _whole_batches(segment: Segment, position: int) -> Iterator[memoryview]:
-    """Batches from `position` to the end of the segment, read in large pieces."""
+    """Batches from `position` to the end of the segment, read in large pieces.
+
+    Raises DamagedFileError where no whole batch is.
+    """
     wanted = CHUNK_BYTES
     while position < segment.size:
         chunk = memoryview(segment.file.read_at(position, min(wanted, segment.size - position)))
         start = 0
         wanted = CHUNK_BYTES
         while start + HEADER_BYTES <= len(chunk):
-            size = LENGTH_OVERHEAD + int.from_bytes(chunk[start + 8 : start + 12], "big")
+            size = parse_header(chunk, start).size_in_bytes
+            if not HEADER_BYTES <= size <= segment.size - position - start:
+                raise DamagedFileError(f"{segment.path}: no batch at byte {position + start}")
             if start + size > len(chunk):
                 wanted = max(CHUNK_BYTES, size)
                 break
             yield chunk[start : start + size]
             start += size
         if start == 0 and wanted == CHUNK_BYTES:
-            return
+            raise DamagedFileError(f"{segment.path}: no batch at byte {position}")
         position += start

@@ -55,6 +55,11 @@ class Snapshots:
         for stale in self.offsets[bisect_right(self.offsets, offset) :]:
             self.remove(stale)
 
+    def remove_up_to(self, offset: int) -> None:
+        """Remove those at or before `offset`."""
+        for stale in self.offsets[: bisect_right(self.offsets, offset)]:
+            self.remove(stale)
+
     def remove_strays(self, base_offsets: list[int]) -> None:
         """Keep those at the beginning of a segment, and the newest."""
         kept = {*base_offsets, *self.offsets[-1:]}

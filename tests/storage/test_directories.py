@@ -107,6 +107,19 @@ def test_crash_recovers_every_log_and_tells_progress(tmp_path: Path) -> None:
     ]
 
 
+def test_many_logs_are_closed_with_one_wait_for_the_disk(tmp_path: Path) -> None:
+    directories = open_directories(tmp_path)
+    fill(directories, 20)
+    logs = list(directories)
+
+    directories.close()
+
+    assert all(log.recovery_point == 100 for log in logs)
+    again = open_directories(tmp_path)
+    assert load(again).unclean_directories == []
+    assert [log.log_end_offset for log in again] == [100] * 20
+
+
 def test_second_broker_on_a_directory_is_refused(tmp_path: Path) -> None:
     directories = open_directories(tmp_path / "a")
 

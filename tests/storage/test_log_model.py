@@ -76,7 +76,7 @@ class LogLife(RuleBasedStateMachine):
         self.end += count
         self.sequence += count
 
-    @precondition(lambda self: self.batches and self.batches[-1].end == self.end)
+    @precondition(lambda self: self.batches and self.batches[-1].end == self.end > self.start)
     @rule()
     def repeat_the_last_batch(self) -> None:
         last = self.batches[-1]
@@ -126,6 +126,11 @@ class LogLife(RuleBasedStateMachine):
         before = self.end
         self._load(was_clean=False)
         assert self.log.log_end_offset <= before
+        if self.log.log_end_offset == self.log.log_start_offset:
+            # What is left ends before the log start offset, so the log begins anew there.
+            self._cut(-1)
+            self.end = self.log.log_end_offset
+            return
         whole = [one for one in self.batches if one.end <= self.log.log_end_offset]
         assert whole[: len(kept)] == kept
         assert not whole or whole[-1].end == self.log.log_end_offset
@@ -192,6 +197,9 @@ class LogLife(RuleBasedStateMachine):
 
 
 LogLife.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, print_blob=True
+    max_examples=60,
+    stateful_step_count=30,
+    deadline=None,
+    print_blob=True,
 )
 TestLogLife = LogLife.TestCase

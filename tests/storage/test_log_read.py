@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import parse_header
 from protocol.records.builder import NewRecord, build_batch
@@ -100,6 +101,34 @@ def test_replay_gives_whole_batches_of_a_range(log: Log) -> None:
     assert bases == [10, 15, 20, 25, 30]
     assert list(log.read_batches(31, 31)) == []
     assert sum(1 for _ in log.read_batches(0, 10**9)) == 20
+
+
+def test_replay_reads_batches_larger_than_its_pieces(tmp_path: Path) -> None:
+    log = new_log(tmp_path, TopicConfig(max_message_bytes=1 << 23))
+    sizes = [10, 3 << 20, 10, 1 << 20, 1 << 20, 10]
+    for size in sizes:
+        append(log, batch(1, value=b"x" * size))
+
+    lengths = [len(data) for data in log.read_batches(0, 10)]
+
+    assert len(lengths) == 6
+    assert all(length > size for length, size in zip(lengths, sizes, strict=True))
+
+
+@pytest.mark.parametrize("damage", [b"\0\0\0\0", b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff"])
+def test_damage_under_a_running_log_is_an_error_and_no_endless_loop(
+    log: Log, damage: bytes
+) -> None:
+    segment = log.segments[0]
+    position = log.read(50, 1, 100).position if len(log.segments) == 1 else 0
+    segment.file.write_at(position + 8, damage)
+
+    with pytest.raises(ApiError) as replayed:
+        list(log.read_batches(0, 100))
+    assert replayed.value.code == ErrorCode.CORRUPT_MESSAGE
+    if damage[0] != 0x7F:
+        with pytest.raises(ApiError):
+            log.read(1, 1000, 100)
 
 
 def test_timestamp_finds_the_exact_record(log: Log) -> None:

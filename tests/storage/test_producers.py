@@ -220,6 +220,35 @@ def test_producer_state_survives_a_restart(tmp_path: Path, is_clean: bool) -> No
     assert send(log, 80, epoch=1).first_offset == first_open + 1
 
 
+def test_ended_transactions_survive_a_crash_without_a_snapshot(tmp_path: Path) -> None:
+    log = new_log(tmp_path, TopicConfig())
+    for producer_id in range(4):
+        producer = Producer(producer_id, 0, 0, is_transactional=True)
+        append(log, batch(1, producer=producer))
+        if producer_id < 3:
+            append_marker(log, marker(producer, ControlType(producer_id % 2), coordinator_epoch=6))
+    before = log.producers.snapshot()
+
+    log, _ = reopen(tmp_path, high_watermark=1000)
+
+    assert log.producers.snapshot() == before
+    assert log.last_stable_offset == 6
+    assert [aborted.producer_id for aborted in log.aborted_transactions(0, 7)] == [0, 2]
+
+
+def test_producer_whose_records_are_all_deleted_may_start_anew(tmp_path: Path) -> None:
+    log = new_log(tmp_path, TopicConfig())
+    send(log, 0, 5)
+    log.roll(NOW_MS)
+    log.advance_log_start_offset(5)
+    log.close()
+
+    log, _ = reopen(tmp_path, log_start_offset=5, high_watermark=5)
+
+    assert log.producers.producers == {}
+    assert send(log, 77).first_offset == 5
+
+
 def test_truncation_takes_producer_state_back(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     for sequence in range(40):
