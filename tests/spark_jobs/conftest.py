@@ -1,0 +1,74 @@
+"""One broker, one Spark session and one month of flights, shared by all tests of this directory."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_jobs.options import SparkOptions
+from spark_jobs.produce_flights import Outcome, ProduceOptions, produce
+from tests.spark_jobs.month import DAMAGED, MONTH
+from tests.support.apache import apache_4
+from tests.support.ours import ours
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+TEST_TIMEOUT_SECONDS = 240
+TOPIC = "march"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start Spark, and give all of this directory time for it."""
+    here = str(Path(__file__).parent)
+    for item in items:
+        if str(item.path).startswith(here):
+            item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_SECONDS))
+            if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
+                item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start a broker: ours, or with AGAINST=apache in the environment Apache's."""
+    start = apache_4 if os.environ.get("AGAINST") == "apache" else ours
+    broker = start(tmp_path_factory.mktemp("broker"))
+    broker.start()
+    try:
+        yield broker.bootstrap
+    finally:
+        broker.stop()
+
+
+@pytest.fixture(scope="session")
+def produced(servers: str) -> Outcome:
+    """Produce the month to the topic `march`."""
+    return produce(
+        ProduceOptions(
+            bootstrap_servers=servers, topic=TOPIC, partitions=3, months=(MONTH,), damaged=DAMAGED
+        )
+    )
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Start Spark."""
+    from spark_jobs.session import start_spark
+
+    options = SparkOptions(spark_log=tmp_path_factory.mktemp("spark") / "spark.log")
+    session = start_spark(options, "tests")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def new_name() -> Callable[[str], str]:
+    """Give names that no two tests share."""
+    numbers = count(1)
+    return lambda stem: f"{stem}-{next(numbers)}"

@@ -1,0 +1,55 @@
+"""Reading a topic whole with a stock client, beside Spark."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, Message, TopicPartition
+
+TIMEOUT_SECONDS = 20.0
+BATCH = 5000
+
+
+class Read(NamedTuple):
+    """One record."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: dict[str, bytes]
+
+
+def read_topic(servers: str, topic: str) -> list[Read]:
+    """Return all records that the topic holds now."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "tests", "log_level": 0})
+    try:
+        partitions = consumer.list_topics(topic, TIMEOUT_SECONDS).topics[topic].partitions
+        ends = {}
+        for index in partitions:
+            low, high = consumer.get_watermark_offsets(
+                TopicPartition(topic, index), timeout=TIMEOUT_SECONDS
+            )
+            if high > low:
+                ends[index] = high
+        consumer.assign([TopicPartition(topic, index, 0) for index in ends])
+        records: list[Read] = []
+        while len(records) < sum(ends.values()):
+            messages = consumer.consume(BATCH, TIMEOUT_SECONDS)
+            assert messages, f"{len(records)} of {sum(ends.values())} records"
+            records += map(_read, messages)
+        return records
+    finally:
+        consumer.close()
+
+
+def _read(message: Message) -> Read:
+    assert message.error() is None
+    partition, offset = message.partition(), message.offset()
+    assert partition is not None
+    assert offset is not None
+    headers: list[tuple[str, bytes]] = [*(message.headers() or [])]
+    return Read(
+        partition, offset, message.timestamp()[1], message.key(), message.value(), dict(headers)
+    )

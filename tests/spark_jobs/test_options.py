@@ -1,0 +1,70 @@
+"""Options from the command line, and the one line that a mistake gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError
+from spark_jobs.options import parse_options
+from spark_jobs.pipeline import PipelineOptions
+from spark_jobs.produce_flights import ProduceOptions
+from spark_jobs.produce_flights import main as produce_main
+from spark_jobs.route_flights import RouteOptions
+
+
+def test_flags_are_typed() -> None:
+    argv = ["--shuffle-partitions", "4", "--once", "--checkpoint", "x/y", "--topic", "t"]
+    options = parse_options(RouteOptions, argv, "job", "A job.")
+    assert options.shuffle_partitions == 4
+    assert options.once
+    assert options.checkpoint == Path("x/y")
+    assert options.targets()["rejected"] == "flights.rejected"
+
+
+def test_client_settings_may_be_repeated_and_prefixed() -> None:
+    argv = ["--kafka", "security.protocol=SSL", "--kafka", "kafka.ssl.truststore.location=a=b"]
+    options = parse_options(RouteOptions, argv, "job", "A job.")
+    assert options.kafka == {"security.protocol": "SSL", "ssl.truststore.location": "a=b"}
+
+
+def test_several_values_and_switching_off() -> None:
+    assert parse_options(ProduceOptions, ["--months", "1", "12"], "j", "J.").months == (1, 12)
+    assert not parse_options(PipelineOptions, ["--no-once"], "j", "J.").once
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--partitions", "0"], "--partitions: Input should be greater than 0, got '0'"),
+        (["--partitions", "x"], "--partitions: Input should be a valid integer"),
+        (["--bootstrap-servers", "localhost"], "--bootstrap-servers: String should match"),
+        (["--topic", "a b"], "--topic: String should match"),
+        (["--kafka", "acks"], "--kafka: expected KEY=VALUE, got 'acks'"),
+        (["--no-such"], "unrecognized arguments: --no-such (see --help)"),
+        (["--log-level", "LOUD"], "--log-level: Input should be"),
+    ],
+)
+def test_a_bad_option_is_named_in_one_line(argv: list[str], message: str) -> None:
+    with pytest.raises(BadOptionError) as raised:
+        parse_options(RouteOptions, argv, "job", "A job.")
+    assert str(raised.value).startswith(message)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_bad_option_ends_the_job(capsys: pytest.CaptureFixture[str]) -> None:
+    assert produce_main(["--months", "13"]) == EXIT_BAD_OPTION
+    assert capsys.readouterr().err.startswith("error: --months: ")
+
+
+def test_each_broker_has_a_checkpoint_of_its_own() -> None:
+    own = PipelineOptions().running_at("127.0.0.1:1")
+    other = PipelineOptions(bootstrap_servers="kafka:9092").running_at("kafka:9092")
+    assert own.checkpoint == Path("build/pipeline/own/checkpoint")
+    assert other.checkpoint == Path("build/pipeline/kafka-9092/checkpoint")
+
+
+def test_a_checkpoint_that_is_given_is_used() -> None:
+    options = PipelineOptions(checkpoint=Path("here")).running_at("127.0.0.1:1")
+    assert options.checkpoint == Path("here")
