@@ -42,7 +42,7 @@ version 9 becomes (comments are not part of it)
                 count_7, position = long_length(buffer, position, count_7)
             if not 0 <= count_7 * 4 <= end - position:
                 raise refuse_count(count_7, 'partitions')
-            topics_4.partitions = list(unpack_from('>%di' % count_7, buffer, position))
+            topics_4.partitions = list(unpackers_i[count_7](buffer, position))
             position += count_7 * 4
             tags_8 = buffer[position]
             position += 1
@@ -92,7 +92,6 @@ class DecoderSource:
             refuse_count=wire.refuse_count,
             short=wire.SHORT,
             skip_tags=wire.skip_tags,
-            unpack_from=structs.unpack_from,
             uvarint_tail=wire.uvarint_tail,
         )
 
@@ -263,8 +262,8 @@ class DecoderSource:
             self.source.line(f"raise refuse_count({count}, {field.name!r})")
         code = element.kind.struct_code
         if code and element.kind is not Kind.UUID:
-            values = f"unpack_from('>%d{code}' % {count}, buffer, position)"
-            self.source.line(f"{place} = list({values})")
+            unpackers = self.source.unpackers(code)
+            self.source.line(f"{place} = list({unpackers}[{count}](buffer, position))")
             self.source.line(f"position += {count} * {least}")
             return
         items = self.source.variable("items")

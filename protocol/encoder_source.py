@@ -43,7 +43,6 @@ Records are not joined: what was written before them goes to `parts`, then they 
 
 from __future__ import annotations
 
-import struct as structs
 from typing import TYPE_CHECKING
 
 from protocol.decoder_source import LENGTH_CODES
@@ -191,8 +190,8 @@ class EncoderSource:
         assert element is not None
         code = element.kind.struct_code
         if code and element.kind is not Kind.UUID:
-            pack = self.source.bind("pack", _pack_many)
-            self.source.line(f"append({pack}({code!r}, {local}))")
+            with self.source.block(f"if {local}:"):
+                self.source.line(f"append({self.source.packers(code)}[len({local})](*{local}))")
             return
         item = self.source.variable(field.name)
         with self.source.block(f"for {item} in {local}:"):
@@ -263,8 +262,3 @@ class EncoderSource:
             default = self.source.bind("default", field.default)
             return f"({value} is not {default} and {value} != {default})"
         return f"{null}{value} != {field.default!r}"
-
-
-def _pack_many(code: str, values: list[int]) -> bytes:
-    """Elements of an array of numbers, without its length."""
-    return structs.pack(f">{len(values)}{code}", *values)

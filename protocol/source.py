@@ -6,10 +6,14 @@ import contextlib
 import struct as structs
 from typing import TYPE_CHECKING, Any
 
+from protocol.wire import Packers, Unpackers
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 INDENT = "    "
+UNPACKERS = {code: Unpackers(code) for code in "?bhHiqd"}
+PACKERS = {code: Packers(code) for code in "?bhHiqd"}
 
 
 class Source:
@@ -54,6 +58,14 @@ class Source:
     def unpacker(self, codes: str) -> str:
         """A name for a function that unpacks big-endian fields of these `struct` codes."""
         return self._shared(f"unpack_{codes}", structs.Struct(">" + codes).unpack_from)
+
+    def unpackers(self, code: str) -> str:
+        """A name for the functions that unpack arrays of this `struct` code."""
+        return self._shared(f"unpackers_{code}", UNPACKERS[code])
+
+    def packers(self, code: str) -> str:
+        """A name for the functions that pack arrays of this `struct` code."""
+        return self._shared(f"packers_{code}", PACKERS[code])
 
     def _shared(self, name: str, value: object) -> str:
         name = name.replace("?", "z")

@@ -10,7 +10,8 @@ Sources: the Kafka protocol guide, KIP-482 (flexible versions, tagged fields).
 from __future__ import annotations
 
 import struct as structs
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 from uuid import UUID
 
 from protocol.uuids import ZERO_UUID
@@ -24,6 +25,9 @@ MAX_STRING_BYTES = 0x7FFF
 INTERNED_UUIDS_LIMIT = 100_000
 """Topic ids remembered as UUID objects; past it the table is emptied and fills anew."""
 
+MANY_LIMIT = 100
+"""Lengths of arrays of numbers for which a function is kept."""
+
 KNOWN_UUIDS: dict[bytes, UUID] = {ZERO_UUID.bytes: ZERO_UUID}
 """What `intern_uuid` remembers; decoders look here first."""
 
@@ -32,6 +36,37 @@ SHORT = tuple(structs.Struct(f"{size}s").unpack_from for size in range(CONTINUES
 
 ONE_BYTE = tuple(bytes([value]) for value in range(CONTINUES))
 """Varints that take one byte."""
+
+
+class Unpackers(dict[int, Callable[[Any, int], tuple[Any, ...]]]):
+    """Functions that read n numbers of one `struct` code: `Unpackers("i")[n](buffer, position)`.
+
+    Kept for the n up to MANY_LIMIT, so that a peer cannot make us keep one for each n.
+    """
+
+    def __init__(self, code: str) -> None:
+        super().__init__()
+        self._code = code
+
+    def __missing__(self, count: int) -> Callable[[Any, int], tuple[Any, ...]]:
+        function = structs.Struct(f">{count}{self._code}").unpack_from
+        if count <= MANY_LIMIT:
+            self[count] = function
+        return function
+
+
+class Packers(dict[int, Callable[..., bytes]]):
+    """Functions that write n numbers of one `struct` code: `Packers("i")[n](*numbers)`."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__()
+        self._code = code
+
+    def __missing__(self, count: int) -> Callable[..., bytes]:
+        function = structs.Struct(f">{count}{self._code}").pack
+        if count <= MANY_LIMIT:
+            self[count] = function
+        return function
 
 
 class DecodeError(ValueError):
@@ -68,9 +103,13 @@ def uvarint_tail(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
 
 
 def encode_uvarint(value: int) -> bytes:
-    """Unsigned varint of `value` >= 0."""
+    """Unsigned varint of `value` >= 0. Up to three bytes, which hold 2 MB, are written out."""
     if value < CONTINUES:
         return ONE_BYTE[value]
+    if value < 1 << 14:
+        return bytes((value & 0x7F | CONTINUES, value >> 7))
+    if value < 1 << 21:
+        return bytes((value & 0x7F | CONTINUES, value >> 7 & 0x7F | CONTINUES, value >> 14))
     out = bytearray()
     while value >= CONTINUES:
         out.append((value & 0x7F) | CONTINUES)
