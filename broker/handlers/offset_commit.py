@@ -16,7 +16,6 @@ from broker.routing import handles
 from coordinator.offset_commits import commit_error, topic_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from protocol.uuids import ZERO_UUID
 
 if TYPE_CHECKING:
     from broker.context import Context
@@ -29,12 +28,13 @@ def offset_commit(
     context: Context, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
     """Store positions of partitions that exist; answered when they are committed."""
-    if context.api_version >= TOPIC_ID_SINCE:
+    has_ids = context.api_version >= TOPIC_ID_SINCE
+    if has_ids:
         for topic in request.topics:
             topic.name = context.broker.metadata.topic_name(topic.topic_id) or ""
     answer: Deferred[OffsetCommitResponse] = Deferred()
     known = _known_partitions(context, request)
-    reply = answer if known is request else _Merge(request, answer)
+    reply = answer if known is request else _Merge(request, answer, has_ids=has_ids)
     if not known.topics:
         reply.complete(OffsetCommitResponse(topics=[]))
         return answer
@@ -51,13 +51,18 @@ def offset_commit(
 class _Merge:
     """Puts the errors of partitions that do not exist back in their places."""
 
-    __slots__ = ("_answer", "_request")
+    __slots__ = ("_answer", "_has_ids", "_request")
 
     def __init__(
-        self, request: OffsetCommitRequest, answer: Deferred[OffsetCommitResponse]
+        self,
+        request: OffsetCommitRequest,
+        answer: Deferred[OffsetCommitResponse],
+        *,
+        has_ids: bool,
     ) -> None:
         self._request = request
         self._answer = answer
+        self._has_ids = has_ids
 
     def complete(self, value: OffsetCommitResponse) -> object:
         given = {
@@ -67,10 +72,9 @@ class _Merge:
         }
         topics = []
         for topic in self._request.topics:
-            is_named = topic.name != "" or topic.topic_id == ZERO_UUID
-            unknown = (
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_named else ErrorCode.UNKNOWN_TOPIC_ID
-            )
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if self._has_ids and not topic.name:
+                unknown = ErrorCode.UNKNOWN_TOPIC_ID
             whole = topic_error(topic, unknown)
             for each in whole.partitions:
                 key = (topic.name, topic.topic_id, each.partition_index)

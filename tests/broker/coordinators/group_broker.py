@@ -12,8 +12,11 @@ import broker.handlers.offset_commit
 import broker.handlers.offset_fetch  # noqa: F401
 from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
+from broker.dispatch import error_response
+from broker.routing import ROUTES
 from config.broker import BrokerConfig
 from controller.topics import NewTopic
+from protocol.errors import ApiError
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.group_membership import (
     JoinGroupRequest,
@@ -27,6 +30,8 @@ from tests.controller.harness import NOW_MS
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
+
+    from protocol.schema import Request
 
 GROUP = "orders"
 
@@ -59,6 +64,14 @@ class GroupBroker(OneBroker):
             lambda: self.internal_topics.partition_count(GROUP_KEY),
         )
         self.replicas.on_leadership_change(self.groups.partition_changed)
+
+    async def ask(self, request: Request, version: int) -> Any:
+        """Like dispatch, make an error that a handler raises the error of the response."""
+        try:
+            return await super().ask(request, version)
+        except ApiError as error:
+            route = ROUTES[int(type(request).API_KEY)]
+            return error_response(route, error.code, error.message)
 
     async def create_topic(self, name: str) -> None:
         await self.topics.create([NewTopic(name)], self.metadata.racks)
