@@ -106,12 +106,22 @@ def _append(
         raise ApiError(ErrorCode.INVALID_RECORD, "there is no record batch")
     assert isinstance(records, memoryview)
     if len(records) > ATTRIBUTES_LOW_BYTE and records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
-        raise ApiError(
-            ErrorCode.INVALID_TXN_STATE,
-            "the partition was not added to a transaction (transactions are not served yet)",
-        )
+        raise _no_transaction(request.transactional_id)
     return partition.append_records(
         records, request.acks, AppendOrigin.CLIENT, context.now_ms, context.api_version
+    )
+
+
+def _no_transaction(transactional_id: str | None) -> ApiError:
+    """What a transactional batch gets while transactions are not served (GAPS.md)."""
+    if transactional_id is None:
+        return ApiError(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            "a transactional batch came without a transactional id",
+        )
+    return ApiError(
+        ErrorCode.INVALID_TXN_STATE,
+        f"the partition was not added to a transaction of {transactional_id!r}",
     )
 
 
