@@ -7,6 +7,7 @@ be played without one. Failures are `OSError`, as the operating system reports t
 from __future__ import annotations
 
 import fcntl
+import itertools
 import mmap
 import os
 import shutil
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from protocol.wire import Buffer
 
 READ_MODE = 0o644
+
+_replacements = itertools.count()
 
 
 class Entry(NamedTuple):
@@ -184,7 +187,8 @@ class LocalFileSystem:
 
     def replace(self, path: str, data: bytes, *, sync: bool) -> None:
         """Write beside, then rename over."""
-        beside = path + ".tmp"
+        # A name of its own: two threads may replace the same file, and the last one wins.
+        beside = f"{path}.{next(_replacements)}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         file = LocalFile(os.open(beside, flags, READ_MODE))
         file.write_at(0, data)
