@@ -157,5 +157,5 @@ def test_committed_offsets_and_topics_survive_a_kill(own_broker: BrokerProcess) 
     found = patiently(lambda: consumer.committed(asked, 30.0))
     known = consumer.list_topics(timeout=30.0).topics
     consumer.close()
-    assert [(one.offset, one.metadata) for one in found] == [(11, "m"), (22, "")]
+    assert [(one.offset, one.metadata or "") for one in found] == [(11, "m"), (22, "")]
     assert sorted(known["kept"].partitions) == [0, 1]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SEGMENT_BYTES = {"segment.bytes": "16384", "index.interval.bytes": "200"}
 COUNT = 200
+BATCH = 40
 GROUP = "movers"
 
 
@@ -75,8 +76,8 @@ def fill(bootstrap: str) -> None:
     for partition, codec in enumerate(CODECS):
         sending = Sending(codec=codec, style="callback", is_idempotent=True)
         records = numbered_records(COUNT, partition, size=300)
-        for start in range(0, COUNT, 20):
-            confluent.produce(bootstrap, "moved", records[start : start + 20], sending)
+        for start in range(0, COUNT, BATCH):
+            confluent.produce(bootstrap, "moved", records[start : start + BATCH], sending)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
     wanted = [TopicPartition("moved", 0, 123, "x")]
     patiently(lambda: consumer.commit(offsets=wanted, asynchronous=False))
