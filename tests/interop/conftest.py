@@ -147,7 +147,7 @@ def create_topic(
     """
     topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config or {})
     admin.create_topics([topic])[name].result(ADMIN_TIMEOUT_SECONDS)
-    eventually(lambda: _is_served(admin, name, partitions))
+    eventually(lambda: is_served(admin, name, partitions))
 
 
 def eventually(condition: Callable[[], bool]) -> None:
@@ -170,7 +170,8 @@ def patiently(call: Callable[[], Answer]) -> Answer:
             time.sleep(0.05)
 
 
-def _is_served(admin: AdminClient, name: str, partitions: int) -> bool:
+def is_served(admin: AdminClient, name: str, partitions: int) -> bool:
+    """Say whether the topic is known with that many partitions, all with a leader."""
     known = admin.list_topics(name, ADMIN_TIMEOUT_SECONDS).topics[name].partitions.values()
     return len(known) == partitions and all(one.leader >= 0 for one in known)
 

@@ -1,4 +1,4 @@
-"""Golden scripts of group requests over sockets; with AGAINST=apache, they are held against Apache."""
+"""Golden scripts of group requests over sockets; with AGAINST=apache they run against Apache."""
 
 from __future__ import annotations
 

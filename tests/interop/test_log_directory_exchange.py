@@ -16,7 +16,13 @@ from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients import confluent
 from tests.interop.clients.record import CODECS, Placed, Sending, numbered_records
-from tests.interop.conftest import against_apache, create_topic, patiently
+from tests.interop.conftest import (
+    against_apache,
+    create_topic,
+    eventually,
+    is_served,
+    patiently,
+)
 from tests.support.apache import ZOOKEEPER_SESSION_MS, ZooKeeperCluster
 from tests.support.ours import ours
 
@@ -56,6 +62,8 @@ def serve_again(cluster: ZooKeeperCluster, directory: Path) -> Iterator[BrokerPr
     if against_apache():
         time.sleep(2 * ZOOKEEPER_SESSION_MS / 1000)
         cluster.broker.start()
+        admin = AdminClient({"bootstrap.servers": cluster.broker.bootstrap})
+        eventually(lambda: is_served(admin, "moved", len(CODECS)))
         yield cluster.broker
         return
     copy = directory / "copy"
