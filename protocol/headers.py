@@ -17,10 +17,11 @@ read without importing a message; a test keeps the two equal.
 
 from __future__ import annotations
 
+import functools
 import struct as structs
 
 from protocol.api_keys import ApiKey
-from protocol.wire import CONTINUES, Buffer, DecodeError, uvarint_tail
+from protocol.wire import SHORT, Buffer, DecodeError, skip_tags
 
 _NEVER = 32768
 
@@ -149,27 +150,34 @@ class RequestHeader:
         )
 
 
+_BLANK = functools.partial(object.__new__, RequestHeader)
+
+
 def parse_request_header(buffer: Buffer) -> tuple[RequestHeader, int]:
     """Read the header of a frame (without its length); returns it and the position of the body.
 
     An ApiVersions request of any version is read, because it must be answered. Raises
     UnknownApiKeyError, or DecodeError when the frame is damaged.
     """
-    # The usual case is written out: a client id, and no tags. All others are in _parse_unusual.
+    # The usual case is written out: a short client id, and no tags. Whatever does not fit, because
+    # it is rare or because it is damaged, is read again by _parse_unusual.
     try:
         api_key, api_version, correlation_id, length = _UNPACK_V1(buffer)
-        if length >= 0 and (api_version or api_key != _CONTROLLED_SHUTDOWN):
-            position = _V1_BYTES + length
-            if api_version < _FLEXIBLE_REQUEST[api_key]:
-                if position <= len(buffer):
-                    client_id = str(buffer[_V1_BYTES:position], "utf-8")
-                    return RequestHeader(api_key, api_version, correlation_id, client_id), position
-            elif not buffer[position]:
-                client_id = str(buffer[_V1_BYTES:position], "utf-8")
-                return RequestHeader(api_key, api_version, correlation_id, client_id), position + 1
-        return _parse_unusual(buffer)
+        position = _V1_BYTES + length
+        if length < 0 or (not api_version and api_key == _CONTROLLED_SHUTDOWN):
+            return _parse_unusual(buffer)
+        if api_version >= _FLEXIBLE_REQUEST[api_key]:
+            if buffer[position]:
+                return _parse_unusual(buffer)
+            position += 1
+        header = _BLANK()
+        header.api_key = api_key
+        header.api_version = api_version
+        header.correlation_id = correlation_id
+        header.client_id = SHORT[length](buffer, _V1_BYTES)[0].decode()
     except (structs.error, LookupError, UnicodeDecodeError):
         return _parse_unusual(buffer)
+    return header, position
 
 
 def _parse_unusual(buffer: Buffer) -> tuple[RequestHeader, int]:
@@ -182,7 +190,7 @@ def _parse_unusual(buffer: Buffer) -> tuple[RequestHeader, int]:
         if api_version != 0 or api_key != _CONTROLLED_SHUTDOWN:
             client_id, position = _client_id(buffer)
         if api_version >= _FLEXIBLE_REQUEST[api_key]:
-            position = _skip_tags(buffer, position)
+            position = skip_tags(buffer, position + 1, buffer[position])
     except (structs.error, IndexError) as error:
         raise DecodeError(f"request header is cut short: {len(buffer)} bytes") from error
     except UnicodeDecodeError as error:
@@ -205,22 +213,3 @@ def response_header(correlation_id: int, api_key: int, api_version: int) -> byte
     if api_version >= _FLEXIBLE_RESPONSE[api_key]:
         return _PACK_TAGGED(correlation_id)
     return _PACK_PLAIN(correlation_id)
-
-
-def _skip_tags(buffer: Buffer, position: int) -> int:
-    """Position after the tag section; each tag takes at least two bytes, so the loop is bounded."""
-    count, position = _uvarint(buffer, position)
-    while count:
-        count -= 1
-        _tag, position = _uvarint(buffer, position)
-        size, position = _uvarint(buffer, position)
-        position += size
-        if position > len(buffer):
-            raise DecodeError("tagged field is longer than the frame")
-    return position
-
-
-def _uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
-    first = buffer[position]
-    position += 1
-    return (first, position) if first < CONTINUES else uvarint_tail(buffer, position, first)
