@@ -8,8 +8,9 @@
       => generation_id=1 ...
 
 Fields with an empty or default value are left out, lists are in order of their text, and member ids
-are called M1, M2... as they appear. `replay` runs a script and returns what it should have said; the
-same scripts run against our broker in memory, and against Apache where that is installed.
+are called M1, M2... as they appear. `replay` runs a script and returns it with the answers that
+were given. The scripts run against our broker in memory here, over sockets in `tests/interop`, and
+there against Apache with AGAINST=apache.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 Words = dict[str, str]
 
 MEMBER_ID = re.compile(r"[\w.-]+?-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
-DEFAULTS = (None, "", b"", 0, False, [], ZERO_UUID, -(2**31))
+DEFAULTS: tuple[object, ...] = (None, "", b"", 0, False, [], ZERO_UUID, -(2**31))
 NEW_GROUPS_SINCE = 8
 
 
@@ -118,11 +119,12 @@ class Script:
         return re.sub(r"\bM\d+\b", lambda found: self._members[found.group()], text)
 
     def _shown(self, answer: Struct) -> str:
-        text = MEMBER_ID.sub(lambda found: self._label(found.group()), shown(answer))
+        text = shown(answer, lambda leaf: MEMBER_ID.sub(self._label, leaf))
         names = {str(topic_id): name for name, topic_id in self._topic_ids.items()}
         return re.sub(r"topic_id=([0-9a-f-]+)", lambda m: f"topic_id={names.get(m[1], m[1])}", text)
 
-    def _label(self, member_id: str) -> str:
+    def _label(self, found: re.Match[str]) -> str:
+        member_id = found.group()
         for label, known in self._members.items():
             if known == member_id:
                 return label
@@ -131,22 +133,22 @@ class Script:
         return label
 
 
-def shown(value: object, name: str = "") -> str:
-    """A response as text; see the module's docstring."""
+def shown(value: object, label: Callable[[str], str], name: str = "") -> str:
+    """A response as text; see the module's docstring. `label` is applied to each text in it."""
     if name == "error_code":
         return ErrorCode(value).name  # type: ignore[arg-type]
     if isinstance(value, Struct):
         parts = [
-            f"{field.name}={shown(getattr(value, field.name), field.name)}"
+            f"{field.name}={shown(getattr(value, field.name), label, field.name)}"
             for field in value.FIELDS
             if getattr(value, field.name) not in DEFAULTS
         ]
         return " ".join(parts)
     if isinstance(value, list):
-        return "[" + "; ".join(sorted(shown(each) for each in value)) + "]"
+        return "[" + "; ".join(sorted(shown(each, label) for each in value)) + "]"
     if isinstance(value, bytes):
         return value.decode("latin-1")
-    return str(value)
+    return label(str(value))
 
 
 def join(words: Words) -> JoinGroupRequest:
