@@ -26,11 +26,10 @@ version 9 becomes (comments are not part of it)
         message.topics = items_3 = []
         for _ in range(count_2):
             topics_4 = Topic_5()
-            items_3.append(topics_4)
             size_6 = buffer[position]
             position += 1
             size_6 -= 1
-            if 0 <= size_6 < 127:
+            if 0 <= size_6 <= 126:
                 topics_4.name = short[size_6](buffer, position)[0].decode()
                 position += size_6
             else:                                               # null, or a longer string
@@ -48,8 +47,11 @@ version 9 becomes (comments are not part of it)
             position += 1
             if tags_8:
                 position = skip_tags(buffer, position, tags_8)
+            items_3.append(topics_4)
         tags_9 = buffer[position]
-        ...
+        position += 1
+        if tags_9:
+            position = skip_tags(buffer, position, tags_9)
         return message, position
 """
 

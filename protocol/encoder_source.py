@@ -34,8 +34,8 @@ version 9 becomes (comments are not part of it)
             else:
                 append(pack_h(topics_3.error_code) + uvarint(size_5))
             append(value_4)
-            append(b'\0')                                        # no tagged fields
-        append(b'\0')
+            append(b'\x00')                                     # no tagged fields
+        append(b'\x00')
         parts.append(b''.join(small))
 
 Records are not joined: what was written before them goes to `parts`, then they do, as they are.

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import struct
 
 import pytest
 
-import protocol.messages
 from protocol import headers
 from protocol.api_keys import ApiKey
 from protocol.headers import UnknownApiKeyError, parse_request_header, response_header
 from protocol.schema import Request
 from protocol.wire import DecodeError
+from tests.golden import declarations
 
 
 def fixed(api_key: int, version: int, correlation_id: int = 7) -> bytes:
@@ -104,9 +102,8 @@ def test_response_to_api_versions_is_never_tagged() -> None:
 
 
 def test_table_of_flexible_versions_is_that_of_the_messages() -> None:
-    for module in pkgutil.iter_modules(protocol.messages.__path__):
-        importlib.import_module(f"protocol.messages.{module.name}")
-    declared = {int(request.API_KEY): request for request in Request.__subclasses__()}
+    every = declarations.messages().values()
+    declared = {int(message.API_KEY): message for message in every if issubclass(message, Request)}
     assert sorted(headers._FLEXIBLE_REQUEST) == sorted(declared)
     for api_key, request in declared.items():
         for version in range(request.VERSIONS.first, request.VERSIONS.last + 1):
