@@ -35,6 +35,11 @@ READ_COMMITTED = 1
 NO_OFFSET = -1
 EMPTY = b""
 
+# Shared by all answers, as making them anew would double the cost of one; never changed in place.
+_NOT_DIVERGING = Answer.DivergingEpoch()
+_NO_LEADER = Answer.CurrentLeader()
+_NO_SNAPSHOT = Answer.SnapshotId()
+
 
 @handles(FetchRequest, versions="4-18")
 def fetch(context: Context, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
@@ -155,6 +160,9 @@ class FetchRead:
             log_start_offset=log.log_start_offset,
             aborted_transactions=[] if self._is_read_committed else None,
             records=EMPTY,
+            diverging_epoch=_NOT_DIVERGING,
+            current_leader=_NO_LEADER,
+            snapshot_id=_NO_SNAPSHOT,
         )
         if self._diverges(wanted, partition, answer):
             return answer
