@@ -126,7 +126,10 @@ class EmbeddedStore(TreeStore):
                 outcomes.append(self._submit(operations, self._session_id).results)
             except StoreError as error:
                 outcomes.append(error)
-        await self._durable()
+        try:
+            await self._durable()
+        except StoreUnavailableError as error:
+            return [outcome if isinstance(outcome, StoreError) else error for outcome in outcomes]
         return outcomes
 
     async def close(self) -> None:

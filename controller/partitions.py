@@ -113,6 +113,8 @@ class PartitionMachine:
             [[Create(partitions_path(topic))] for topic in sorted(topics)]
         )
         for outcome in outcomes:
+            if isinstance(outcome, StoreUnavailableError):
+                raise outcome
             if isinstance(outcome, StoreError) and not isinstance(outcome, NodeExistsError):
                 logger.warning("cannot prepare a topic's partitions: %s", outcome)
 

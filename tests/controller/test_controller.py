@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
+import controller.controller
 from controller.context import Term
 from controller.controller import Controller
 from controller.election import ControllerMovedError, FencedStore
+from controller.embedded_store import EmbeddedStore
+from controller.registration import create_skeleton, register_broker
 from controller.store import BadVersionError, Create, Delete, SetData
-from controller.topics import CreatedTopic, NewTopic, PartitionGrowth
+from controller.topics import CreatedTopic, NewTopic, PartitionGrowth, TopicCommands
 from controller.znodes import (
     CONTROLLER,
     CONTROLLER_EPOCH,
+    BrokerRegistration,
+    Endpoint,
     PartitionState,
     decode_state,
     decode_topic,
@@ -22,10 +28,12 @@ from controller.znodes import (
     state_path,
     topic_path,
 )
+from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from protocol.messages.stop_replica import StopReplicaRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
-from tests.controller.harness import Cluster, run_cluster, turns
+from tests.controller.harness import NOW_MS, Cluster, NotingChannels, run_cluster, turns
+from tests.controller.volatile_files import VolatileFiles
 
 if TYPE_CHECKING:
     from protocol.schema import Request
@@ -260,3 +268,50 @@ def test_a_controller_that_does_not_run_is_not_ready() -> None:
         await idle.retire()
 
     run_cluster(scenario, 0)
+
+
+def test_topic_whose_node_cannot_be_read_does_not_take_the_others_down() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.store.create("/brokers/topics/broken", b"{not json")
+        await _create(cluster, "orders", partitions=1)
+        await cluster.store.delete(CONTROLLER)
+        await turns()
+        member = cluster.members[0].controller
+        assert member.is_active
+        assert member.context is not None
+        assert list(member.context.assignments) == ["orders"]
+
+    run_cluster(scenario, 0)
+
+
+def test_full_disk_delays_leaders_but_does_not_lose_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controller.controller, "RETRY_AFTER_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        files = VolatileFiles()
+        store = await EmbeddedStore.open(files)
+        await create_skeleton(store)
+        endpoint = Endpoint("PLAINTEXT", "h", 1)
+        await register_broker(store, 0, BrokerRegistration((endpoint,)))
+        member = Controller(0, store, NotingChannels(), lambda: NOW_MS)
+        task = asyncio.get_running_loop().create_task(member.run())
+        await member.wait_until_ready()
+        topics = TopicCommands(store, lambda _: 0, lambda count: b"\x05" * count)
+        creation = asyncio.get_running_loop().create_task(
+            topics.create([NewTopic("orders")], {0: None})
+        )
+        while await store.exists(topic_path("orders")) is None:
+            await turns(1)
+        await creation
+        files.is_full = True
+        await turns(5)
+        assert await store.exists(state_path("orders", 0)) is None
+        refused = await topics.create([NewTopic("more")], {0: None})
+        assert isinstance(refused["more"], ApiError)
+        assert refused["more"].code is ErrorCode.REQUEST_TIMED_OUT
+        files.is_full = False
+        while await store.exists(state_path("orders", 0)) is None:
+            await turns(1)
+        task.cancel()
+
+    asyncio.run(scenario())
