@@ -64,6 +64,7 @@ def serve_again(cluster: ZooKeeperCluster, directory: Path) -> Iterator[BrokerPr
         cluster.broker.start()
         admin = AdminClient({"bootstrap.servers": cluster.broker.bootstrap})
         eventually(lambda: is_served(admin, "moved", len(CODECS)))
+        eventually(lambda: is_served(admin, "continued", 1))
         yield cluster.broker
         return
     copy = directory / "copy"
@@ -86,6 +87,8 @@ def fill(bootstrap: str) -> None:
         records = numbered_records(COUNT, partition, size=300)
         for start in range(0, COUNT, BATCH):
             confluent.produce(bootstrap, "moved", records[start : start + BATCH], sending)
+    create_topic(admin, "continued", 1)
+    confluent.produce(bootstrap, "continued", numbered_records(10), Sending(style="callback"))
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
     wanted = [TopicPartition("moved", 0, 123, "x")]
     patiently(lambda: consumer.commit(offsets=wanted, asynchronous=False))
@@ -121,10 +124,9 @@ def test_the_groups_offset_is_known(successor: BrokerProcess) -> None:
 
 
 def test_the_log_goes_on_where_it_ended(successor: BrokerProcess) -> None:
-    placed = confluent.produce(
-        successor.bootstrap, "moved", numbered_records(1, 4), Sending(is_idempotent=True)
-    )
+    sending = Sending(style="callback", is_idempotent=True)
+    placed = confluent.produce(successor.bootstrap, "continued", numbered_records(2), sending)
 
-    assert placed is not None
-    assert placed[0].partition == 4
-    assert placed[0] >= Placed(4, COUNT)
+    assert placed == [Placed(0, 10), Placed(0, 11)]
+    records = confluent.read(successor.bootstrap, "continued", 12)
+    assert [record.offset for record in records] == list(range(12))
