@@ -58,10 +58,6 @@ class OffsetStore:
             if not topics:
                 del self._groups[key.group]
 
-    def remove_group(self, group_id: str) -> None:
-        """Replay of the group's tombstone."""
-        self._groups.pop(group_id, None)
-
     def of_group(self, group_id: str) -> Mapping[str, Positions]:
         """Positions by topic and partition; read only."""
         return self._groups.get(group_id, {})

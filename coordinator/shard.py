@@ -80,12 +80,14 @@ class GroupShard:
         if isinstance(key, OffsetCommitKey):
             if record.value is None:
                 self._offsets.remove(key)
+                self._drop_if_vestigial(self._groups.get(key.group))
             else:
                 self._offsets.put(key, cast("OffsetCommitValue", record.value))
                 self._group(key.group)
         elif record.value is None:
-            self._offsets.remove_group(key.group)
             self._drop_group(key.group)
+            if self._offsets.has_any(key.group):
+                self._group(key.group)
         else:
             self._group(key.group).restore(cast("GroupMetadataValue", record.value))
 
@@ -224,8 +226,9 @@ class GroupShard:
     def handle_topics_deleted(self, topics: Collection[str]) -> Iterator[list[OffsetsRecord]]:
         """Forget positions in topics that are no more; one list of tombstones for each group."""
         for group_id in self._offsets.groups_with(topics):
-            group = self._group(group_id)
-            yield deletion.delete_topics(group, topics, self._offsets)
+            group = self._groups.get(group_id)
+            if group is not None:
+                yield deletion.delete_topics(group, topics, self._offsets)
 
     def expire_offsets(self, group_id: str, now_ms: int) -> list[OffsetsRecord]:
         """Tombstones for the group's offsets whose retention is over, and for the group."""
@@ -263,8 +266,10 @@ class GroupShard:
             self._rebalance.cancel_timers(group)
             group.enter(GroupEvent.REMOVED, group.state_since_ms)
 
-    def _drop_if_vestigial(self, group: ClassicGroup) -> None:
-        if group.is_vestigial and not self._offsets.has_any(group.group_id):
+    def _drop_if_vestigial(self, group: ClassicGroup | None) -> None:
+        if group is None or not group.is_vestigial:
+            return
+        if not self._offsets.has_any(group.group_id):
             self._drop_group(group.group_id)
 
 

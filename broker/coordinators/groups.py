@@ -202,10 +202,20 @@ class GroupCoordinators:
                     slice_ms = self._clock.monotonic_ms()
 
     def topics_deleted(self, topics: Collection[str]) -> None:
-        """Forget the offsets of topics that are no more."""
+        """Have the offsets of topics that are no more forgotten, in the background."""
+        self._spawn(self.forget_topics(topics), "offsets of deleted topics")
+
+    async def forget_topics(self, topics: Collection[str]) -> None:
+        """Forget the offsets of topics, giving way to clients in between."""
+        slice_ms = self._clock.monotonic_ms()
         for shard in list(self.active_shards()):
             for tombstones in shard.groups.handle_topics_deleted(topics):
+                if shard.stage is not Stage.ACTIVE:
+                    break
                 shard.forget(tombstones)
+                if self._clock.monotonic_ms() - slice_ms >= SLICE_MS:
+                    await _give_way()
+                    slice_ms = self._clock.monotonic_ms()
 
 
 async def _give_way() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from coordinator import records
 from coordinator.settings import GroupSettings
 from protocol.errors import ErrorCode
 from tests.coordinator.harness import GROUP, Harness
@@ -135,6 +136,25 @@ def test_emptied_group_without_offsets_goes_at_the_next_clean_up(harness: Harnes
     assert harness.shard.find(GROUP) is not None
     harness.leave(member)
     clean_up(harness)
+    assert harness.shard.find(GROUP) is None
+
+
+def test_tombstone_of_a_group_leaves_its_offsets(harness: Harness) -> None:
+    # Apache writes such a log when a group moves to the newer protocol.
+    (member,) = harness.stable_group(1)
+    harness.commit(1, member_id=member, generation=1)
+    harness.append([records.group_tombstone(GROUP)])
+    assert harness.stored_offsets() == {("orders", 0): 1}
+    group = harness.shard.find(GROUP)
+    assert group is not None
+    assert (group.members, group.generation) == ({}, 0)
+
+
+def test_group_of_offsets_goes_with_the_last_of_them_even_without_its_own_tombstone(
+    harness: Harness,
+) -> None:
+    harness.commit(1)
+    harness.append([records.offset_tombstone(GROUP, "orders", 0)])
     assert harness.shard.find(GROUP) is None
 
 

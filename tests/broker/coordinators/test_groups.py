@@ -240,7 +240,7 @@ def test_clean_up_expires_and_deleted_topics_are_forgotten(tmp_path: Path) -> No
         await broker.find_coordinator()
         await commit(broker, 1, "flights")
         await commit(broker, 1, "weather")
-        broker.groups.topics_deleted({"weather"})
+        await broker.groups.forget_topics({"weather"})
         assert await committed(broker, "weather") == -1
         await broker.groups.clean_up()
         assert await committed(broker) == 1
