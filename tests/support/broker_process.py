@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support import wire
+from tests.support.children import DIES_WITH_PARENT
 
 START_TIMEOUT_SECONDS = 90.0
 STOP_TIMEOUT_SECONDS = 30.0
@@ -75,7 +76,10 @@ class BrokerProcess:
         self._launched = time.monotonic()
         with self.output_path.open("ab") as output:
             self._process = subprocess.Popen(
-                self.command, stdout=output, stderr=output, cwd=self.working_directory
+                [*DIES_WITH_PARENT, *self.command],
+                stdout=output,
+                stderr=output,
+                cwd=self.working_directory,
             )
 
     def wait_until_serving(self, timeout_seconds: float = START_TIMEOUT_SECONDS) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import jars
+from tests.support.children import DIES_WITH_PARENT
 
 TOOL_TIMEOUT_SECONDS = 60.0
 FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -134,7 +135,7 @@ class Tools:
             classpath = f"{classes}:{jars.classpath(self.version)}"
             java = jars.java_home_tool("java")
             self._runner = subprocess.Popen(
-                [java, *FLAGS, "-cp", classpath, "ToolRunner"],
+                [*DIES_WITH_PARENT, java, *FLAGS, "-cp", classpath, "ToolRunner"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
