@@ -96,7 +96,8 @@ class Partition:
         self.is_leader = state.leader == self._local_id
         if self.is_leader and is_new_epoch:
             self.leader_epoch_start_offset = self.log.log_end_offset
-            self.log.assign_epoch(self.leader_epoch, self.log.log_end_offset)
+            if self.leader_epoch > self.log.latest_epoch:
+                self.log.assign_epoch(self.leader_epoch, self.log.log_end_offset)
         self._advance_high_watermark()
         if not self.is_leader:
             self._fail_commit_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -144,9 +144,11 @@ class Replicas:
         if partition is None:
             log = self._logs.get(topic, index)
             if log is not None and log.topic_id not in (None, ZERO_UUID, topic_id):
-                logger.warning("%s-%d is a log of a former topic %s: deleted", topic, index, topic)
-                self._logs.delete(topic, index, self._clock.now_ms())
-                log = None
+                raise ApiError(
+                    ErrorCode.INCONSISTENT_TOPIC_ID,
+                    f"the log on disk has topic id {log.topic_id}, the controller says {topic_id}; "
+                    "the log is kept, and the partition not served",
+                )
             config = self._topic_configs.topic_config(topic)
             if log is None:
                 log = self._logs.create(topic, index, topic_id, config, self._clock.now_ms())
