@@ -8,20 +8,24 @@ checkpoint files about its logs. A disk error takes the one directory offline.
     report = directories.load(config_of, progress)              every log open, recovered if needed
     ...
     directories.close()                                         the next start has nothing to do
+
+Before `load` has ended nothing is known of the logs; a start that fails so early leaves the
+checkpoints, and whether the last stop was a clean one, as it found them.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 from collections import Counter, deque
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError, ErrorCode
 from storage import file_names, meta_properties
 from storage.checkpoints import encode_offsets
+from storage.descriptions import DirectoryDescription, LogDescription
 from storage.directory_loading import LoadPlan, LoadReport, load_directory
 from storage.errors import DamagedFileError, DirectoryRefusedError, LogDirectoryError
 from storage.loading import create_log
@@ -45,27 +49,6 @@ FLUSHED_ONE_BY_ONE = 16
 CLEAN_SHUTDOWN = json.dumps({"version": 0, "brokerEpoch": -1}, separators=(",", ":")).encode()
 
 
-@dataclass(frozen=True, slots=True)
-class LogDescription:
-    """One log, for DescribeLogDirs."""
-
-    topic: str
-    partition: int
-    size: int
-    offset_lag: int
-
-
-@dataclass(frozen=True, slots=True)
-class DirectoryDescription:
-    """One log directory, for DescribeLogDirs."""
-
-    path: str
-    error_code: ErrorCode
-    total_bytes: int
-    usable_bytes: int
-    logs: list[LogDescription]
-
-
 def _ignore_progress(_done: int, _total: int, _name: str) -> None:
     return
 
@@ -83,6 +66,7 @@ class LogDirectories:
         self._disk = disk
         self._settings = settings
         self._locks: list[File] = []
+        self._is_loaded = False
         self._logs: dict[tuple[str, int], Log] = {}
         self._counts: Counter[str] = Counter()
         """How many logs each directory holds."""
@@ -99,15 +83,16 @@ class LogDirectories:
         """
         opened = cls(disk, settings)
         for path in paths:
-            directory = LogDirectory(path.rstrip("/") or "/", disk, opened._note_failure)
+            directory = LogDirectory(path.rstrip("/") or "/", disk)
             opened.directories.append(directory)
-            try:
-                with directory:
-                    opened._lock(directory)
-                    opened._read_identity(directory)
-            except LogDirectoryError as error:
-                _report(error)
+            with suppress(LogDirectoryError), directory:
+                opened._lock(directory)
+                opened._read_identity(directory)
         opened._refuse_if_all_offline()
+        for directory in opened.directories:
+            directory.on_failure = opened._note_failure
+            if directory.failure is not None:
+                opened._note_failure(directory)
         return opened
 
     def identify(self, broker_id: int, cluster_id: str, now_ms: int) -> None:
@@ -153,6 +138,7 @@ class LogDirectories:
             for log in contents.logs:
                 self._add(log)
         self._refuse_if_all_offline()
+        self._is_loaded = True
         return report
 
     def __len__(self) -> int:
@@ -254,6 +240,12 @@ class LogDirectories:
 
     def close(self) -> None:
         """Close all logs, write the checkpoints, leave the mark of a clean shutdown, unlock."""
+        if self._is_loaded:
+            self._close_loaded()
+        self._logs.clear()
+        self._locks.clear()
+
+    def _close_loaded(self) -> None:
         self._close_logs()
         self.checkpoint_recovery_points()
         self.checkpoint_high_watermarks()
@@ -265,8 +257,6 @@ class LogDirectories:
                     self._disk.filesystem.replace(path, CLEAN_SHUTDOWN, sync=True)
             except LogDirectoryError as error:
                 _report(error)
-        self._logs.clear()
-        self._locks.clear()
 
     def _close_logs(self) -> None:
         unflushed = []
@@ -291,7 +281,10 @@ class LogDirectories:
             log.release()
 
     def _lock(self, directory: LogDirectory) -> None:
-        self._disk.filesystem.make_directory(directory.path)
+        try:
+            self._disk.filesystem.make_directory(directory.path)
+        except FileExistsError:
+            raise NotADirectoryError(errno.ENOTDIR, "is not a directory") from None
         lock = self._disk.filesystem.lock(f"{directory.path}/{file_names.LOCK}")
         if lock is None:
             raise DirectoryRefusedError(

@@ -13,7 +13,7 @@ from protocol.messages.log_dirs import DescribeLogDirsRequest, DescribeLogDirsRe
 
 if TYPE_CHECKING:
     from broker.context import Context
-    from storage.directories import DirectoryDescription
+    from storage.descriptions import DirectoryDescription
 
 Result = DescribeLogDirsResponse.Result
 

@@ -107,6 +107,44 @@ def test_crash_recovers_every_log_and_tells_progress(tmp_path: Path) -> None:
     ]
 
 
+def test_start_that_fails_before_loading_leaves_all_as_it_was(tmp_path: Path) -> None:
+    directories = open_directories(tmp_path)
+    fill(directories)
+    directories.checkpoint_recovery_points()
+    directories.checkpoint_high_watermarks()
+    crash(directories)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
+
+    again = open_directories(tmp_path)
+    again.close()
+
+    after = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
+    assert after == before
+    assert load(open_directories(tmp_path)).unclean_directories == [str(tmp_path)]
+
+
+def test_load_that_is_broken_off_counts_as_a_crash(tmp_path: Path) -> None:
+    directories = open_directories(tmp_path)
+    fill(directories)
+    directories.close()
+
+    class BrokenOffError(Exception):
+        pass
+
+    def interrupt(done: int, _total: int, _name: str) -> None:
+        if done == 2:
+            raise BrokenOffError
+
+    again = open_directories(tmp_path)
+    with pytest.raises(BrokenOffError):
+        again.load(lambda _topic: CONFIG, interrupt)
+    again.close()
+
+    last = open_directories(tmp_path)
+    assert load(last).unclean_directories == [str(tmp_path)]
+    assert [all_offsets(log) for log in last] == [list(range(100))] * 3
+
+
 def test_many_logs_are_closed_with_one_wait_for_the_disk(tmp_path: Path) -> None:
     directories = open_directories(tmp_path)
     fill(directories, 20)
@@ -309,6 +347,8 @@ def test_no_usable_directory_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(DirectoryRefusedError, match="no log directory can be used"):
         open_directories(tmp_path / "file" / "logs")
+    with pytest.raises(DirectoryRefusedError, match="/file: is not a directory"):
+        open_directories(tmp_path / "file")
 
 
 def test_full_disk_takes_the_directory_offline_and_loses_nothing(tmp_path: Path) -> None:
