@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import threading
@@ -110,9 +111,9 @@ def failure_reason(failure: StreamingQueryException | Exception) -> str:
     lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
     causes = [line for line in lines if "Exception:" in line or "Error:" in line]
     words = (causes[-1] if causes else lines[0]) if lines else type(failure).__name__
-    if "some data may have been missed" in str(failure) or "some data may be lost" in str(failure):
+    if re.search(r"some data may (have been|be) (missed|lost)", str(failure), re.IGNORECASE):
         words += (
-            " The topic holds less than the checkpoint remembers: it was deleted, truncated or"
+            " - the topic holds less than the checkpoint remembers: it was deleted, truncated or"
             " expired, or the checkpoint belongs to another broker. Use another --checkpoint"
         )
     return words

@@ -32,6 +32,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_SECONDS))
             if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
                 item.add_marker(pytest.mark.spark)
+                # py4j leaves closing the sockets to its JVM to the garbage collector.
+                for category in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
+                    item.add_marker(pytest.mark.filterwarnings(f"ignore::{category}"))
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, Message, TopicPartition
 
 TIMEOUT_SECONDS = 20.0
-BATCH = 5000
 
 
 class Read(NamedTuple):
@@ -36,9 +35,9 @@ def read_topic(servers: str, topic: str) -> list[Read]:
         consumer.assign([TopicPartition(topic, index, 0) for index in ends])
         records: list[Read] = []
         while len(records) < sum(ends.values()):
-            messages = consumer.consume(BATCH, TIMEOUT_SECONDS)
-            assert messages, f"{len(records)} of {sum(ends.values())} records"
-            records += map(_read, messages)
+            message = consumer.poll(TIMEOUT_SECONDS)
+            assert message is not None, f"{len(records)} of {sum(ends.values())} records"
+            records.append(_read(message))
         return records
     finally:
         consumer.close()

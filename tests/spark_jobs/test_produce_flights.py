@@ -1,0 +1,102 @@
+"""Producing: every record delivered once, however often and however interrupted it runs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_jobs.errors import EXIT_FAILED, JobError
+from spark_jobs.feed_position import line_header
+from spark_jobs.local_broker import _free_port
+from spark_jobs.produce_flights import ProduceOptions, main, partition_of, produce
+from tests.spark_jobs.conftest import TOPIC
+from tests.spark_jobs.consuming import read_topic
+from tests.spark_jobs.month import DAMAGED, FEED, MONTH, month_of_flights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spark_jobs.produce_flights import Outcome
+
+
+def _options(servers: str, topic: str) -> ProduceOptions:
+    return ProduceOptions(
+        bootstrap_servers=servers, topic=topic, partitions=2, months=(MONTH,), damaged=DAMAGED
+    )
+
+
+def test_every_line_is_sent_and_acknowledged(produced: Outcome) -> None:
+    assert produced.lines == len(month_of_flights()) + DAMAGED
+    assert produced.sent == produced.acknowledged == produced.lines
+    assert produced.damaged == DAMAGED
+
+
+def test_the_topic_holds_the_feed(servers: str, produced: Outcome) -> None:
+    records = read_topic(servers, TOPIC)
+    lines = {line_header(FEED, line.number): line for line in FEED.lines(FEED.flights())}
+    assert len(records) == produced.lines
+    assert {record.headers["line"] for record in records} == set(lines)
+    for record in records:
+        line = lines[record.headers["line"]]
+        assert (record.key, record.value, record.timestamp_ms) == (
+            line.key,
+            line.value,
+            line.timestamp_ms,
+        )
+        assert record.partition == partition_of(line.key, 3)
+
+
+@pytest.mark.usefixtures("produced")
+def test_lines_of_a_partition_are_in_order(servers: str) -> None:
+    records = sorted(read_topic(servers, TOPIC))
+    numbers = [(r.partition, int(r.headers["line"].rpartition(b"/")[2])) for r in records]
+    assert all(a < b for a, b in pairwise(numbers))
+
+
+@pytest.mark.usefixtures("produced")
+def test_running_again_adds_nothing(servers: str) -> None:
+    before = len(read_topic(servers, TOPIC))
+    again = produce(_options(servers, TOPIC))
+    assert (again.sent, again.already_there) == (0, again.lines)
+    assert len(read_topic(servers, TOPIC)) == before
+
+
+def test_an_interrupted_run_is_completed(
+    servers: str, new_name: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = new_name("interrupted")
+    options = _options(servers, topic)
+    lines = type(FEED).lines
+
+    def interrupted(feed: object, flights: object) -> object:
+        for line in lines(feed, flights):  # type: ignore[arg-type]
+            if line.number == 10_000:
+                raise KeyboardInterrupt
+            yield line
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(FEED), "lines", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            produce(options)
+    held = len(read_topic(servers, topic))
+    completed = produce(options)
+    assert completed.already_there == held
+    numbers = [record.headers["line"] for record in read_topic(servers, topic)]
+    assert len(numbers) == len(set(numbers)) == completed.lines
+
+
+@pytest.mark.usefixtures("produced")
+def test_a_topic_of_another_feed_is_left_alone(servers: str) -> None:
+    other = ProduceOptions(bootstrap_servers=servers, topic=TOPIC, months=(1,))
+    with pytest.raises(JobError, match="topic 'march' holds records of another feed"):
+        produce(other)
+
+
+def test_a_wrong_port_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    server = f"127.0.0.1:{_free_port()}"
+    assert main(["--bootstrap-servers", server]) == EXIT_FAILED
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(f"error: no broker listens at {server}: connection refused")
