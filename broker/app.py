@@ -123,16 +123,16 @@ class Broker:
         await self._bind()
         self.logs = open_directories(config, self._executor)
         self.logs.on_failure = self._note_disk_failure
-        self.store, self.cluster_id, is_new = await open_store(
-            config, self.logs, self.clock, self._executor
-        )
+        opened = await open_store(config, self.logs, self.clock, self._executor)
+        self.store, self.cluster_id = opened.store, opened.cluster_id
+        self.config = config = config.identified(opened.broker_id)
         self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
         await self.topic_configs.start()
         config_of = self.topic_configs.topic_config
         await self._loop.run_in_executor(
             self._executor, load_logs, self.logs, config_of, self.clock
         )
-        if is_new:
+        if opened.is_new:
             await adopt(config, self.logs, self.store)
         self._wire()
         registration = BrokerRegistration(

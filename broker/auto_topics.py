@@ -63,6 +63,8 @@ class AutoTopics:
         self._commands = commands
         self._spawn = spawn
         self._under_way: set[str] = set()
+        self.is_alone = True
+        """Whether no other broker can ever join: then no replication factor above 1 can be met."""
 
     def request(self, name: str) -> ErrorCode:
         """Start to create a topic; what to tell the client meanwhile."""
@@ -96,15 +98,14 @@ class AutoTopics:
 
     def _new_topic(self, name: str) -> NewTopic:
         config = self._config
-        is_alone = not config.zookeeper_connect  # for good: no factor above 1 could ever be met
         counts = {
             GROUP_METADATA_TOPIC: (
                 config.offsets_topic_num_partitions,
-                1 if is_alone else config.offsets_topic_replication_factor,
+                1 if self.is_alone else config.offsets_topic_replication_factor,
             ),
             TRANSACTION_STATE_TOPIC: (
                 config.transaction_state_log_num_partitions,
-                1 if is_alone else config.transaction_state_log_replication_factor,
+                1 if self.is_alone else config.transaction_state_log_replication_factor,
             ),
         }
         defaults = (config.num_partitions, config.default_replication_factor)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import logging
 import secrets
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from broker.auto_topics import internal_topic_configs
 from controller.adoption import FoundPartition, adopt_topics
 from controller.embedded_files import LocalStoreFiles
 from controller.embedded_store import DamagedStoreError, EmbeddedStore
-from controller.registration import create_skeleton, obtain_cluster_id
+from controller.registration import create_skeleton, generate_broker_id, obtain_cluster_id
 from controller.store import StoreError
 from controller.znodes import TOPICS
 from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
@@ -45,6 +45,16 @@ class StartError(Exception):
     """The broker cannot start; the text says why, in one line."""
 
 
+class OpenStore(NamedTuple):
+    """The metadata store, and who this broker is in it."""
+
+    store: EmbeddedStore
+    cluster_id: str
+    broker_id: int
+    is_new: bool
+    """Whether it knows no topics yet."""
+
+
 def open_directories(config: BrokerConfig, executor: Executor) -> LogDirectories:
     """Lock the log directories and read whose they are."""
 
@@ -64,8 +74,8 @@ def open_directories(config: BrokerConfig, executor: Executor) -> LogDirectories
 
 async def open_store(
     config: BrokerConfig, logs: LogDirectories, clock: Clock, executor: Executor
-) -> tuple[EmbeddedStore, str, bool]:
-    """The metadata store beside the logs; also the cluster id, and whether it knows no topics."""
+) -> OpenStore:
+    """Open the metadata store beside the logs, and settle what cluster and broker this is."""
     directory = next(one.path for one in logs.directories if one.failure is None)
     try:
         store = await EmbeddedStore.open(LocalStoreFiles(directory), executor)
@@ -73,10 +83,20 @@ async def open_store(
         is_new = not await store.children(TOPICS)
         proposed = logs.identity.cluster_id or to_base64(draw_uuid())
         cluster_id = await obtain_cluster_id(store, proposed)
-        logs.identify(config.broker_id, cluster_id, clock.now_ms())
+        broker_id = await _obtain_broker_id(config, logs.identity.broker_id, store)
+        logs.identify(broker_id, cluster_id, clock.now_ms())
     except (DamagedStoreError, DirectoryRefusedError, StoreError, OSError) as error:
         raise StartError(str(error)) from None
-    return store, cluster_id, is_new
+    return OpenStore(store, cluster_id, broker_id, is_new)
+
+
+async def _obtain_broker_id(config: BrokerConfig, stored: int | None, store: MetadataStore) -> int:
+    """The configured id; failing that the one in meta.properties, failing that a new one."""
+    if config.broker_id >= 0:
+        return config.broker_id
+    if stored is not None:
+        return stored
+    return await generate_broker_id(store, config.reserved_broker_max_id)
 
 
 def load_logs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -75,3 +76,10 @@ class BrokerConfig(
     def topic_defaults(self) -> TopicConfig:
         """Build the configuration of a topic that overrides nothing."""
         return topic_defaults(self.value_of)
+
+    def identified(self, broker_id: int) -> BrokerConfig:
+        """Say under both its names which broker it is, whether a user chose the id or not."""
+        names = dict.fromkeys(("broker.id", "node.id"), str(broker_id))
+        return dataclasses.replace(
+            self, broker_id=broker_id, node_id=broker_id, stated={**self.stated, **names}
+        )

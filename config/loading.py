@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from config.key import Value
 
 
+_WITHOUT_EFFECT = {
+    "zookeeper.connect": "ZooKeeper is not served yet: metadata is kept beside the logs (GAPS.md)",
+}
+"""What to say of keys whose lack of effect a user must not miss."""
+
+
 class _Statement(NamedTuple):
     """A key, its text, and where that was written."""
 
@@ -93,10 +99,15 @@ def _repetitions(statements: Sequence[_Statement]) -> list[str]:
 def _warning(statement: _Statement) -> str | None:
     known = BROKER_KEYS.get(statement.name)
     if known is not None:
-        return None if known.key.acts else f"{known.name} has no effect in this broker"
+        return None if known.key.acts else _without_effect(known.name)
     if unprefixed(statement.name) in BROKER_KEYS:
         return f"{statement.name} has no effect in this broker: no key of a single listener has"
     return f"{statement.name} is not a configuration key{_suggestion(statement.name)}"
+
+
+def _without_effect(name: str) -> str:
+    why = _WITHOUT_EFFECT.get(name)
+    return f"{name} has no effect in this broker" + (f": {why}" if why else "")
 
 
 def _suggestion(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a broker writes when it starts: the skeleton of the tree, the cluster id, itself."""
+"""What a broker writes when it starts: the skeleton of the tree, the ids it lacks, itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import cast
 
 from controller.store import Create, MetadataStore, NodeExistsError, SetData, StoreError, Znode
 from controller.znodes import (
+    BROKER_SEQUENCE,
     CLUSTER_ID,
     PERSISTENT_PATHS,
     BrokerRegistration,
@@ -37,6 +38,16 @@ async def obtain_cluster_id(store: MetadataStore, proposed: str) -> str:
             return proposed
         node = await store.get(CLUSTER_ID)
     return decode_cluster_id(node.data)
+
+
+async def generate_broker_id(store: MetadataStore, reserved_max_id: int) -> int:
+    """Draw the next broker id above those that users choose.
+
+    The counter is the version of a node that has no other content, as in Kafka, so that brokers
+    which start at the same moment draw different ids.
+    """
+    node = await store.set(BROKER_SEQUENCE, b"")
+    return reserved_max_id + node.version
 
 
 async def register_broker(

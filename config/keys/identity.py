@@ -17,7 +17,7 @@ class IdentityKeys:
     broker_id: int = integer(-1, importance=HIGH, acts=True)
     """This broker's number in the cluster; -1 has one generated, or takes the one on disk."""
 
-    broker_id_generation_enable: bool = boolean(True)
+    broker_id_generation_enable: bool = boolean(True, acts=True)
     """Whether a broker without `broker.id` is given one."""
 
     broker_rack: str | None = string(None, acts=True)
@@ -35,7 +35,7 @@ class IdentityKeys:
     node_id: int = integer(-1, importance=HIGH, acts=True)
     """What `broker.id` is called where metadata is kept in a Raft quorum; a synonym here."""
 
-    reserved_broker_max_id: int = integer(1000, low=0)
+    reserved_broker_max_id: int = integer(1000, low=0, acts=True)
     """Largest `broker.id` a user may choose; generated ones are larger."""
 
     server_max_startup_time_ms: int = long(LONG_MAX, low=0, internal=True)

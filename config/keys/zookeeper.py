@@ -14,8 +14,8 @@ class ZooKeeperKeys:
     zookeeper_client_cnxn_socket: str | None = string(None, name="zookeeper.clientCnxnSocket")
     """Java class of the connection; required there for TLS."""
 
-    zookeeper_connect: str | None = string(None, importance=HIGH, acts=True)
-    """ZooKeeper's `host:port` list, with an optional path; unset is embedded metadata."""
+    zookeeper_connect: str | None = string(None, importance=HIGH)
+    """ZooKeeper's `host:port` list, with an optional path; metadata is kept embedded for now."""
 
     zookeeper_connection_timeout_ms: int | None = integer(None, importance=HIGH)
     """How long to wait for a connection; unset takes the session timeout."""

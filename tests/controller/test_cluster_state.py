@@ -12,7 +12,12 @@ from controller.adoption import FoundPartition, adopt_topics
 from controller.dynamic_configs import DynamicConfigs, read_config, write_config
 from controller.memory_store import MemoryEnsemble
 from controller.producer_ids import allocate_producer_ids
-from controller.registration import create_skeleton, obtain_cluster_id, register_broker
+from controller.registration import (
+    create_skeleton,
+    generate_broker_id,
+    obtain_cluster_id,
+    register_broker,
+)
 from controller.store import MetadataStore, NodeExistsError
 from controller.znodes import BrokerRegistration, Endpoint, decode_state, state_path
 from tests.controller.harness import Cluster, run_cluster, turns
@@ -43,6 +48,14 @@ def test_config_change_reaches_every_broker_in_order() -> None:
         assert await read_config(cluster.store, "topics", "orders") == {"retention.ms": "1"}
         await configs.refresh()
         assert len(heard) == 2
+
+    run_cluster(scenario, 0)
+
+
+def test_generated_broker_ids_follow_the_reserved_ones() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        ids = [await generate_broker_id(cluster.store, 1000) for _ in range(3)]
+        assert ids == [1001, 1002, 1003]
 
     run_cluster(scenario, 0)
 
