@@ -7,7 +7,7 @@ import asyncio
 import logging
 import signal
 import sys
-from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.errors import ConfigError
@@ -84,15 +84,29 @@ def _parser() -> argparse.ArgumentParser:
         choices=("DEBUG", "INFO", "WARNING", "ERROR"),
         help="least severe log lines to show (default: INFO)",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and exit")
     return parser
 
 
+class _ShowVersion(argparse.Action):
+    """Print the version and exit; only then is it looked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"kafka-broker-python {_version()}")  # noqa: T201
+        parser.exit(EXIT_OK)
+
+
 def _version() -> str:
+    """The version of the source tree this runs from, or else of the installed package."""
+    import tomllib  # noqa: PLC0415
+    from importlib import metadata  # noqa: PLC0415
+
     try:
-        return metadata.version("kafka-broker-python")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
+        text = Path(__file__).parents[1].joinpath("pyproject.toml").read_text(encoding="utf-8")
+        version: str = tomllib.loads(text)["project"]["version"]
+    except (OSError, KeyError, ValueError):
+        version = metadata.version("kafka-broker-python")
+    return version
 
 
 if __name__ == "__main__":

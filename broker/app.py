@@ -25,7 +25,14 @@ from broker.housekeeping import Housekeeping
 from broker.listener import ListenError, Listeners
 from broker.local_channel import LocalChannels
 from broker.metadata_cache import LEADER_DURING_DELETE, MetadataCache
-from broker.opening import StartError, adopt, load_logs, open_directories, open_store
+from broker.opening import (
+    StartAbandonedError,
+    StartError,
+    adopt,
+    load_logs,
+    open_directories,
+    open_store,
+)
 from broker.producer_ids import ProducerIds
 from broker.replicas import Replicas
 from broker.timers import Timers
@@ -110,6 +117,8 @@ class Broker:
                 try:
                     await self._start(tasks)
                     await self._stop.wait()
+                except StartAbandonedError as reason:
+                    logger.info("%s", reason)
                 finally:
                     await self._shut_down(tasks)
         except* StartError as errors:
@@ -130,7 +139,7 @@ class Broker:
         await self.topic_configs.start()
         config_of = self.topic_configs.topic_config
         await self._loop.run_in_executor(
-            self._executor, load_logs, self.logs, config_of, self.clock
+            self._executor, load_logs, self.logs, config_of, self.clock, self._stop.is_set
         )
         if opened.is_new:
             await adopt(config, self.logs, self.store)
@@ -223,7 +232,8 @@ class Broker:
         self._executor.shutdown()
         if hasattr(self, "logs"):
             self.logs.close()
-        logger.info("stopped in %d ms", self.clock.monotonic_ms() - started_ms)
+        if self._housekeeping is not None:
+            logger.info("stopped in %d ms", self.clock.monotonic_ms() - started_ms)
 
     def _apply_topic_config(self, topic: str, config: TopicConfig) -> None:
         for partition in self.replicas.by_topic.get(topic, {}).values():
@@ -239,9 +249,8 @@ class Broker:
             self.groups.topics_deleted(deleted)
             self.topic_configs.forget(deleted)
 
-    def _note_disk_failure(self, directory: LogDirectory) -> None:
-        """A log directory is offline; the broker ends with the last one."""
-        logger.error("log directory %s is offline: %s", directory.path, directory.failure)
+    def _note_disk_failure(self, _directory: LogDirectory) -> None:
+        """A log directory is offline (storage said which); the broker ends with the last one."""
         if all(one.failure is not None for one in self.logs.directories):
             self._failure = "no log directory is left that can be written"
             self._loop.call_soon_threadsafe(self._stop.set)

@@ -8,12 +8,18 @@ from __future__ import annotations
 import logging
 import secrets
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from broker.auto_topics import internal_topic_configs
 from controller.adoption import FoundPartition, adopt_topics
 from controller.embedded_files import LocalStoreFiles
-from controller.embedded_store import DamagedStoreError, EmbeddedStore
+from controller.embedded_store import (
+    JOURNAL_NAME,
+    SNAPSHOT_NAME,
+    DamagedStoreError,
+    EmbeddedStore,
+)
 from controller.registration import create_skeleton, generate_broker_id, obtain_cluster_id
 from controller.store import StoreError
 from controller.znodes import TOPICS
@@ -55,6 +61,10 @@ class OpenStore(NamedTuple):
     """Whether it knows no topics yet."""
 
 
+class StartAbandonedError(Exception):
+    """The broker was told to stop before it had started."""
+
+
 def open_directories(config: BrokerConfig, executor: Executor) -> LogDirectories:
     """Lock the log directories and read whose they are."""
 
@@ -76,7 +86,7 @@ async def open_store(
     config: BrokerConfig, logs: LogDirectories, clock: Clock, executor: Executor
 ) -> OpenStore:
     """Open the metadata store beside the logs, and settle what cluster and broker this is."""
-    directory = next(one.path for one in logs.directories if one.failure is None)
+    directory = _store_directory(logs)
     try:
         store = await EmbeddedStore.open(LocalStoreFiles(directory), executor)
         await create_skeleton(store)
@@ -85,9 +95,27 @@ async def open_store(
         cluster_id = await obtain_cluster_id(store, proposed)
         broker_id = await _obtain_broker_id(config, logs.identity.broker_id, store)
         logs.identify(broker_id, cluster_id, clock.now_ms())
-    except (DamagedStoreError, DirectoryRefusedError, StoreError, OSError) as error:
+    except DamagedStoreError as error:
+        raise StartError(f"{directory}: {error}") from None
+    except (DirectoryRefusedError, LogDirectoryError, StoreError, OSError) as error:
         raise StartError(str(error)) from None
     return OpenStore(store, cluster_id, broker_id, is_new)
+
+
+def _store_directory(logs: LogDirectories) -> str:
+    """The log directory with the metadata; on a broker's first start, the first one."""
+    online = [one.path for one in logs.directories if one.failure is None]
+    for path in online:
+        if any(Path(path, name).exists() for name in (JOURNAL_NAME, SNAPSHOT_NAME)):
+            return path
+    offline = [one.path for one in logs.directories if one.failure is not None]
+    if offline and logs.identity.cluster_id is not None:
+        raise StartError(
+            "the metadata of topics is in none of the log directories that can be used, so it "
+            f"must be in {' or '.join(offline)}, which cannot be; mend that, or take it out of "
+            "log.dirs to go on with the topics of the others"
+        )
+    return online[0]
 
 
 async def _obtain_broker_id(config: BrokerConfig, stored: int | None, store: MetadataStore) -> int:
@@ -100,13 +128,26 @@ async def _obtain_broker_id(config: BrokerConfig, stored: int | None, store: Met
 
 
 def load_logs(
-    logs: LogDirectories, config_of: Callable[[str], TopicConfig], clock: Clock
+    logs: LogDirectories,
+    config_of: Callable[[str], TopicConfig],
+    clock: Clock,
+    is_stopping: Callable[[], bool],
 ) -> LoadReport:
-    """Load all logs, recovering what a crash left; logs what was found and how long it took."""
+    """Load all logs, recovering what a crash left; logs what was found and how long it took.
+
+    Raises StartAbandonedError between two logs when `is_stopping()`; what is not loaded yet is
+    recovered by the next start.
+    """
     started_ms = clock.monotonic_ms()
     with LoadingProgress(clock) as progress:
+
+        def show(done: int, total: int, name: str) -> None:
+            if is_stopping():
+                raise StartAbandonedError(f"stopped after loading {done} of {total} logs")
+            progress.show(done, total, name)
+
         try:
-            report = logs.load(config_of, progress.show)
+            report = logs.load(config_of, show)
         except (DirectoryRefusedError, LogDirectoryError) as error:
             raise StartError(str(error)) from None
     took_ms = clock.monotonic_ms() - started_ms
