@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from broker.auto_topics import AutoTopics
 from broker.clock import Clock, SystemClock
+from broker.connection_limits import configured_limits
 from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.dispatch import Dispatcher
@@ -195,15 +196,14 @@ class Broker:
         config = self.config
         try:
             listeners = read_listeners(config)
+            self._listeners.limits = configured_limits(config)
             ports = {}
             for endpoint in listeners.bound:
                 if endpoint.protocol != "PLAINTEXT":
                     raise StartError(
                         f"listener {endpoint}: {endpoint.protocol} is not served yet (GAPS.md)"
                     )
-                ports[endpoint.name] = await self._listeners.bind(
-                    endpoint, config.socket_request_max_bytes, config.socket_listen_backlog_size
-                )
+                ports[endpoint.name] = await self._listeners.bind(endpoint, config)
         except (ConfigError, ListenError) as error:
             raise StartError(str(error)) from None
         for endpoint in listeners.advertised:

@@ -59,7 +59,9 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing = Outgoing(
             self._transport, -1 if is_tls else connected.fileno(), self._process
         )
-        self._peer.connected(self, transport.get_extra_info("peername"))
+        refusal = self._peer.connected(self, transport.get_extra_info("peername"))
+        if refusal is not None:
+            self.close(refusal)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Free what waits for this connection."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import socket
 from typing import TYPE_CHECKING
 
 from broker.connection import Connection
@@ -15,13 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from broker.clock import Clock
+    from broker.connection_limits import ConnectionLimits
     from broker.dispatch import Dispatcher
     from broker.timers import Timers
+    from config.broker import BrokerConfig
     from config.listeners import Endpoint
 
 logger = logging.getLogger(__name__)
 
 IDLE_CHECKS_PER_LIMIT = 10
+SYSTEM_BUFFER = -1
+"""Size of a socket buffer that is left to the system, which fits it to the traffic."""
 
 
 class ListenError(Exception):
@@ -37,20 +42,28 @@ class Listeners:
         self._timers = timers
         self._servers: list[tuple[Endpoint, asyncio.Server]] = []
         self._connections: set[Connection] = set()
+        self.limits: ConnectionLimits | None = None
+        """What connections of all listeners are held against as they come."""
 
-    async def bind(self, endpoint: Endpoint, max_request_bytes: int, backlog: int) -> int:
+    async def bind(self, endpoint: Endpoint, config: BrokerConfig) -> int:
         """Take the address without serving it yet; returns the port. Raises ListenError."""
         loop = asyncio.get_running_loop()
+        max_request_bytes = config.socket_request_max_bytes
 
         def accept() -> Connection:
-            peer = Peer(endpoint.name, self._connections)
+            peer = Peer(endpoint.name, self._connections, self.limits)
             peer.last_active_ms = self._clock.now_ms()
             return Connection(self._dispatcher, peer, max_request_bytes)
 
         with _naming(endpoint):
             server = await loop.create_server(
-                accept, endpoint.host or None, endpoint.port, backlog=backlog, start_serving=False
+                accept,
+                endpoint.host or None,
+                endpoint.port,
+                backlog=config.socket_listen_backlog_size,
+                start_serving=False,
             )
+            _size_buffers(server, config)
         self._servers.append((endpoint, server))
         bound: int = server.sockets[0].getsockname()[1]
         return bound
@@ -86,6 +99,18 @@ class Listeners:
             connection.close()
         for _, server in self._servers:
             await server.wait_closed()
+
+
+def _size_buffers(server: asyncio.Server, config: BrokerConfig) -> None:
+    """Size the listening sockets' buffers, which accepted ones inherit, window scaling too."""
+    sizes = (
+        (socket.SO_SNDBUF, config.socket_send_buffer_bytes),
+        (socket.SO_RCVBUF, config.socket_receive_buffer_bytes),
+    )
+    for listening in server.sockets:
+        for option, size in sizes:
+            if size != SYSTEM_BUFFER:
+                listening.setsockopt(socket.SOL_SOCKET, option, size)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.errors import ConfigError, invalid
-from config.listeners import read_listeners
+from config.listeners import read_address_limits, read_listeners
 
 if TYPE_CHECKING:
     from config.broker import BrokerConfig
@@ -38,6 +38,7 @@ def check_together(config: BrokerConfig) -> None:
     _check_identity(config)
     _check_topics(config)
     read_listeners(config)
+    read_address_limits(config)
 
 
 def _check_identity(config: BrokerConfig) -> None:

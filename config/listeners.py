@@ -1,4 +1,4 @@
-"""Where the broker listens, what it tells clients to connect to, and with which security protocol.
+"""Where the broker listens, what it tells clients to connect to, and how many may connect.
 
 A listener is written `NAME://host:port`. Its name is a security protocol, or is given one by
 `listener.security.protocol.map`. No host means every interface; an IPv6 address stands in brackets.
@@ -65,6 +65,18 @@ def read_listeners(config: BrokerConfig) -> Listeners:
     )
     _refuse_unreachable(advertised, bound)
     return Listeners(bound, advertised, _inter_broker(config, advertised))
+
+
+def read_address_limits(config: BrokerConfig) -> dict[str, int]:
+    """Read `max.connections.per.ip.overrides`: connections by host name or address."""
+    key, text = "max.connections.per.ip.overrides", config.max_connections_per_ip_overrides
+    limits = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        host, _, limit = (part.strip() for part in pair.rpartition(":"))
+        if not host or not limit.isdecimal():
+            raise invalid(key, text, f"{pair} is not an address and a limit, as address:limit")
+        limits[host.strip("[]")] = int(limit)
+    return limits
 
 
 def _protocol_map(text: str) -> dict[str, str]:

@@ -58,13 +58,13 @@ class NetworkKeys:
     max_connection_creation_rate: int = integer(INT_MAX, low=0, scope=CLUSTER_WIDE)
     """New connections accepted per second."""
 
-    max_connections: int = integer(INT_MAX, low=0, scope=CLUSTER_WIDE)
+    max_connections: int = integer(INT_MAX, low=0, scope=CLUSTER_WIDE, acts=True)
     """Connections open at one time."""
 
-    max_connections_per_ip: int = integer(INT_MAX, low=0, scope=CLUSTER_WIDE)
+    max_connections_per_ip: int = integer(INT_MAX, low=0, scope=CLUSTER_WIDE, acts=True)
     """Connections open at one time from one address."""
 
-    max_connections_per_ip_overrides: str = string("", scope=CLUSTER_WIDE)
+    max_connections_per_ip_overrides: str = string("", scope=CLUSTER_WIDE, acts=True)
     """Other limits for some addresses, as `address:limit` pairs."""
 
     num_io_threads: int = integer(8, low=1, importance=HIGH, scope=CLUSTER_WIDE)
@@ -91,11 +91,11 @@ class NetworkKeys:
     socket_listen_backlog_size: int = integer(50, low=1, acts=True)
     """Connections the system queues until they are accepted."""
 
-    socket_receive_buffer_bytes: int = integer(102_400, importance=HIGH)
+    socket_receive_buffer_bytes: int = integer(102_400, importance=HIGH, acts=True)
     """Receive buffer of each socket; -1 leaves it to the system."""
 
     socket_request_max_bytes: int = integer(100 << 20, low=1, importance=HIGH, acts=True)
     """Largest request; a larger one closes the connection."""
 
-    socket_send_buffer_bytes: int = integer(102_400, importance=HIGH)
+    socket_send_buffer_bytes: int = integer(102_400, importance=HIGH, acts=True)
     """Send buffer of each socket; -1 leaves it to the system."""

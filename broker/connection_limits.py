@@ -1,0 +1,65 @@
+"""How many connections may be open, in all and from one address.
+
+Apache lets a connection above `max.connections` wait until another one ends; here it is closed at
+once, as both do with one too many from an address.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from config.errors import ConfigError
+from config.listeners import read_address_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from config.broker import BrokerConfig
+
+
+class ConnectionLimits:
+    """Counts open connections against the configured limits."""
+
+    def __init__(self, in_all: int, per_host: int, of_hosts: Mapping[str, int]) -> None:
+        self._in_all = in_all
+        self._per_host = per_host
+        self._of_hosts = of_hosts
+        self._open: Counter[str] = Counter()
+        self._total = 0
+
+    def admit(self, host: str) -> str | None:
+        """Count a connection from `host`; None, or why it is one too many and is not counted."""
+        if self._total >= self._in_all:
+            return f"{self._total} connections are open (max.connections)"
+        if self._open[host] >= self._of_hosts.get(host, self._per_host):
+            return f"{self._open[host]} connections from there are open (max.connections.per.ip)"
+        self._open[host] += 1
+        self._total += 1
+        return None
+
+    def release(self, host: str) -> None:
+        """A connection that was admitted is gone."""
+        self._total -= 1
+        self._open[host] -= 1
+        if not self._open[host]:
+            del self._open[host]
+
+
+def configured_limits(config: BrokerConfig) -> ConnectionLimits:
+    """Read the limits; names of hosts are looked up. Raises ConfigError when one is unknown."""
+    of_hosts = {
+        address: limit
+        for host, limit in read_address_limits(config).items()
+        for address in _addresses(host)
+    }
+    return ConnectionLimits(config.max_connections, config.max_connections_per_ip, of_hosts)
+
+
+def _addresses(host: str) -> Iterator[str]:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise ConfigError(f"max.connections.per.ip.overrides: {host}: {error}") from None
+    return (str(address[0]) for _, _, _, _, address in found)
