@@ -86,6 +86,8 @@ def _draw_lines(axes: Axes, late: Ratios) -> None:
     ends = []
     for origin in ORIGINS:
         points = [(hour, late[origin, 0, hour]) for hour in HOURS if (origin, 0, hour) in late]
+        if not points:
+            continue
         axes.plot(*zip(*points, strict=True), color=COLOURS[origin], linewidth=2.4)
         ends.append((points[-1], origin))
     for (hour, share), origin in _spread(ends):

@@ -145,13 +145,19 @@ def produce(options: ProduceOptions) -> Outcome:
         reached = last_lines(options.topic, partitions, feed, settings)
         outcome = _Sender(options, reached).send_all()
     except KafkaException as error:
-        raise JobError(f"{options.bootstrap_servers}: {error.args[0].str()}") from error
+        raise JobError(f"{options.bootstrap_servers}: {_words(error.args[0])}") from error
     if outcome.acknowledged != outcome.sent:
         raise JobError(
             f"{outcome.sent - outcome.acknowledged:,} of {outcome.sent:,} records were not "
             f"delivered ({outcome.first_error or 'no answer'}); run again to complete the topic"
         )
     return outcome
+
+
+def _words(error: KafkaError) -> str:
+    if error.code() in {KafkaError._TRANSPORT, KafkaError._TIMED_OUT}:  # noqa: SLF001 - their names
+        return f"something listens there but does not answer as a Kafka broker ({error.str()})"
+    return str(error.str())
 
 
 def partition_of(key: bytes, partitions: int) -> int:

@@ -144,19 +144,6 @@ def test_a_batch_repeated_after_an_interruption_is_seen_as_copies_and_counted_on
     assert tally.is_exact()
 
 
-def test_a_lost_checkpoint_doubles_records_and_the_tally_says_so(
-    spark: SparkSession, routed: RouteOptions, tmp_path: Path, new_name: Callable[[str], str]
-) -> None:
-    options = routed.model_copy(
-        update={"target_prefix": new_name("forgotten"), "checkpoint": tmp_path / "checkpoint"}
-    )
-    run_to_end([start(spark, options)])
-    shutil.rmtree(options.checkpoint)
-    rows = run_to_end([start(spark, options)])[NAME]
-    tally = tally_routes(spark, options)
-    assert tally.copies == rows == tally.source
-
-
 @pytest.mark.usefixtures("produced")
 def test_a_missing_topic_is_named(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     options = RouteOptions(bootstrap_servers=servers, topic="nowhere", checkpoint=tmp_path)

@@ -6,14 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import Producer
 
+from spark_jobs.produce_flights import ProduceOptions, produce
 from spark_jobs.route_flights import RouteOptions
 from spark_jobs.streams import run_to_end
 from spark_jobs.tally import tally_windows
 from spark_jobs.window_delays import NAME, WindowOptions, start
 from tests.spark_jobs.conftest import TOPIC
 from tests.spark_jobs.consuming import read_topic
-from tests.spark_jobs.month import month_of_flights
+from tests.spark_jobs.month import FEED, MONTH, month_of_flights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,27 +97,35 @@ def test_running_again_changes_nothing(
     assert len(read_topic(servers, windowed.windows_topic)) == before
 
 
-def test_flights_behind_the_watermark_are_left_out_and_missed(
+def test_a_flight_behind_the_watermark_is_left_out_and_changes_no_window(
     servers: str,
     spark: SparkSession,
-    windowed: WindowOptions,
     tmp_path: Path,
     new_name: Callable[[str], str],
 ) -> None:
-    options = windowed.model_copy(
-        update={
-            "windows_topic": new_name("late"),
-            "checkpoint": tmp_path,
-            "watermark": "1 minute",
-            "max_offsets_per_trigger": 7_000,
-        }
+    topic = new_name("late")
+    produce(ProduceOptions(bootstrap_servers=servers, topic=topic, months=(MONTH,), damaged=0))
+    options = WindowOptions(
+        bootstrap_servers=servers,
+        topic=topic,
+        windows_topic=f"{topic}.windows",
+        once=True,
+        checkpoint=tmp_path,
     )
     run_to_end([start(spark, options)])
-    tally = tally_windows(spark, options)
-    assert 0 < tally.flights < len(month_of_flights())
-    whole = _windows(servers, windowed.windows_topic)
-    for key, window in _windows(servers, options.windows_topic).items():
-        assert window["flights"] <= whole[key]["flights"]
+    before = tally_windows(spark, options)
+    _produce_again_the_first_line_of(servers, topic)
+    assert run_to_end([start(spark, options)]) == {NAME: 1}
+    after = tally_windows(spark, options)
+    assert (after.windows, after.flights) == (before.windows, before.flights)
+    assert before.flights == len(month_of_flights())
+
+
+def _produce_again_the_first_line_of(servers: str, topic: str) -> None:
+    first = next(FEED.lines(FEED.flights()))
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(topic, key=first.key, value=first.value, timestamp=first.timestamp_ms)
+    assert producer.flush(30) == 0
 
 
 def test_route_and_windows_agree_on_what_is_delayed() -> None:
