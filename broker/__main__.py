@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("broker")
 
+GC_THRESHOLDS = (50_000, 50, 50)
 EXIT_OK = 0
 EXIT_REFUSED = 1
 """The broker could not start; one line said why."""
@@ -51,12 +53,22 @@ async def _serve(config: BrokerConfig) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, broker.stop)
+    _tune_garbage_collection()
     try:
         await broker.run()
     except StartError as error:
         print(error, file=sys.stderr)  # noqa: T201
         return EXIT_REFUSED
     return EXIT_OK
+
+
+def _tune_garbage_collection() -> None:
+    """Look for garbage cycles more rarely: requests make many objects and hardly a cycle.
+
+    At Python's own settings the collector takes a sixth of a produce request's time.
+    """
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def _parser() -> argparse.ArgumentParser:
