@@ -1,7 +1,8 @@
 """`python -m tests.benchmarks.end_to_end`: ours beside Apache Kafka 4.3.1, on this machine.
 
 Both brokers are started once. A turn thaws one of them, runs one row's tool against it and
-freezes it again, so that the other one costs nothing. The rounds interleave the brokers and
+freezes it again, so that the other one costs nothing. A turn whose tool fails is counted as failed
+in the table and run once more. The rounds interleave the brokers and
 alternate who goes first; a first, smaller round warms both up and is not counted. Start-up is
 measured on brokers of its own, because a restart would throw the warmth away.
 """
@@ -87,7 +88,13 @@ class Session:
         order = list(brokers) if number % 2 == 0 else list(reversed(brokers))
         for index, row in enumerate(self._plan.rows):
             for make in order:
-                result = self._turn(brokers[make], row, f"bench-{number}-{index}", number)
+                name = f"bench-{number}-{index}"
+                try:
+                    result = self._turn(brokers[make], row, name, number)
+                except PerformanceToolError as failure:
+                    self._rows[index].failures[make] += 1
+                    self._console.print(f"{row.name}: {brokers[make].name}: FAILED: {failure}")
+                    result = self._turn(brokers[make], row, f"{name}-again", number)
                 if number > 0:
                     self._rows[index].results[make].append(result)
 

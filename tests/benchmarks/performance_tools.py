@@ -91,4 +91,4 @@ def _run(tool: str, *arguments: str) -> str:
     said = outcome.stdout + outcome.stderr
     if outcome.returncode != 0:
         raise PerformanceToolError(f"{tool} {' '.join(arguments)}:\n{said}")
-    return outcome.stdout
+    return outcome.stdout + outcome.stderr

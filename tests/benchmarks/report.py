@@ -43,6 +43,9 @@ class RowReport:
     target: str
     results: dict[str, list[Result]] = field(default_factory=lambda: defaultdict(list))
 
+    failures: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """Turns whose tool failed, by make; they were run again."""
+
     def median_of(self, make: str, of: Callable[[Result], float | None]) -> float | None:
         """Return the median over the rounds, or None where nothing was measured."""
         values = [value for result in self.results[make] if (value := of(result)) is not None]
@@ -53,8 +56,9 @@ class RowReport:
         ours, apache = (self.median_of(make, lambda result: result.value) for make in BOTH)
         megabytes = [self.median_of(make, lambda r: r.megabytes_per_second) for make in BOTH]
         cpu = [self.median_of(make, lambda r: r.cpu_seconds) for make in BOTH]
+        failed = "".join(f" ({count} failed: {make})" for make, count in self.failures.items())
         return (
-            self.name,
+            self.name + failed,
             self.unit,
             _number(ours),
             _number(apache),
@@ -73,6 +77,7 @@ class RowReport:
                 "cpu_seconds": self.median_of(make, lambda result: result.cpu_seconds),
                 "megabytes_per_second": self.median_of(make, lambda r: r.megabytes_per_second),
                 "rounds": [result.value for result in results],
+                "failed_turns": self.failures.get(make, 0),
             }
             for make, results in self.results.items()
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.benchmarks import performance_tools
+from tests.support.broker_process import BrokerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +112,16 @@ class FreshTopic:
     def __enter__(self) -> None:
         topic = NewTopic(self._name, num_partitions=self._partitions, replication_factor=1)
         self._admin.create_topics([topic])[self._name].result(TOPIC_TIMEOUT_SECONDS)
+        deadline = time.monotonic() + TOPIC_TIMEOUT_SECONDS
+        while not self._is_served():
+            if time.monotonic() > deadline:
+                raise BrokerError(f"{self._name} is created but not served")
+            time.sleep(0.05)
+
+    def _is_served(self) -> bool:
+        known = self._admin.list_topics(self._name, TOPIC_TIMEOUT_SECONDS).topics[self._name]
+        leaders = [partition.leader for partition in known.partitions.values()]
+        return len(leaders) == self._partitions and min(leaders) >= 0
 
     def __exit__(self, *_: object) -> None:
         self._admin.delete_topics([self._name])[self._name].result(TOPIC_TIMEOUT_SECONDS)
