@@ -170,7 +170,9 @@ class _Loader:
             for segment in contents.segments:
                 for _, header in segment.walk(0, segment.size):
                     self.epochs.note(header.partition_leader_epoch, header.base_offset)
-        self.epochs.truncate_from_end(contents.log_end_offset)
+        # An epoch that begins at the end has no record yet, or none any more, and begins there all
+        # the same; dropping it would cost each empty log two writes of the file at every start.
+        self.epochs.truncate_from_end(contents.log_end_offset + 1)
         self.epochs.truncate_from_start(contents.log_start_offset)
         self.epochs.save_if_changed()
 
