@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,7 +27,12 @@ class BadOptionError(JobError):
 
 
 def exit_code_of(job: Callable[[], int]) -> int:
-    """Run a job and return its exit code, printing a `JobError` as one line."""
+    """Run a job and return its exit code, printing a `JobError` as one line.
+
+    SIGTERM ends it as Ctrl-C does: whatever the job started is stopped first.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return job()
     except JobError as error:

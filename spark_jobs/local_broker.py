@@ -5,6 +5,7 @@ The jobs import nothing of the broker; they start it as a person would, by its c
 
 from __future__ import annotations
 
+import shutil
 import socket
 import subprocess
 import sys
@@ -37,13 +38,24 @@ def local_broker(directory: Path) -> Iterator[str]:
         command += ["--override", override]
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - this repository's own broker
-            command, cwd=REPOSITORY, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+            [*_dying_with_us(), *command],
+            cwd=REPOSITORY,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # Ctrl-C is for the job, which then stops its broker
         )
     try:
         _wait_until_listening(process, port, log)
         yield f"{HOST}:{port}"
     finally:
         _stop(process)
+
+
+def _dying_with_us() -> list[str]:
+    """Return the start of a command line for a process that ends when this one is killed."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
 
 
 def _wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
