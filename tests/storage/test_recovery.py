@@ -257,6 +257,20 @@ def test_damaged_epoch_file_is_rebuilt(tmp_path: Path, damage: bytes, is_clean: 
     assert again.epochs.entries() == entries
 
 
+def test_epoch_that_begins_at_the_end_is_kept_and_one_beyond_is_not(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    append(log, batch(2, NOW_MS), epoch=0)
+    log.assign_epoch(3, 2)
+    path = tmp_path / "flights-0" / "leader-epoch-checkpoint"
+    written = path.stat().st_ino
+
+    assert reopen(tmp_path, **HINTS)[0].epochs.entries() == [(0, 0), (3, 2)]
+    assert path.stat().st_ino == written  # nothing had to be written
+
+    path.write_bytes(b"0\n3\n0 0\n3 2\n4 9\n")
+    assert reopen(tmp_path, **HINTS)[0].epochs.entries() == [(0, 0), (3, 2)]
+
+
 def test_damaged_topic_id_is_said_and_nothing_lost(tmp_path: Path) -> None:
     fill(tmp_path)
     (tmp_path / "flights-0" / "partition.metadata").write_text("version: 0\n")
