@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
@@ -31,6 +32,8 @@ def exit_code_of(job: Callable[[], int]) -> int:
 
     SIGTERM ends it as Ctrl-C does: whatever the job started is stopped first.
     """
+    # py4j logs an interrupted call with its stack on the root logger; one line is enough here.
+    logging.getLogger().addHandler(logging.NullHandler())
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
