@@ -178,11 +178,9 @@ class FetchRead:
         room = min(wanted.max_bytes, self._limit - self._bytes)
         is_first = self._bytes == 0
         log = partition.log
-        if wanted.fetch_offset >= end and log.log_start_offset <= wanted.fetch_offset:
-            if wanted.fetch_offset > log.log_end_offset:
-                raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
-            return None
-        if room <= 0 and not is_first:
+        if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
+            raise log.out_of_range(wanted.fetch_offset)
+        if wanted.fetch_offset >= end or (room <= 0 and not is_first):
             return None
         piece = partition.read(wanted.fetch_offset, max(room, 0), end, minimum_one_batch=is_first)
         return piece if piece.length else None

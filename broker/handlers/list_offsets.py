@@ -26,7 +26,14 @@ MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
-FIRST_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+FIRST_VERSION = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
 READ_COMMITTED = 1
 
 
@@ -63,8 +70,10 @@ def _answer(
     try:
         if is_double:
             raise ApiError(ErrorCode.INVALID_REQUEST, "partition is listed twice")
-        if context.api_version < FIRST_VERSION.get(wanted.timestamp, 0):
-            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+        if wanted.timestamp < 0:
+            first_version = FIRST_VERSION.get(wanted.timestamp)
+            if first_version is None or context.api_version < first_version:
+                raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         partition = _leader(context, topic, wanted)
         found = find(partition, wanted.timestamp, is_read_committed=is_read_committed)
     except ApiError as error:
@@ -104,10 +113,8 @@ def find(partition: Partition, timestamp: int, *, is_read_committed: bool) -> Fo
         return Found()
     if timestamp == MAX_TIMESTAMP:
         hit = log.offset_of_max_timestamp()
-    elif timestamp >= 0:
-        hit = log.offset_for_timestamp(timestamp)
     else:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"timestamp {timestamp} means nothing")
+        hit = log.offset_for_timestamp(timestamp)
     if hit is None or hit.offset >= end:
         return Found()
     return Found(hit.offset, hit.timestamp, log.epoch_at(hit.offset))

@@ -39,6 +39,11 @@ BROKER_ID = 0
 R = TypeVar("R", bound=Response)
 
 
+def as_bytes(part: Any) -> bytes:
+    """A part of a response; regions of log files are read."""
+    return bytes(part.tobytes() if hasattr(part, "tobytes") else part)
+
+
 class OneBroker:
     """As much of `broker.app.Broker` as the admin handlers see."""
 
@@ -112,7 +117,7 @@ class OneBroker:
             arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
             answer.then(arrived.set_result)
             answer = await arrived
-        encoded = b"".join(bytes(cast("bytes", part)) for part in answer.encode_parts(version))
+        encoded = b"".join(as_bytes(part) for part in answer.encode_parts(version))
         return cls.RESPONSE.decode(version, encoded)
 
     def _apply_config(self, topic: str, config: Any) -> None:

@@ -1,0 +1,127 @@
+"""Fetch that waits: for bytes, for the end of max_wait_ms, for errors and changes of leader."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from protocol.errors import ErrorCode
+from tests.broker.handlers.data_broker import (
+    TOPIC,
+    DataBroker,
+    answers,
+    fetch_request,
+    fill,
+    offsets,
+    records,
+    run_data_broker,
+    wanted,
+)
+from tests.controller.harness import turns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BATCH_BYTES = len(records(3))
+
+
+def test_long_poll_is_answered_when_enough_bytes_are_there(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await fill(broker, batches=0)
+        request = fetch_request(wanted(), max_wait_ms=60_000, min_bytes=2 * BATCH_BYTES)
+        response = broker.call(request, 12)
+
+        await broker.produce({(TOPIC, 0): records(3)})
+        await turns()
+        assert not response.is_complete
+
+        await broker.produce({(TOPIC, 0): records(3)})
+        await turns()
+        assert offsets(answers(response.value)[0]) == [0, 1, 2, 3, 4, 5]
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_long_poll_ends_after_max_wait_with_what_there_is(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await fill(broker, batches=1)
+
+        response = await broker.fetch(wanted(), max_wait_ms=1, min_bytes=1 << 20)
+
+        assert offsets(answers(response)[0]) == [0, 1, 2]
+
+    run_data_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"max_wait_ms": 0}, {"max_wait_ms": -1}, {"max_wait_ms": 9999, "min_bytes": 0}]
+)
+def test_reader_that_does_not_want_to_wait_is_answered_at_once(
+    fields: dict[str, Any], tmp_path: Path
+) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await fill(broker, batches=0)
+
+        response = broker.call(fetch_request(wanted(), **fields), 12)
+
+        assert answers(response)[0].records == b""
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_error_of_one_partition_ends_the_wait_for_all(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await fill(broker, batches=0)
+
+        response = broker.call(fetch_request(wanted(), wanted("ghost"), max_wait_ms=60_000), 12)
+
+        codes = [answer.error_code for answer in answers(response)]
+        assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_change_of_leader_ends_the_wait(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await fill(broker, batches=0)
+        partition = broker.replicas.partition(TOPIC, 0)
+        assert partition is not None
+        response = broker.call(fetch_request(wanted(), max_wait_ms=60_000), 12)
+
+        broker.lead(partition, partition.leader_epoch + 1, leader=1, isr=(0, 1))
+        await turns()
+
+        assert answers(response.value)[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_deletion_of_the_topic_ends_the_wait(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await fill(broker, batches=0)
+        response = broker.call(fetch_request(wanted(), max_wait_ms=60_000), 12)
+
+        await broker.delete_topic()
+        await turns()
+
+        assert answers(response.value)[0].error_code in (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        )
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_reader_that_hung_up_is_not_looked_after(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await fill(broker, batches=0)
+        response = broker.call(fetch_request(wanted(), max_wait_ms=60_000), 12)
+
+        response.abandon()
+        await broker.produce({(TOPIC, 0): records(3)})
+        await turns()
+
+        assert not response.is_complete
+
+    run_data_broker(tmp_path, scenario)
