@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from config.topic import TopicConfig
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
     from storage.directories import LogDirectories
+    from storage.log import Log
 
 logger = logging.getLogger(__name__)
 
@@ -122,41 +123,50 @@ class Replicas:
 
     def _assume(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> ErrorCode:
         try:
-            partition = self._obtain(topic, topic_id, state.partition_index)
+            partition = self._obtain(topic, topic_id, state)
+            was_leader = partition.is_leader
+            if not partition.assume(state):
+                return ErrorCode.STALE_CONTROLLER_EPOCH
         except ApiError as error:
             logger.warning("%s-%d: %s", topic, state.partition_index, error)
             return error.code
-        was_leader = partition.is_leader
-        if not partition.assume(state):
-            return ErrorCode.STALE_CONTROLLER_EPOCH
         if was_leader != partition.is_leader:
             for listener in self._listeners:
                 listener(partition, partition.is_leader)
         return ErrorCode.NONE
 
-    def _obtain(self, topic: str, topic_id: UUID, index: int) -> Partition:
+    def _obtain(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> Partition:
+        index = state.partition_index
         partition = self.partition(topic, index)
-        if partition is not None and topic_id not in (ZERO_UUID, partition.topic_id):
+        log = partition.log if partition is not None else self._logs.get(topic, index)
+        if log is None:
+            log = self._create_log(topic, topic_id, state)
+        elif log.topic_id in (None, ZERO_UUID):
+            if topic_id != ZERO_UUID:
+                self._logs.assign_topic_id(log, topic_id)
+        elif topic_id not in (ZERO_UUID, log.topic_id):
             raise ApiError(
                 ErrorCode.INCONSISTENT_TOPIC_ID,
-                f"the log has topic id {partition.topic_id}, the controller says {topic_id}",
+                f"the log on disk has topic id {log.topic_id}, the controller says {topic_id}; "
+                "the log is kept, and the partition not served",
             )
         if partition is None:
-            log = self._logs.get(topic, index)
-            if log is not None and log.topic_id not in (None, ZERO_UUID, topic_id):
-                raise ApiError(
-                    ErrorCode.INCONSISTENT_TOPIC_ID,
-                    f"the log on disk has topic id {log.topic_id}, the controller says {topic_id}; "
-                    "the log is kept, and the partition not served",
-                )
-            config = self._topic_configs.topic_config(topic)
-            if log is None:
-                log = self._logs.create(topic, index, topic_id, config, self._clock.now_ms())
-            log.config = config  # a log that was adopted was loaded before its topic was known
+            # A log that was adopted was loaded before its topic was known.
+            log.config = self._topic_configs.topic_config(topic)
             partition = Partition(log, self._local_id, self._timers)
             self.by_topic.setdefault(topic, {})[index] = partition
-            self.names_by_id[topic_id] = topic
+        self.names_by_id[partition.topic_id] = topic
         return partition
+
+    def _create_log(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> Log:
+        if not state.is_new and self._logs.is_any_offline:
+            raise ApiError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                "its log is in none of the log directories that can be used, and not made anew",
+            )
+        config = self._topic_configs.topic_config(topic)
+        now_ms = self._clock.now_ms()
+        return self._logs.create(topic, state.partition_index, topic_id, config, now_ms)
 
     def _stop(self, topic: str, index: int, *, delete: bool) -> ErrorCode:
         partitions = self.by_topic.get(topic, {})

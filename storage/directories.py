@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError, ErrorCode
-from storage import file_names, meta_properties
+from storage import file_names, meta_properties, partition_metadata
 from storage.checkpoints import encode_offsets
 from storage.descriptions import DirectoryDescription, LogDescription
 from storage.directory_loading import LoadPlan, LoadReport, load_directory
@@ -162,6 +162,17 @@ class LogDirectories:
         log = create_log(place, config, self._settings, now_ms)
         self._add(log)
         return log
+
+    @property
+    def is_any_offline(self) -> bool:
+        """Whether there may be logs that could not be loaded or cannot be reached any more."""
+        return any(directory.failure is not None for directory in self.directories)
+
+    def assign_topic_id(self, log: Log, topic_id: UUID) -> None:
+        """Give an id to a log of before 2.8, which has none."""
+        with log.directory:
+            partition_metadata.write(self._disk.filesystem, log.path, topic_id)
+        log.topic_id = topic_id
 
     def delete(self, topic: str, partition: int, now_ms: int = 0) -> None:
         """Rename the log's directory now; its files go `file.delete.delay.ms` later."""

@@ -1,0 +1,251 @@
+"""What the controller tells a broker to do with its replicas: lead, follow, stop, delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+
+from broker.replicas import Replicas
+from config.topic import TopicConfig
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from protocol.messages.stop_replica import StopReplicaRequest
+from tests.storage.produced import NOW_MS, TOPIC_ID, append, batch, open_directories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from broker.partition import Partition
+    from storage.directories import LogDirectories
+
+TOPIC = "flights"
+
+
+class Surroundings:
+    """Clock, timers and topic configurations that a broker has."""
+
+    def now_ms(self) -> int:
+        return NOW_MS
+
+    def soon(self, callback: Callable[[], object]) -> None:
+        callback()
+
+    def topic_config(self, topic: str) -> TopicConfig:
+        return TopicConfig(retention_ms=77 if topic == TOPIC else 88)
+
+
+class ToldBroker:
+    """Replicas of broker 0, and whom it told of changes."""
+
+    def __init__(self, logs: LogDirectories) -> None:
+        around: Any = Surroundings()
+        self.logs = logs
+        self.replicas = Replicas(0, logs, around, around, around)
+        self.changes: list[tuple[str, bool]] = []
+        self.replicas.on_leadership_change(self._note)
+
+    def _note(self, partition: Partition, is_leader: bool) -> None:
+        self.changes.append((f"{partition.topic}-{partition.index}", is_leader))
+
+    def lead(self, index: int = 0, **fields: Any) -> ErrorCode:
+        """Tell it about one partition; returns the error code for it, or of all."""
+        controller_epoch = fields.pop("controller_epoch", 1)
+        topic_id = fields.pop("topic_id", TOPIC_ID)
+        values = {
+            "leader": 0,
+            "leader_epoch": 0,
+            "isr": [0],
+            "partition_epoch": 0,
+            "replicas": [0],
+            "is_new": True,
+            **fields,
+        }
+        state = LeaderAndIsrPartitionState(
+            partition_index=index, controller_epoch=controller_epoch, **values
+        )
+        topic = LeaderAndIsrRequest.TopicState(
+            topic_name=TOPIC, topic_id=topic_id, partition_states=[state]
+        )
+        response = self.replicas.become_leader_or_follower(
+            LeaderAndIsrRequest(
+                controller_id=0,
+                controller_epoch=controller_epoch,
+                topic_states=[topic],
+                live_leaders=[],
+            )
+        )
+        if response.error_code:
+            return ErrorCode(response.error_code)
+        return ErrorCode(response.topics[0].partition_errors[0].error_code)
+
+    def stop(self, index: int = 0, *, delete: bool, controller_epoch: int = 1) -> ErrorCode:
+        """Tell it to stop a replica."""
+        kind = StopReplicaRequest.TopicState
+        state = kind.PartitionState(partition_index=index, leader_epoch=9, delete_partition=delete)
+        response = self.replicas.stop_replicas(
+            StopReplicaRequest(
+                controller_id=0,
+                controller_epoch=controller_epoch,
+                topic_states=[kind(topic_name=TOPIC, partition_states=[state])],
+            )
+        )
+        return ErrorCode(response.error_code or response.partition_errors[0].error_code)
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> ToldBroker:
+    logs = open_directories(tmp_path)
+    logs.load(Surroundings().topic_config)
+    return ToldBroker(logs)
+
+
+def restarted(broker: ToldBroker, *paths: Path) -> ToldBroker:
+    broker.logs.close()
+    logs = open_directories(*paths)
+    logs.load(Surroundings().topic_config)
+    return ToldBroker(logs)
+
+
+def test_new_partition_gets_a_log_with_its_topics_configuration(broker: ToldBroker) -> None:
+    assert broker.lead() == ErrorCode.NONE
+
+    partition = broker.replicas.require(TOPIC, 0)
+    assert partition.is_leader
+    assert partition.log is broker.logs.get(TOPIC, 0)
+    assert partition.log.config.retention_ms == 77
+    assert broker.replicas.names_by_id == {TOPIC_ID: TOPIC}
+    assert broker.changes == [("flights-0", True)]
+
+
+def test_listeners_hear_of_changes_only(broker: ToldBroker) -> None:
+    for epoch, leader in [(0, 0), (1, 0), (2, 5), (3, 5), (4, 0)]:
+        assert broker.lead(leader_epoch=epoch, leader=leader) == ErrorCode.NONE
+
+    assert broker.changes == [("flights-0", True), ("flights-0", False), ("flights-0", True)]
+
+
+def test_older_leader_epoch_is_refused(broker: ToldBroker) -> None:
+    broker.lead(leader_epoch=5)
+
+    assert broker.lead(leader_epoch=4, leader=3) == ErrorCode.STALE_CONTROLLER_EPOCH
+
+    assert broker.replicas.require(TOPIC, 0).is_leader
+
+
+def test_former_controller_is_not_obeyed(broker: ToldBroker) -> None:
+    broker.lead(controller_epoch=7)
+
+    assert broker.lead(1, controller_epoch=6) == ErrorCode.STALE_CONTROLLER_EPOCH
+    assert broker.stop(delete=True, controller_epoch=6) == ErrorCode.STALE_CONTROLLER_EPOCH
+
+    assert broker.replicas.partition(TOPIC, 1) is None
+    assert broker.replicas.require(TOPIC, 0).is_leader
+
+
+def test_stopped_replica_keeps_its_log(broker: ToldBroker) -> None:
+    broker.lead()
+    append(broker.replicas.require(TOPIC, 0).log, batch(3))
+
+    assert broker.stop(delete=False) == ErrorCode.NONE
+
+    assert broker.replicas.partition(TOPIC, 0) is None
+    assert broker.replicas.names_by_id == {}
+    assert broker.changes[-1] == ("flights-0", False)
+    assert broker.lead(leader_epoch=1) == ErrorCode.NONE
+    assert broker.replicas.require(TOPIC, 0).log.log_end_offset == 3
+
+
+def test_deleted_replica_begins_anew_when_it_comes_back(broker: ToldBroker) -> None:
+    broker.lead(0)
+    broker.lead(1)
+    append(broker.replicas.require(TOPIC, 0).log, batch(3))
+
+    assert broker.stop(0, delete=True) == ErrorCode.NONE
+    assert broker.replicas.names_by_id == {TOPIC_ID: TOPIC}, "partition 1 is still there"
+    assert broker.stop(0, delete=True) == ErrorCode.NONE, "which may be repeated"
+
+    assert broker.logs.get(TOPIC, 0) is None
+    assert broker.lead(0) == ErrorCode.NONE
+    assert broker.replicas.require(TOPIC, 0).log.log_end_offset == 0
+
+
+def test_partition_that_is_not_here_is_named() -> None:
+    around: Any = Surroundings()
+    replicas = Replicas(0, around, around, around, around)
+
+    with pytest.raises(ApiError, match="ghost-3") as refused:
+        replicas.require("ghost", 3)
+
+    assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_log_of_another_incarnation_is_kept_and_not_served(
+    broker: ToldBroker, tmp_path: Path
+) -> None:
+    broker.lead()
+    append(broker.replicas.require(TOPIC, 0).log, batch(3))
+    other = UUID(int=99)
+
+    assert broker.lead(topic_id=other) == ErrorCode.INCONSISTENT_TOPIC_ID
+    again = restarted(broker, tmp_path)
+    assert again.lead(topic_id=other) == ErrorCode.INCONSISTENT_TOPIC_ID
+
+    assert again.replicas.partition(TOPIC, 0) is None
+    log = again.logs.get(TOPIC, 0)
+    assert log is not None
+    assert log.log_end_offset == 3
+    assert again.lead() == ErrorCode.NONE
+
+
+def test_log_without_topic_id_takes_the_controllers_for_good(
+    broker: ToldBroker, tmp_path: Path
+) -> None:
+    broker.lead()
+    (tmp_path / "flights-0" / "partition.metadata").unlink()
+
+    again = restarted(broker, tmp_path)
+
+    assert again.lead(topic_id=TOPIC_ID) == ErrorCode.NONE
+    assert again.lead(topic_id=TOPIC_ID, leader_epoch=1) == ErrorCode.NONE
+    assert again.replicas.require(TOPIC, 0).topic_id == TOPIC_ID
+    assert again.replicas.names_by_id == {TOPIC_ID: TOPIC}
+    assert (tmp_path / "flights-0" / "partition.metadata").exists()
+
+
+def test_log_on_an_offline_directory_is_not_made_anew_elsewhere(
+    tmp_path: Path,
+) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    logs = open_directories(good, bad)
+    logs.load(Surroundings().topic_config)
+    broker = ToldBroker(logs)
+    for index in range(2):
+        broker.lead(index)
+    (lost,) = [log.partition for log in logs if log.directory.path == str(bad)]
+    broker.logs.close()
+    bad.rename(tmp_path / "away")
+    bad.write_text("the disk is gone")
+
+    again = restarted(broker, good, bad)
+    codes = {index: again.lead(index, is_new=False) for index in range(2)}
+
+    assert codes == {lost: ErrorCode.KAFKA_STORAGE_ERROR, 1 - lost: ErrorCode.NONE}
+    assert again.lead(2, is_new=True) == ErrorCode.NONE, "new partitions go where there is room"
+
+
+def test_failing_disk_is_an_error_of_its_partition_alone(tmp_path: Path) -> None:
+    logs = open_directories(tmp_path / "good", tmp_path / "bad")
+    logs.load(Surroundings().topic_config)
+    broker = ToldBroker(logs)
+    for index in range(2):
+        broker.lead(index)
+    (lost,) = [log for log in logs if log.directory.path == str(tmp_path / "bad")]
+    lost.directory.fail(OSError(5, "Input/output error"))
+
+    codes = {index: broker.lead(index, leader_epoch=1) for index in range(2)}
+
+    assert codes[lost.partition] == ErrorCode.KAFKA_STORAGE_ERROR
+    assert codes[1 - lost.partition] == ErrorCode.NONE
