@@ -74,18 +74,19 @@ class Dispatcher:
     def _call(
         self, route: Route, context: Context, request: Request, connection: Connection
     ) -> Response | Deferred[Response] | None:
+        version = context.api_version
         try:
             answer: Response | Deferred[Response] | None = route.handler(context, request)
         except HangUp as reason:
             connection.close(str(reason))
             answer = None
         except ApiError as error:
-            answer = error_response(route, error.code, error.message)
+            answer = error_response(route, version, error.code, error.message)
             if answer is None:
                 connection.close(f"{route.request.__name__}: {error}")
         except Exception as error:
             logger.exception("%s from %s failed", route.request.__name__, context.client_host)
-            answer = error_response(route, ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+            answer = error_response(route, version, ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
             if answer is None:
                 connection.close(f"{route.request.__name__} failed: {error!r}")
         return answer
@@ -138,10 +139,10 @@ def _encode_later(
     return encoded
 
 
-def error_response(route: Route, code: ErrorCode, message: str) -> Response | None:
-    """A response that says one thing: this error. None when its class has no place for that."""
+def error_response(route: Route, version: int, code: ErrorCode, message: str) -> Response | None:
+    """A response that says one thing: this error. None when `version` has no place for that."""
     cls = route.request.RESPONSE
-    names = {field.name for field in cls.FIELDS}
+    names = {field.name for field in cls.FIELDS if version in field.versions}
     if "error_code" not in names:
         return None
     values: dict[str, Any] = {"error_code": code}

@@ -71,7 +71,7 @@ class GroupBroker(OneBroker):
             return await super().ask(request, version)
         except ApiError as error:
             route = ROUTES[int(type(request).API_KEY)]
-            return error_response(route, error.code, error.message)
+            return error_response(route, version, error.code, error.message)
 
     async def create_topic(self, name: str) -> None:
         await self.topics.create([NewTopic(name)], self.metadata.racks)

@@ -1,0 +1,246 @@
+"""From a frame to an answer: versions, malformed requests, handlers that fail, no answer at all."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+import broker.handlers.api_versions
+import broker.handlers.groups
+import broker.handlers.metadata
+import broker.handlers.produce  # noqa: F401  (the handlers register themselves)
+from broker.clock import SystemClock
+from broker.deferred import Deferred
+from broker.dispatch import Dispatcher
+from broker.peer import Peer
+from broker.routing import ROUTES, HangUp, Route
+from protocol.api_keys import ApiKey
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.groups import ListGroupsRequest, ListGroupsResponse
+from tests.support.wire import request_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CORRELATION_ID = 77
+
+
+class ClosableConnection:
+    """Notes why it was closed."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def close(self, reason: str = "") -> None:
+        self.reasons.append(reason)
+
+
+class OneConnection:
+    """A dispatcher with one client."""
+
+    def __init__(self) -> None:
+        surroundings: Any = type("Surroundings", (), {"clock": SystemClock()})()
+        self.connection = ClosableConnection()
+        self._dispatcher = Dispatcher(surroundings)
+        self._peer = Peer("PLAINTEXT", set())
+
+    def send(self, key: int, version: int, body: bytes = b"") -> Any:
+        """The answer to one request with header version 1."""
+        frame = request_header(key, version, CORRELATION_ID) + body
+        return self.send_frame(frame)
+
+    def send_frame(self, frame: bytes) -> Any:
+        view = memoryview(bytearray(frame))
+        return self._dispatcher.dispatch(view, self._peer, cast("Any", self.connection))
+
+
+def joined(parts: Any) -> bytes:
+    """The answer behind its size, which must be right."""
+    data = b"".join(bytes(part) for part in parts)
+    assert int.from_bytes(data[:4], "big") == len(data) - 4
+    assert int.from_bytes(data[4:8], "big") == CORRELATION_ID
+    return data[8:]
+
+
+@pytest.fixture
+def client() -> OneConnection:
+    return OneConnection()
+
+
+@pytest.fixture
+def handle(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put a function in the place of a handler; ListGroups' if no other is named."""
+
+    def replace(function: Callable[..., Any], key: ApiKey = ApiKey.LIST_GROUPS) -> None:
+        route = ROUTES[key]
+        other = Route(route.request, route.versions, route.advertised, function)
+        monkeypatch.setitem(ROUTES, key, other)
+
+    return replace
+
+
+def ask_for_groups(client: OneConnection) -> Any:
+    return client.send(ApiKey.LIST_GROUPS, 2, ListGroupsRequest().encode(2))
+
+
+@pytest.mark.parametrize("version", [5, 99, 32767])
+def test_newer_api_versions_request_is_told_what_to_try(
+    client: OneConnection, version: int
+) -> None:
+    """KIP-511: the answer has version 0 and header 0, error 35 and the one key."""
+    answer = joined(client.send(ApiKey.API_VERSIONS, version, b"\x00 whatever comes then"))
+
+    decoded = ApiVersionsResponse.decode(0, answer)
+    assert decoded.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert [(key.api_key, key.min_version, key.max_version) for key in decoded.api_keys] == [
+        (18, 0, 4)
+    ]
+    assert client.connection.reasons == []
+
+
+def test_api_versions_lists_what_is_served(client: OneConnection) -> None:
+    decoded = ApiVersionsResponse.decode(0, joined(client.send(ApiKey.API_VERSIONS, 0)))
+
+    assert decoded.error_code == ErrorCode.NONE
+    listed = {key.api_key: (key.min_version, key.max_version) for key in decoded.api_keys}
+    assert listed.keys() == ROUTES.keys()
+    assert listed[ApiKey.PRODUCE] == (0, 13), "librdkafka looks for 0 (KAFKA-18659)"
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a b", "a/b"])
+def test_malformed_software_name_is_refused(client: OneConnection, name: str) -> None:
+    request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
+
+    answer = joined(client.send(ApiKey.API_VERSIONS, 3, b"\x00" + request.encode(3)))
+
+    assert ApiVersionsResponse.decode(3, answer).error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("key", "version"),
+    [(ApiKey.PRODUCE, 2), (ApiKey.PRODUCE, 14), (ApiKey.METADATA, 99), (ApiKey.METADATA, -1)],
+)
+def test_other_versions_end_the_connection(
+    client: OneConnection, key: ApiKey, version: int
+) -> None:
+    assert client.send(key, version, bytes(50)) is None
+
+    (reason,) = client.connection.reasons
+    assert reason
+
+
+@pytest.mark.parametrize("key", [-1, 500, 32767, ApiKey.LEADER_AND_ISR, ApiKey.CONTROLLED_SHUTDOWN])
+def test_keys_that_are_not_served_end_the_connection(client: OneConnection, key: int) -> None:
+    assert client.send(key, 0, bytes(50)) is None
+
+    (reason,) = client.connection.reasons
+    assert reason
+
+
+def test_every_cut_of_a_request_ends_the_connection(client: OneConnection) -> None:
+    whole = (
+        request_header(ApiKey.LIST_GROUPS, 4)
+        + b"\x00"
+        + ListGroupsRequest(states_filter=["Stable"]).encode(4)
+    )
+
+    for length in range(len(whole)):
+        assert client.send_frame(whole[:length]) is None
+
+    assert len(client.connection.reasons) == len(whole)
+    assert all(reason.startswith("malformed request") for reason in client.connection.reasons)
+
+
+def test_error_that_a_handler_raises_is_the_error_of_the_response(
+    client: OneConnection, handle: Callable[..., None]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "soon")
+
+    handle(refuse)
+
+    decoded = ListGroupsResponse.decode(2, joined(ask_for_groups(client)))
+
+    assert decoded.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert client.connection.reasons == []
+
+
+def test_bug_in_a_handler_is_an_unknown_server_error_and_logged(
+    client: OneConnection, handle: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    handle(fail)
+
+    decoded = ListGroupsResponse.decode(2, joined(ask_for_groups(client)))
+
+    assert decoded.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+    assert caplog.records[0].exc_info
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("oops"), ApiError(ErrorCode.INVALID_REQUEST)])
+def test_error_that_the_response_has_no_place_for_ends_the_connection(
+    client: OneConnection, handle: Callable[..., None], error: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    handle(fail, ApiKey.METADATA)
+
+    assert client.send(ApiKey.METADATA, 1, bytes(4)) is None
+
+    (reason,) = client.connection.reasons
+    assert reason.startswith("MetadataRequest")
+
+
+def test_handler_may_hang_up(client: OneConnection, handle: Callable[..., None]) -> None:
+    def hang_up(*_: object) -> None:
+        raise HangUp("enough")
+
+    handle(hang_up)
+
+    assert ask_for_groups(client) is None
+    assert client.connection.reasons == ["enough"]
+
+
+def test_no_answer_is_no_answer(client: OneConnection, handle: Callable[..., None]) -> None:
+    handle(lambda *_: None)
+
+    assert ask_for_groups(client) is None
+    assert client.connection.reasons == []
+
+
+def test_deferred_answer_is_encoded_when_it_comes(
+    client: OneConnection, handle: Callable[..., None]
+) -> None:
+    abandoned: list[bool] = []
+    waiting: Deferred[Any] = Deferred(
+        is_ordered_only=True, on_abandon=lambda: abandoned.append(True)
+    )
+    handle(lambda *_: waiting)
+
+    answer = ask_for_groups(client)
+    assert isinstance(answer, Deferred)
+    assert answer.is_ordered_only
+    assert not answer.is_complete
+    answer.abandon()
+    assert abandoned == [True]
+
+    answer = None
+    again: Deferred[Any] = Deferred()
+    handle(lambda *_: again)
+    answer = ask_for_groups(client)
+    again.complete(ListGroupsResponse(error_code=ErrorCode.NONE, groups=[]))
+    assert ListGroupsResponse.decode(2, joined(answer.value)).groups == []
+
+
+def test_bytes_after_a_request_are_let_pass(client: OneConnection) -> None:
+    """Librdkafka 2.16 sends four bytes for a null array in Metadata v13, where one belongs."""
+    answer = joined(client.send(ApiKey.API_VERSIONS, 0, b"left over"))
+
+    assert ApiVersionsResponse.decode(0, answer).error_code == ErrorCode.NONE
