@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError, ErrorCode
+from storage.batch_scan import MAX_RELATIVE_OFFSET
 from storage.log_reading import LogReading
 from storage.producer_recovery import rebuild
 from storage.retention import LogFacts, SegmentFacts, count_deletable
@@ -176,6 +177,13 @@ class LogUpkeep(LogReading):
         """
         segment = self.segments.active
         config = self._config
+        if (  # the common case, with nothing called that can be spared
+            0 < segment.size <= config.segment_bytes - size
+            and timestamp - config.segment_ms + self._roll_jitter_ms <= segment.first_timestamp >= 0
+            and last_offset - segment.base_offset <= MAX_RELATIVE_OFFSET
+            and not segment.is_index_full
+        ):
+            return False
         if size > config.segment_bytes:
             raise ApiError(
                 ErrorCode.RECORD_LIST_TOO_LARGE,

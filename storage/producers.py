@@ -15,6 +15,7 @@ Sources: KIP-98, KIP-360; `ProducerStateManager` and `ProducerAppendInfo` in Apa
 from __future__ import annotations
 
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.errors import ApiError, ErrorCode
@@ -23,7 +24,7 @@ from storage.aborted_index import AbortedTransaction
 from storage.producer_snapshot import SnapshotEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from protocol.records.batch import BatchHeader
 
@@ -59,6 +60,10 @@ class ProducedBatch(NamedTuple):
         return self.last_offset - self.offset_delta
 
 
+_produced_batch: Callable[[tuple[int, ...]], ProducedBatch] = partial(tuple.__new__, ProducedBatch)
+"""As the constructor, without a Python function in between: one is made for each append."""
+
+
 class Marker(NamedTuple):
     """The end of a transaction, as its control batch says it."""
 
@@ -78,6 +83,7 @@ class Producer:
         "coordinator_epoch",
         "epoch",
         "last_timestamp",
+        "next_sequence",
         "producer_id",
         "transaction_first_offset",
     )
@@ -88,8 +94,10 @@ class Producer:
         self.coordinator_epoch = NONE
         self.last_timestamp = NONE
         self.transaction_first_offset = NONE
+        self.next_sequence = 0
+        """What the next batch of this epoch must begin with."""
         self.batches: list[ProducedBatch] = []
-        """Oldest first, five at most."""
+        """Oldest first, five at most; `remember` adds to it."""
 
     @property
     def last_sequence(self) -> int:
@@ -101,6 +109,16 @@ class Producer:
         if epoch != self.epoch:
             self.epoch = epoch
             self.batches = []
+            self.next_sequence = 0
+
+    def remember(self, batch: ProducedBatch) -> None:
+        """Note its newest batch."""
+        batches = self.batches
+        batches.append(batch)
+        if len(batches) > REMEMBERED_BATCHES:
+            del batches[0]
+        last_sequence = batch[1]
+        self.next_sequence = 0 if last_sequence == LAST_SEQUENCE else last_sequence + 1
 
     def find(self, header: BatchHeader) -> ProducedBatch | None:
         """Return the remembered batch that `header` repeats."""
@@ -157,7 +175,12 @@ class ProducerState:
         Raises ApiError INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_TXN_STATE.
         """
         producer = self.producers.get(header.producer_id)
-        if producer is None:
+        if producer is None or (
+            # The next batch of the same epoch, as nearly all are, breaks no rule and repeats none.
+            header.base_sequence == producer.next_sequence
+            and header.producer_epoch == producer.epoch
+            and producer.transaction_first_offset == NONE
+        ):
             return None
         if origin is AppendOrigin.CLIENT:
             duplicate = producer.find(header)
@@ -186,19 +209,10 @@ class ProducerState:
         if header.producer_epoch != producer.epoch:
             producer.begin_epoch(header.producer_epoch)
         delta = header.last_offset_delta
-        batches = producer.batches
-        batches.append(
-            ProducedBatch(
-                header.base_sequence,
-                header.last_sequence,
-                base_offset + delta,
-                delta,
-                header.max_timestamp,
-            )
-        )
-        if len(batches) > REMEMBERED_BATCHES:
-            del batches[0]
-        producer.last_timestamp = header.max_timestamp
+        timestamp = header.max_timestamp
+        first, last = header.base_sequence, header.last_sequence
+        producer.remember(_produced_batch((first, last, base_offset + delta, delta, timestamp)))
+        producer.last_timestamp = timestamp
         if header.attributes & TRANSACTIONAL_BIT and producer.transaction_first_offset == NONE:
             producer.transaction_first_offset = base_offset
             self._open[producer_id] = base_offset
@@ -274,7 +288,7 @@ class ProducerState:
             producer.transaction_first_offset = entry.transaction_first_offset
             if entry.last_offset >= 0:
                 base_sequence = (entry.last_sequence - entry.offset_delta) % SEQUENCE_SPACE
-                producer.batches.append(ProducedBatch(base_sequence, *entry[2:6]))
+                producer.remember(ProducedBatch(base_sequence, *entry[2:6]))
             self.producers[entry.producer_id] = producer
             if entry.transaction_first_offset != NONE:
                 self._open[entry.producer_id] = entry.transaction_first_offset
@@ -292,8 +306,7 @@ def _check_epoch(producer: Producer, epoch: int) -> None:
 def _check_sequence(producer: Producer, header: BatchHeader) -> None:
     expected = 0
     if header.producer_epoch == producer.epoch:
-        last = producer.last_sequence
-        expected = 0 if last == LAST_SEQUENCE else last + 1
+        expected = producer.next_sequence
     elif producer.epoch == NO_EPOCH:
         return
     if header.base_sequence != expected:

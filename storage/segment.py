@@ -190,7 +190,9 @@ class Segment:
         if position == 0:
             self._first_timestamp = max_timestamp
         self.size = position + size
-        if max_timestamp > self.max_timestamp:
+        if self._max_timestamp == UNREAD:
+            self._read_max_timestamp()
+        if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
             self._max_timestamp_offset = last_offset
         if self._bytes_since_index > self._index_interval_bytes:

@@ -44,6 +44,7 @@ class SparseIndex:
         "_directory",
         "_disk",
         "_is_preallocated",
+        "_last_key",
         "_max_entries",
         "_memory",
         "_pending",
@@ -62,6 +63,8 @@ class SparseIndex:
         self._max_entries = max_bytes // self.entry.size
         self._written = 0
         self._pending = bytearray()
+        self._last_key: int | None = None
+        """Key of the last entry, if it was added here and is there still."""
         self._memory: Buffer | None = None
         self._is_preallocated = False
         self.was_used = False
@@ -82,6 +85,7 @@ class SparseIndex:
         """
         self.forget()
         self._pending.clear()
+        self._last_key = None
         self._written, rest = divmod(size, self.entry.size)
         return rest == 0
 
@@ -89,6 +93,7 @@ class SparseIndex:
         """Take over the entries of a file that a crash left, up to the first that cannot be."""
         self.forget()
         self._pending.clear()
+        self._last_key = None
         self._written = 0
         if not self._disk.filesystem.exists(self.path):
             return
@@ -156,8 +161,10 @@ class SparseIndex:
         self._pending.clear()
 
     def _append(self, key: int, value: int) -> None:
-        self._pending += self.entry.pack(key, value)
-        if len(self._pending) >= PENDING_ENTRIES * self.entry.size:
+        pending = self._pending
+        pending += self.entry.pack(key, value)
+        self._last_key = key
+        if len(pending) >= PENDING_ENTRIES * self.entry.size:
             self.write_pending()
 
     def _entry_at(self, slot: int) -> tuple[int, int]:
@@ -196,6 +203,7 @@ class SparseIndex:
     def _truncate(self, count: int) -> None:
         """Keep the first `count` entries."""
         width = self.entry.size
+        self._last_key = None
         if count >= self._written:
             del self._pending[(count - self._written) * width :]
             return
@@ -308,7 +316,10 @@ class TimeIndex(SparseIndex):
 
     def append(self, timestamp: int, offset: int) -> None:
         """Add an entry, if `timestamp` is greater than that of the last."""
-        if timestamp > self.last().timestamp:
+        last = self._last_key
+        if last is None:
+            last = self.last().timestamp
+        if timestamp > last:
             self._append(timestamp, offset - self._base_offset)
 
     def lookup(self, timestamp: int) -> TimeEntry:

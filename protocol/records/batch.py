@@ -30,6 +30,7 @@ that stay in the processor's cache. Reaching into the C library by ctypes saves 
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from google_crc32c import extend, value
@@ -38,7 +39,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.records.compression import Codec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from protocol.wire import Buffer
 
@@ -153,7 +154,8 @@ class BatchHeader(NamedTuple):
         return self.producer_id > NO_PRODUCER_ID
 
 
-_make_header = BatchHeader._make
+_make_header: Callable[[tuple[int, ...]], BatchHeader] = partial(tuple.__new__, BatchHeader)
+"""As `BatchHeader._make`, without a Python function in between."""
 
 
 def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from protocol.records.record import MIN_HEADER_BYTES, MIN_RECORD_BYTES, invalid
-from protocol.records.varints import read_varint, read_varlong
+from protocol.records.varints import HIGH_BIT, read_varint, read_varlong
+
+NULL_LENGTH = 1
+"""-1 as a varint."""
 
 RecordOutline = tuple[int, int, int, bool]
 """Position after the record, timestamp delta, offset delta, and whether it has a key.
@@ -18,15 +21,32 @@ def outline_record(body: bytes | bytearray, position: int) -> RecordOutline:
     Raises ApiError(INVALID_RECORD) unless its fields fill exactly the length it claims.
     """
     try:
-        length, start = read_varint(body, position)
+        # Varints of one byte are read in place: most are, and a call costs more than they do.
+        raw = body[position]
+        if raw < HIGH_BIT:
+            length, start = (raw >> 1) ^ -(raw & 1), position + 1
+        else:
+            length, start = read_varint(body, position)
         end = start + length
         if length < MIN_RECORD_BYTES or end > len(body):
             raise invalid(
                 f"the record at byte {position} of {len(body)} claims {length} more bytes"
             )
-        timestamp_delta, at = read_varlong(body, start + 1)
-        offset_delta, at = read_varint(body, at)
-        key_length, at = read_varint(body, at)
+        raw = body[start + 1]
+        if raw < HIGH_BIT:
+            timestamp_delta, at = (raw >> 1) ^ -(raw & 1), start + 2
+        else:
+            timestamp_delta, at = read_varlong(body, start + 1)
+        raw = body[at]
+        if raw < HIGH_BIT:
+            offset_delta, at = (raw >> 1) ^ -(raw & 1), at + 1
+        else:
+            offset_delta, at = read_varint(body, at)
+        raw = body[at]
+        if raw == NULL_LENGTH:
+            key_length, at = -1, at + 1
+        else:
+            key_length, at = read_varint(body, at)
         value_length, at = read_varint(body, at + key_length if key_length > 0 else at)
         if value_length > 0:
             at += value_length

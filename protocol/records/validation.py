@@ -100,40 +100,38 @@ def check_produced(
     if received < HEADER_BYTES:
         raise _unreadable(buffer, api_version)
     header = parse_header(buffer)
-    size = LENGTH_OVERHEAD + header.batch_length
-    if not HEADER_BYTES <= size <= received or header.magic != MAGIC:
+    _, length, _, magic, crc, attributes = header[:6]
+    size = LENGTH_OVERHEAD + length
+    if not HEADER_BYTES <= size <= received or magic != MAGIC:
         raise _unreadable(buffer, api_version)
     if size > rules.max_message_bytes:
         raise _too_large(size, rules)
     # One copy serves the checksum, whose library takes no views, and the walk through the records.
     checked = memoryview(buffer)[CHECKED_POSITION:size].tobytes()
-    if crc32c(checked) != header.crc:
+    if crc32c(checked) != crc:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, "the checksum of the record batch is wrong")
     _check_header(header, received, api_version)
-    codec = header.attributes & CODEC_MASK
+    codec = attributes & CODEC_MASK
     if codec:
         compressed = memoryview(checked)[_RECORDS_POSITION:]
         body = decompress(Codec(codec), compressed, rules.max_decompressed_bytes)
-        return _check_records(buffer, header, _Body(body, 0), rules, now_ms)
-    return _check_records(buffer, header, _Body(checked, _RECORDS_POSITION), rules, now_ms)
+        return _check_records(buffer, header, (body, 0), rules, now_ms)
+    return _check_records(buffer, header, (checked, _RECORDS_POSITION), rules, now_ms)
 
 
-class _Body(NamedTuple):
-    data: bytes | bytearray
-    start: int
+_Body = tuple[bytes | bytearray, int]
+"""Records, decompressed, and where in the bytes they begin."""
 
 
 def _check_header(header: BatchHeader, received: int, api_version: int) -> None:
     """The header against itself and what was received, in one condition while all is well."""
-    count = header.record_count
-    attributes = header.attributes
+    base_offset, length, _, _, _, attributes, delta, _, _, producer_id, _, sequence, count = header
     if (
-        header.base_offset == 0
-        and header.batch_length + LENGTH_OVERHEAD == received
-        and header.last_offset_delta == count - 1
-        and count > 0
+        base_offset == 0
+        and length + LENGTH_OVERHEAD == received
+        and delta == count - 1 >= 0
         and not attributes & _REFUSED_BITS
-        and (header.base_sequence >= 0 or header.producer_id < 0)
+        and (sequence >= 0 or producer_id < 0)
         and (attributes & CODEC_MASK < Codec.ZSTD or _may_be_zstd(attributes, api_version))
     ):
         return
@@ -160,22 +158,22 @@ def _check_records(
         _, last_time, last_offset, _ = outline_record(data, last_position)
     if first_offset != 0 or last_offset != count - 1:
         raise invalid(f"offset deltas of {count} records go from {first_offset} to {last_offset}")
-    latest = header.base_timestamp + max(first_time, last_time)
+    base, newest = header.base_timestamp, header.max_timestamp
     if (
-        not rules.is_compacted
-        and latest <= header.max_timestamp
-        and (rules.is_log_append_time or _is_in_time(header, rules, now_ms))
+        base + first_time <= newest >= base + last_time
+        and not rules.is_compacted
+        and (rules.is_log_append_time or _is_in_time(base, newest, rules, now_ms))
     ):
         return header
     return _check_each_record(buffer, header, body, rules, now_ms)
 
 
-def _is_in_time(header: BatchHeader, rules: ProduceRules, now_ms: int | None) -> bool:
-    """Whether the header alone says that no record can be too old or too new."""
+def _is_in_time(base: int, newest: int, rules: ProduceRules, now_ms: int | None) -> bool:
+    """Whether the header's timestamps alone say that no record can be too old or too new."""
     return (
-        header.base_timestamp >= NO_TIMESTAMP
+        base >= NO_TIMESTAMP
         and rules.timestamp_before_max_ms == NO_LIMIT_MS
-        and (now_ms is None or header.max_timestamp - now_ms <= rules.timestamp_after_max_ms)
+        and (now_ms is None or newest - now_ms <= rules.timestamp_after_max_ms)
     )
 
 
