@@ -14,7 +14,7 @@ from broker.deferred import Deferred
 from broker.routing import ROUTES, HangUp, Route
 from protocol.api_keys import ApiKey
 from protocol.errors import ApiError, ErrorCode
-from protocol.headers import RequestHeader, parse_request_header, response_header
+from protocol.headers import RequestHeader, parse_request_header, response_front
 from protocol.messages.api_versions import ApiVersionsResponse
 from protocol.wire import DecodeError
 
@@ -46,7 +46,8 @@ class Dispatcher:
             if route is None:
                 connection.close(f"request {_name(header)} is not served (see GAPS.md)")
                 return None
-            if header.api_version not in route.versions:
+            first_version, last_version = route.versions
+            if not first_version <= header.api_version <= last_version:
                 return self._refuse_version(header, route, connection)
             # Bytes left over are let pass, as Apache does: librdkafka 2.16 sends a null array of
             # topics in Metadata v13 as four bytes where one belongs.
@@ -117,11 +118,8 @@ class Dispatcher:
 def encode_response(header: RequestHeader, response: Response) -> list[Part]:
     """Size, response header and body, ready to be sent."""
     parts = response.encode_parts(header.api_version)
-    front = response_header(header.correlation_id, header.api_key, header.api_version)
-    size = len(front)
-    for part in parts:
-        size += len(part)
-    parts.insert(0, size.to_bytes(4, "big") + front)
+    size = sum(map(len, parts)) if len(parts) > 1 else len(parts[0])
+    parts.insert(0, response_front(header.correlation_id, header.api_key, header.api_version, size))
     return parts
 
 

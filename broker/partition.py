@@ -126,16 +126,19 @@ class Partition:
         if not self.is_leader:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log = self.log
-        if acks == ACKS_ALL and len(self.in_sync_replicas) < min(
-            log.config.min_insync_replicas, len(self.replicas)
+        in_sync_count = len(self.in_sync_replicas)
+        if (
+            acks == ACKS_ALL
+            and in_sync_count < len(self.replicas)
+            and in_sync_count < log.config.min_insync_replicas
         ):
             raise ApiError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{self.topic}-{self.index} has {len(self.in_sync_replicas)} in-sync replicas, "
+                f"{self.topic}-{self.index} has {in_sync_count} in-sync replicas, "
                 f"min.insync.replicas is {log.config.min_insync_replicas}",
             )
         info = log.append_as_leader(records, self.leader_epoch, now_ms, origin, api_version)
-        if len(self.in_sync_replicas) == 1:
+        if in_sync_count == 1:
             log.advance_high_watermark(log.log_end_offset)
             if self._watchers:
                 self.wake()

@@ -113,6 +113,10 @@ _V1_BYTES = 10
 
 _PACK_PLAIN = structs.Struct(">i").pack
 _PACK_TAGGED = structs.Struct(">ix").pack
+_PACK_SIZED_PLAIN = structs.Struct(">ii").pack
+_PACK_SIZED_TAGGED = structs.Struct(">iix").pack
+_PLAIN_BYTES = 4
+_TAGGED_BYTES = 5
 _FLEXIBLE_REQUEST = {int(key): first for key, first in _FIRST_FLEXIBLE.items()}
 _FLEXIBLE_RESPONSE = _FLEXIBLE_REQUEST | {int(ApiKey.API_VERSIONS): _NEVER}
 
@@ -213,3 +217,10 @@ def response_header(correlation_id: int, api_key: int, api_version: int) -> byte
     if api_version >= _FLEXIBLE_RESPONSE[api_key]:
         return _PACK_TAGGED(correlation_id)
     return _PACK_PLAIN(correlation_id)
+
+
+def response_front(correlation_id: int, api_key: int, api_version: int, body_bytes: int) -> bytes:
+    """The size of a whole response and its header: all that stands before a body of that size."""
+    if api_version >= _FLEXIBLE_RESPONSE[api_key]:
+        return _PACK_SIZED_TAGGED(_TAGGED_BYTES + body_bytes, correlation_id)
+    return _PACK_SIZED_PLAIN(_PLAIN_BYTES + body_bytes, correlation_id)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from storage.producers import Marker, ProducedBatch
 
 NO_TIMESTAMP = -1
+_CLIENT = AppendOrigin.CLIENT
 
 
 @dataclass(slots=True)
@@ -74,13 +75,14 @@ class Log(LogUpkeep):
         """
         if self.directory.failure is not None:
             raise self.directory.failure
-        if origin is AppendOrigin.CLIENT:
-            header = check_produced(records, self.produce_rules, now_ms, api_version)
+        rules = self.produce_rules
+        if origin is _CLIENT:
+            header = check_produced(records, rules, now_ms, api_version)
         else:
             header = parse_header(records)
             if header.size_in_bytes != len(records):
                 return self._append_each(records, leader_epoch, now_ms, origin)
-        if self.produce_rules.is_log_append_time:
+        if rules.is_log_append_time:
             assign_log_append_time(records, 0, now_ms)
             header = parse_header(records)
         if header.producer_id < 0:

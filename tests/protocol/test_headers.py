@@ -8,7 +8,12 @@ import pytest
 
 from protocol import headers
 from protocol.api_keys import ApiKey
-from protocol.headers import UnknownApiKeyError, parse_request_header, response_header
+from protocol.headers import (
+    UnknownApiKeyError,
+    parse_request_header,
+    response_front,
+    response_header,
+)
 from protocol.schema import Request
 from protocol.wire import DecodeError
 from tests.golden import declarations
@@ -94,6 +99,8 @@ def test_damaged_tags_are_refused(tags: bytes) -> None:
 def test_response_header_is_tagged_in_flexible_versions() -> None:
     assert response_header(7, ApiKey.PRODUCE, 8) == b"\0\0\0\7"
     assert response_header(7, ApiKey.PRODUCE, 9) == b"\0\0\0\7\0"
+    assert response_front(7, ApiKey.PRODUCE, 8, 100) == b"\0\0\0\x68\0\0\0\7"
+    assert response_front(7, ApiKey.PRODUCE, 9, 100) == b"\0\0\0\x69\0\0\0\7\0"
     assert response_header(-1, ApiKey.SASL_HANDSHAKE, 1) == b"\xff\xff\xff\xff"
 
 
