@@ -1,4 +1,4 @@
-"""Several log directories: locks, identity, creation, deletion, checkpoints, failures."""
+"""Several log directories: locks, identity, creation, deletion, checkpoints."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from uuid import UUID
 import pytest
 
 from config.topic import TopicConfig
-from protocol.errors import ErrorCode
 from storage.directories import LogDirectories
 from storage.disk import Disk
-from storage.errors import DirectoryRefusedError, LogDirectoryError
+from storage.errors import DirectoryRefusedError
 from storage.log_reading import LogSettings
 from tests.storage.produced import (
     NOW_MS,
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from storage.directory_loading import LoadReport
-    from storage.log_directory import LogDirectory
 
 CONFIG = TopicConfig(segment_bytes=2000, flush_ms=1000)
 
@@ -327,68 +325,6 @@ def test_directories_of_others_are_left_alone(tmp_path: Path) -> None:
 
     assert (report.logs, len(report.notes)) == (0, 2)
     assert all((tmp_path / name).is_dir() for name in names)
-
-
-def test_unusable_directory_is_offline_while_another_works(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a directory")
-
-    directories = open_directories(tmp_path / "file" / "logs", tmp_path / "good")
-    load(directories)
-    log = directories.create("flights", 0, TOPIC_ID, CONFIG)
-
-    assert log.path.startswith(str(tmp_path / "good"))
-    bad, good = directories.describe()
-    assert (bad.error_code, good.error_code) == (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE)
-    assert good.total_bytes >= good.usable_bytes > 0
-
-
-def test_no_usable_directory_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a directory")
-
-    with pytest.raises(DirectoryRefusedError, match="no log directory can be used"):
-        open_directories(tmp_path / "file" / "logs")
-    with pytest.raises(DirectoryRefusedError, match="/file: is not a directory"):
-        open_directories(tmp_path / "file")
-
-
-def test_full_disk_takes_the_directory_offline_and_loses_nothing(tmp_path: Path) -> None:
-    filesystem = FillingFileSystem()
-    directories = open_directories(tmp_path / "a", tmp_path / "b", disk=Disk(filesystem))
-    fill(directories, 2)
-    failed: list[LogDirectory] = []
-    directories.on_failure = failed.append
-    log = directories.get("flights", 0)
-    other = directories.get("flights", 1)
-    assert log is not None
-    assert other is not None
-    size = log.segments.active.size
-    path = log.segments.active.path
-    log.release()
-
-    filesystem.is_full = True
-    with pytest.raises(LogDirectoryError) as refused:
-        append(log, batch(5))
-    filesystem.is_full = False
-
-    assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert refused.value.directory == log.directory.path
-    assert "No space left on device" in refused.value.message
-    assert failed == [log.directory]
-    with pytest.raises(LogDirectoryError):
-        append(log, batch(5))
-    with pytest.raises(LogDirectoryError):
-        log.read(0, 100, 100)
-    assert append(other, batch(5)).first_offset == 100
-    directories.close()
-
-    with open(path, "rb") as file:  # noqa: PTH123
-        assert len(file.read()) == size
-    assert not (tmp_path / "a" / ".kafka_cleanshutdown").exists()
-    assert (tmp_path / "b" / ".kafka_cleanshutdown").exists()
-    again = open_directories(tmp_path / "a", tmp_path / "b")
-    load(again)
-    ends = {log.partition: log.log_end_offset for log in again}
-    assert ends == {0: 100, 1: 105}
 
 
 def test_description_counts_bytes_and_lag(tmp_path: Path) -> None:
