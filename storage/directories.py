@@ -1,7 +1,8 @@
 """All logs of a broker, spread over its `log.dirs`.
 
 Each directory is locked, belongs to one broker of one cluster (`meta.properties`), and keeps four
-checkpoint files about its logs. A disk error takes the one directory offline.
+checkpoint files about its logs. A disk error takes the one directory offline, which is logged once;
+later errors from it are not worth another line.
 
     directories = LogDirectories.open(paths, disk, settings)    locked, identity read
     directories.identify(broker_id, cluster_id, now_ms)         identity checked or written
@@ -263,32 +264,24 @@ class LogDirectories:
         self.checkpoint_log_starts()
         for directory in self._online():
             path = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
-            try:
-                with directory:
-                    self._disk.filesystem.replace(path, CLEAN_SHUTDOWN, sync=True)
-            except LogDirectoryError as error:
-                _report(error)
+            with suppress(LogDirectoryError), directory:
+                self._disk.filesystem.replace(path, CLEAN_SHUTDOWN, sync=True)
 
     def _close_logs(self) -> None:
         unflushed = []
         for log in self:
-            try:
+            with suppress(LogDirectoryError):
                 log.finish()
-            except LogDirectoryError as error:
-                _report(error)
-                continue
-            if log.recovery_point < log.log_end_offset:
-                unflushed.append(log)
+                if log.recovery_point < log.log_end_offset:
+                    unflushed.append(log)
         if len(unflushed) > FLUSHED_ONE_BY_ONE:
             # Several waits for each of a thousand logs would take longer than one for everything.
             self._disk.filesystem.sync_all()
             for log in unflushed:
                 log.note_flushed()
         for log in self:
-            try:
+            with suppress(LogDirectoryError):
                 log.flush()
-            except LogDirectoryError as error:
-                _report(error)
             log.release()
 
     def _lock(self, directory: LogDirectory) -> None:
@@ -350,12 +343,9 @@ class LogDirectories:
                 offset = offset_of(log) if log.directory is directory else None
                 if offset is not None:
                     offsets[log.topic, log.partition] = offset
-            try:
-                with directory:
-                    path = f"{directory.path}/{name}"
-                    self._disk.filesystem.replace(path, encode_offsets(offsets), sync=True)
-            except LogDirectoryError as error:
-                _report(error)
+            with suppress(LogDirectoryError), directory:
+                path = f"{directory.path}/{name}"
+                self._disk.filesystem.replace(path, encode_offsets(offsets), sync=True)
 
     def _describe(self, directory: LogDirectory) -> DirectoryDescription:
         try:
@@ -390,7 +380,3 @@ class LogDirectories:
 def _moved_start(log: Log) -> int | None:
     is_moved = log.log_start_offset > log.segments[0].base_offset
     return log.log_start_offset if is_moved else None
-
-
-def _report(error: LogDirectoryError) -> None:
-    LOGGER.error("%s", error.message)

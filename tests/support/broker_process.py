@@ -120,6 +120,15 @@ class BrokerProcess:
         self._process = None
         return code
 
+    def wait_until_ended(self) -> int:
+        """Wait until it has ended by itself, and return its exit code."""
+        process = self._process
+        if process is None:
+            raise BrokerError(f"{self.name} is not running")
+        code = process.wait(STOP_TIMEOUT_SECONDS)
+        self._process = None
+        return code
+
     def kill(self) -> None:
         """End it with SIGKILL: nothing of it runs a line more."""
         if self._process is not None:

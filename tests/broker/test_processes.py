@@ -1,0 +1,198 @@
+"""A broker as a process: stopped in order, killed, and on a disk that fills up."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from protocol.errors import ErrorCode
+from protocol.messages.topics import CreateTopicsRequest
+from tests.broker.handlers.data_broker import (
+    fetch_request,
+    offsets,
+    produce_request,
+    records,
+    wanted,
+)
+from tests.support.ours import ours
+from tests.support.wire import RawConnection, request_header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from protocol.schema import Request
+    from tests.support.broker_process import BrokerProcess
+
+FILE_BYTES_LIMIT = 2_000_000
+"""Where the full disk is: a limit on every file of the process stands in for it."""
+
+CHUNK = bytes(200_000)
+SMALL_INDEXES = {"log.index.size.max.bytes": "100000"}
+"""Indexes are made in their greatest size, which must be below the limit."""
+
+PRODUCE_VERSION = 3
+FETCH_VERSION = 4
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    process = ours(tmp_path, SMALL_INDEXES)
+    yield process
+    process.kill()
+
+
+def ask(broker: BrokerProcess, request: Request, version: int) -> Any:
+    """Send a request of a version with the old header; return the answer."""
+    cls = type(request)
+    header = request_header(cls.API_KEY, version)
+    with RawConnection.open(broker.port) as connection:
+        return cls.RESPONSE.decode(version, connection.ask(header + request.encode(version))[4:])
+
+
+def create(broker: BrokerProcess, topic: str) -> None:
+    wanted_topic = CreateTopicsRequest.Topic(
+        name=topic, num_partitions=1, replication_factor=1, assignments=[], configs=[]
+    )
+    response = ask(broker, CreateTopicsRequest(topics=[wanted_topic], timeout_ms=5000), 4)
+    assert response.topics[0].error_code == ErrorCode.NONE
+
+
+def produce(broker: BrokerProcess, topic: str, value: bytes = b"v") -> ErrorCode:
+    request = produce_request({(topic, 0): records(value=value)}, PRODUCE_VERSION)
+    response = ask(broker, request, PRODUCE_VERSION)
+    return ErrorCode(response.responses[0].partition_responses[0].error_code)
+
+
+def read_offsets(broker: BrokerProcess, topic: str) -> list[int]:
+    """Offsets of all records that can be read."""
+    found: list[int] = []
+    while True:
+        request = fetch_request(wanted(topic, offset=len(found)))
+        response = ask(broker, request, FETCH_VERSION)
+        more = offsets(response.responses[0].partitions[0])
+        if not more:
+            return found
+        found += more
+
+
+def last_run(broker: BrokerProcess) -> str:
+    """What the last start has printed so far."""
+    text = broker.output_path.read_text(encoding="utf-8")
+    return text[text.rfind("--- start") :]
+
+
+def start(broker: BrokerProcess) -> None:
+    broker.directory.mkdir(exist_ok=True)
+    with broker.output_path.open("a", encoding="utf-8") as output:
+        output.write("--- start\n")
+    broker.start()
+
+
+def test_sigterm_is_a_clean_stop_and_the_next_start_recovers_nothing(
+    broker: BrokerProcess,
+) -> None:
+    start(broker)
+    create(broker, "orders")
+    for _ in range(3):
+        assert produce(broker, "orders") == ErrorCode.NONE
+
+    assert broker.stop() == 0
+
+    assert re.search(r"INFO broker.app: stopped in \d+ ms$", last_run(broker).strip())
+    assert (broker.data_directory / ".kafka_cleanshutdown").exists()
+    start(broker)
+    assert read_offsets(broker, "orders") == [0, 1, 2]
+    assert re.search(r"loaded 1 logs in \d+ ms", last_run(broker))
+    assert "recovered" not in last_run(broker)
+    assert re.search(rf"serves PLAINTEXT://127.0.0.1:{broker.port}, after \d+ ms", last_run(broker))
+
+
+def test_start_after_kill_says_what_it_recovered_and_serves_it(broker: BrokerProcess) -> None:
+    start(broker)
+    create(broker, "orders")
+    for _ in range(3):
+        assert produce(broker, "orders") == ErrorCode.NONE
+    broker.kill()
+    (log,) = (broker.data_directory / "orders-0").glob("*.log")
+    with log.open("ab") as file:
+        file.write(b"torn")
+
+    start(broker)
+
+    assert read_offsets(broker, "orders") == [0, 1, 2]
+    assert re.search(
+        r"recovered 1 logs in \S+/data after an unclean stop: \d+ bytes checked, 4 cut, in \d+ ms",
+        last_run(broker),
+    )
+    assert produce(broker, "orders") == ErrorCode.NONE
+
+
+def limited(broker: BrokerProcess) -> list[str]:
+    """The command of a broker that cannot write a file of more than `FILE_BYTES_LIMIT`."""
+    return ["prlimit", f"--fsize={FILE_BYTES_LIMIT}", *broker.command]
+
+
+def fill_up(broker: BrokerProcess, topic: str) -> tuple[int, ErrorCode]:
+    """Produce until that is refused; how many were acknowledged, and the refusal."""
+    for count in range(FILE_BYTES_LIMIT // len(CHUNK) + 1):
+        code = produce(broker, topic, CHUNK)
+        if code != ErrorCode.NONE:
+            return count, code
+    raise AssertionError("the disk is not full")
+
+
+def test_full_disk_ends_the_broker_and_keeps_what_was_acknowledged(
+    broker: BrokerProcess,
+) -> None:
+    command = broker.command
+    broker.command = limited(broker)
+    start(broker)
+    create(broker, "orders")
+
+    count, code = fill_up(broker, "orders")
+
+    assert code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert count > 3
+    assert broker.wait_until_ended() == 1
+    text = last_run(broker)
+    assert "Traceback" not in text
+    (error,) = [line for line in text.splitlines() if " ERROR " in line]
+    assert error.endswith("File too large; it is offline now")
+    assert text.splitlines()[-1] == "no log directory is left that can be written"
+
+    broker.command = command
+    start(broker)
+    assert read_offsets(broker, "orders") == list(range(count))
+    assert produce(broker, "orders", CHUNK) == ErrorCode.NONE
+
+
+def test_full_disk_takes_one_directory_offline_and_the_other_serves_on(tmp_path: Path) -> None:
+    directories = f"{tmp_path}/full,{tmp_path}/good"
+    broker = ours(tmp_path, {"log.dirs": directories, **SMALL_INDEXES})
+    command = broker.command
+    broker.command = limited(broker)
+    try:
+        start(broker)
+        for topic in ("one", "two"):
+            create(broker, topic)
+        full, good = ("one", "two") if (tmp_path / "full" / "one-0").exists() else ("two", "one")
+        assert produce(broker, good) == ErrorCode.NONE
+
+        count, code = fill_up(broker, full)
+
+        assert code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert produce(broker, good) == ErrorCode.NONE
+        assert read_offsets(broker, good) == [0, 1]
+        assert produce(broker, full) == ErrorCode.KAFKA_STORAGE_ERROR
+        assert broker.stop() == 0
+        assert "Traceback" not in last_run(broker)
+
+        broker.command = command
+        start(broker)
+        assert read_offsets(broker, full) == list(range(count))
+        assert read_offsets(broker, good) == [0, 1]
+    finally:
+        broker.kill()
