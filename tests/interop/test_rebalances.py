@@ -51,8 +51,7 @@ def start() -> Iterator[StartMember]:
 
     yield start_one
     for member in started:
-        if member.is_running():
-            member.kill()
+        member.kill()
 
 
 @pytest.fixture

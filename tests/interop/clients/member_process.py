@@ -52,14 +52,10 @@ class MemberProcess:
         assert code == 0, f"member ended with {code}: {self.errors()}"
 
     def kill(self) -> None:
-        """End it so that nothing is said to the broker."""
+        """End it, if it still runs, so that nothing is said to the broker; closes its pipes."""
         self._process.kill()
         self._process.wait()
         self._finish()
-
-    def is_running(self) -> bool:
-        """Say whether the process is there."""
-        return self._process.poll() is None
 
     def errors(self) -> str:
         """Return the end of what it wrote to standard error."""
