@@ -43,6 +43,7 @@ from config.listeners import read_listeners
 from controller.controller import Controller
 from controller.producer_ids import allocate_producer_ids
 from controller.registration import register_broker
+from controller.store import StoreError
 from controller.topics import TopicCommands
 from controller.znodes import BrokerRegistration, Endpoint
 
@@ -97,13 +98,21 @@ class Broker:
         self._listeners = Listeners(Dispatcher(self), self.clock, self.timers)
         self._executor = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="disk")
         self._group: asyncio.TaskGroup = cast("asyncio.TaskGroup", None)
+        self._tasks: set[asyncio.Task[object]] = set()
         self._stop = asyncio.Event()
         self._housekeeping: Housekeeping | None = None
         self._failure: str | None = None
 
     def spawn(self, work: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:
-        """Run a coroutine in the background; an error is logged and ends nothing else."""
-        return self._group.create_task(_logged(work, name), name=name)
+        """Run a coroutine in the background; an error is logged and ends nothing else.
+
+        It is cancelled when the broker stops.
+        """
+        task = self._group.create_task(_logged(work, name), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # for one cancelled before it began
+        return task
 
     def stop(self) -> None:
         """Begin to stop; `run` returns when it is done."""
@@ -114,20 +123,19 @@ class Broker:
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                tasks: list[asyncio.Task[object]] = []
                 try:
-                    await self._start(tasks)
+                    await self._start()
                     await self._stop.wait()
                 except StartAbandonedError as reason:
                     logger.info("%s", reason)
                 finally:
-                    await self._shut_down(tasks)
+                    await self._shut_down()
         except* StartError as errors:
             raise errors.exceptions[0] from None
         if self._failure is not None:
             raise StartError(self._failure)
 
-    async def _start(self, tasks: list[asyncio.Task[object]]) -> None:
+    async def _start(self) -> None:
         started_ms = self.clock.monotonic_ms()
         config = self.config
         await self._bind()
@@ -154,8 +162,8 @@ class Broker:
             self.clock.now_ms(),
         )
         await register_broker(self.store, config.broker_id, registration)
-        tasks.append(self.spawn(self._channels.run(), "control requests"))
-        tasks.append(self.spawn(self.controller.run(), "controller"))
+        self.spawn(self._channels.run(), "control requests")
+        self.spawn(self.controller.run(), "controller")
         await self.controller.wait_until_ready()
         await self._channels.wait_until_applied()
         self.groups.start()
@@ -217,7 +225,7 @@ class Broker:
             raise StartError(str(error)) from None
         self._listeners.expire_idle(self.config.connections_max_idle_ms)
 
-    async def _shut_down(self, tasks: list[asyncio.Task[object]]) -> None:
+    async def _shut_down(self) -> None:
         """Undo what was done, in the opposite order, however far the start came."""
         started_ms = self.clock.monotonic_ms()
         await self._listeners.close()
@@ -225,10 +233,13 @@ class Broker:
             self._housekeeping.stop()
         if hasattr(self, "groups"):
             self.groups.stop()
-        for task in tasks:
+        for task in tuple(self._tasks):
             task.cancel()
         if hasattr(self, "store"):
-            await self.store.close()
+            try:
+                await self.store.close()
+            except (StoreError, OSError) as error:
+                logger.warning("the metadata store was not closed in order: %s", error)
         self._executor.shutdown()
         if hasattr(self, "logs"):
             self.logs.close()

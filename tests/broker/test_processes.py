@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -130,6 +131,9 @@ def test_start_after_kill_says_what_it_recovered_and_serves_it(broker: BrokerPro
     assert produce(broker, "orders") == ErrorCode.NONE
 
 
+needs_prlimit = pytest.mark.skipif(shutil.which("prlimit") is None, reason="needs prlimit")
+
+
 def limited(broker: BrokerProcess) -> list[str]:
     """The command of a broker that cannot write a file of more than `FILE_BYTES_LIMIT`."""
     return ["prlimit", f"--fsize={FILE_BYTES_LIMIT}", *broker.command]
@@ -144,6 +148,7 @@ def fill_up(broker: BrokerProcess, topic: str) -> tuple[int, ErrorCode]:
     raise AssertionError("the disk is not full")
 
 
+@needs_prlimit
 def test_full_disk_ends_the_broker_and_keeps_what_was_acknowledged(
     broker: BrokerProcess,
 ) -> None:
@@ -169,6 +174,7 @@ def test_full_disk_ends_the_broker_and_keeps_what_was_acknowledged(
     assert produce(broker, "orders", CHUNK) == ErrorCode.NONE
 
 
+@needs_prlimit
 def test_full_disk_takes_one_directory_offline_and_the_other_serves_on(tmp_path: Path) -> None:
     directories = f"{tmp_path}/full,{tmp_path}/good"
     broker = ours(tmp_path, {"log.dirs": directories, **SMALL_INDEXES})

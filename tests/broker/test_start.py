@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import shutil
@@ -15,7 +16,8 @@ from broker.__main__ import main
 from broker.app import Broker
 from broker.clock import SystemClock
 from broker.opening import StartAbandonedError, load_logs
-from controller.embedded_store import JOURNAL_NAME
+from controller.embedded_store import JOURNAL_NAME, EmbeddedStore
+from controller.store import StoreUnavailableError
 from tests.storage.produced import SMALL, TOPIC_ID, append, batch, crash, open_directories
 from tests.support.broker_process import free_port
 
@@ -278,3 +280,37 @@ def test_broker_told_to_stop_while_it_loads_ends_in_order(
 
     assert "stopped after loading 1 of 2 logs" in caplog.messages
     assert (data / ".kafka_cleanshutdown").exists(), "of the stop before; nothing was loaded"
+
+
+def test_metadata_that_cannot_be_closed_does_not_keep_the_logs_from_it(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(_store: EmbeddedStore) -> None:
+        raise StoreUnavailableError("/", "No space left on device")
+
+    stop_at_once(monkeypatch)
+    monkeypatch.setattr(EmbeddedStore, "close", fail)
+
+    assert main(["--config", str(tmp_path / "first.properties")]) == 0
+
+    assert (data / ".kafka_cleanshutdown").exists()
+    (warning,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert "No space left on device" in warning
+
+
+@pytest.mark.timeout(10)
+def test_work_that_never_ends_does_not_hold_up_the_stop(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve = Broker._serve
+
+    async def serve_with_work_and_stop(broker: Broker) -> None:
+        await serve(broker)
+        broker.spawn(asyncio.Event().wait(), "endless work")
+        broker.stop()
+
+    monkeypatch.setattr(Broker, "_serve", serve_with_work_and_stop)
+
+    assert main(["--config", str(tmp_path / "first.properties")]) == 0
+
+    assert (data / ".kafka_cleanshutdown").exists()
