@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import struct as structs
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_UNPACK_SIZE = structs.Struct(">i").unpack_from
 SIZE_BYTES = 4
 INITIAL_BUFFER_BYTES = 64 * 1024
 SPARE_BUFFER_BYTES = 128 * 1024
@@ -111,43 +113,48 @@ class Connection(asyncio.BufferedProtocol):
     def _process(self) -> None:
         """Handle all whole frames that may be handled now, and send the answers together."""
         while self._take_frames():
-            self._outgoing.flush()
+            self._outgoing.flush()  # a region of a file held the next frame up
         if not self._is_closing:
             self._outgoing.flush()
             self._tidy()
 
     def _take_frames(self) -> bool:
-        """Handle frames while nothing holds the connection up; returns whether there were any."""
-        first = self._start
-        while not self._is_closing and self._blocking is None and self._outgoing.is_empty:
-            held = self._end - self._start
-            if held < SIZE_BYTES:
-                break
+        """Handle frames while nothing holds the connection up.
+
+        Returns whether some were handled and unsent answers are all that may hold up the next.
+        """
+        outgoing = self._outgoing
+        count = 0
+        while not self._is_closing and self._blocking is None and outgoing.is_empty:
             body = self._start + SIZE_BYTES
-            size = int.from_bytes(self._buffer[self._start : body], "big", signed=True)
-            if size < 0 or size > self._max_request_bytes:
+            held = self._end - body
+            if held < 0:
+                return False
+            (size,) = _UNPACK_SIZE(self._buffer, self._start)
+            if not 0 <= size <= self._max_request_bytes:
                 self.close(
                     f"frame of {size} bytes (socket.request.max.bytes={self._max_request_bytes})"
                 )
-                break
-            if held < SIZE_BYTES + size:
+                return False
+            if held < size:
                 self._make_room(SIZE_BYTES + size)
-                break
+                return False
             self._start = body + size
-            self._handle(self._view[body : self._start])
-        return self._start > first
+            answer = self._dispatcher.dispatch(self._view[body : self._start], self._peer, self)
+            count += 1
+            if isinstance(answer, list) and not self._answers:
+                outgoing.add(answer)
+            elif answer is not None:
+                self._keep_in_order(answer)
+        return count > 0
 
-    def _handle(self, frame: memoryview) -> None:
-        answer = self._dispatcher.dispatch(frame, self._peer, self)
-        if answer is None:
-            return
-        if not isinstance(answer, Deferred):
-            if self._answers:
-                self._answers.append(answer)
-            else:
-                self._outgoing.add(answer)
-            return
+    def _keep_in_order(self, answer: list[Part] | Deferred[list[Part] | None]) -> None:
+        """Take an answer that is to come, or one that must wait for those before it."""
         self._answers.append(answer)
+        if isinstance(answer, Deferred):
+            self._await(answer)
+
+    def _await(self, answer: Deferred[list[Part] | None]) -> None:
         if not answer.is_ordered_only and not answer.is_complete:
             self._blocking = answer
         answer.then(lambda _: self._answered(answer))

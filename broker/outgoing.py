@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 INLINE_REGION_BYTES = 32 * 1024
 """Smaller regions are read and sent together with what stands around them: one system call less."""
 
+_BYTES = (bytes, bytearray, memoryview)
+"""A tuple, as `bytes | bytearray` in a loop would make a type each time round."""
+
 CHUNK_BYTES = 256 * 1024
 """How much of a region is read at once when `sendfile` cannot be used."""
 
@@ -75,7 +78,7 @@ class Outgoing:
         """
         run = self._run
         for part in parts:
-            if isinstance(part, bytes | bytearray | memoryview):
+            if isinstance(part, _BYTES):
                 run.append(part)
             elif len(part) <= INLINE_REGION_BYTES:
                 run.append(part.tobytes())  # type: ignore[attr-defined]
