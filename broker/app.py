@@ -46,6 +46,7 @@ from controller.registration import register_broker
 from controller.store import StoreError
 from controller.topics import TopicCommands
 from controller.znodes import BrokerRegistration, Endpoint
+from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -124,7 +125,7 @@ class Broker:
             async with asyncio.TaskGroup() as group:
                 self._group = group
                 try:
-                    await self._start()
+                    await self._start_or_refuse()
                     await self._stop.wait()
                 except StartAbandonedError as reason:
                     logger.info("%s", reason)
@@ -134,6 +135,13 @@ class Broker:
             raise errors.exceptions[0] from None
         if self._failure is not None:
             raise StartError(self._failure)
+
+    async def _start_or_refuse(self) -> None:
+        """Start; a disk that fails meanwhile is a reason in one line, like any other."""
+        try:
+            await self._start()
+        except (StoreError, LogDirectoryError) as error:
+            raise StartError(str(error)) from None
 
     async def _start(self) -> None:
         started_ms = self.clock.monotonic_ms()

@@ -18,6 +18,7 @@ from broker.clock import SystemClock
 from broker.opening import StartAbandonedError, load_logs
 from controller.embedded_store import JOURNAL_NAME, EmbeddedStore
 from controller.store import StoreUnavailableError
+from storage.errors import LogDirectoryError
 from tests.storage.produced import SMALL, TOPIC_ID, append, batch, crash, open_directories
 from tests.support.broker_process import free_port
 
@@ -314,3 +315,21 @@ def test_work_that_never_ends_does_not_hold_up_the_stop(
     assert main(["--config", str(tmp_path / "first.properties")]) == 0
 
     assert (data / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StoreUnavailableError("/brokers/ids/0", "No space left on device"),
+        LogDirectoryError("/data", "No space left on device"),
+    ],
+)
+def test_disk_that_fails_while_the_broker_starts_is_one_line(
+    start: Start, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async def fail(*_: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(app, "register_broker", fail)
+
+    assert "No space left on device" in start()
