@@ -29,7 +29,8 @@ logger = logging.getLogger(__name__)
 
 _UNPACK_SIZE = structs.Struct(">i").unpack_from
 SIZE_BYTES = 4
-INITIAL_BUFFER_BYTES = 64 * 1024
+INITIAL_BUFFER_BYTES = 128 * 1024
+"""Room for the five requests of 16 KB that a Java producer has in flight at its defaults."""
 SPARE_BUFFER_BYTES = 128 * 1024
 """A buffer is grown to hold this much beside its frame, so that one read brings many frames."""
 
@@ -182,7 +183,9 @@ class Connection(asyncio.BufferedProtocol):
             self._outgoing.add(parts)
 
     def _make_room(self, needed: int) -> None:
-        """Make the buffer hold a frame of `needed` bytes from its front."""
+        """Make the buffer hold a frame of `needed` bytes, from its front unless it does already."""
+        if self._start + needed <= len(self._buffer) > self._end:
+            return
         held = self._end - self._start
         if len(self._buffer) < needed:
             grown = bytearray(needed + SPARE_BUFFER_BYTES)

@@ -202,18 +202,16 @@ class ProducerState:
 
     def update(self, header: BatchHeader, base_offset: int) -> None:
         """Note a data batch that was appended at `base_offset`."""
-        producer_id = header.producer_id
+        _, _, _, _, _, attributes, delta, _, timestamp, producer_id, epoch, first, _ = header
         producer = self.producers.get(producer_id)
         if producer is None:
             producer = self.producers[producer_id] = Producer(producer_id)
-        if header.producer_epoch != producer.epoch:
-            producer.begin_epoch(header.producer_epoch)
-        delta = header.last_offset_delta
-        timestamp = header.max_timestamp
-        first, last = header.base_sequence, header.last_sequence
+        if epoch != producer.epoch:
+            producer.begin_epoch(epoch)
+        last = (first + delta) % SEQUENCE_SPACE if first != NONE else NONE
         producer.remember(_produced_batch((first, last, base_offset + delta, delta, timestamp)))
         producer.last_timestamp = timestamp
-        if header.attributes & TRANSACTIONAL_BIT and producer.transaction_first_offset == NONE:
+        if attributes & TRANSACTIONAL_BIT and producer.transaction_first_offset == NONE:
             producer.transaction_first_offset = base_offset
             self._open[producer_id] = base_offset
 
