@@ -38,9 +38,9 @@ STRATEGIES = [
 """kafka-python 3.0.12's sticky assignor at times loops without end: aiokafka and Java show it."""
 
 ATTEMPTS = {"kafka-python": 3}
-"""A kafka-python 3.0.12 consumer at times spins in its poll loop after a rebalance that was answered
-at once (its I/O thread in `Fetcher._create_fetch_requests`, seen with py-spy), and never looks at its
-group again. The broker's part of those runs is right, so the test asks for one good run of three."""
+"""A kafka-python 3.0.12 consumer at times spins in its poll loop after a rebalance that was
+answered at once (its I/O thread in `Fetcher._create_fetch_requests`, seen with py-spy), and never
+looks at its group again. The broker's part of those runs is right: one good run of three will do."""
 
 STICKY = {"sticky", "cooperative-sticky"}
 
