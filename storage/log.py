@@ -87,15 +87,13 @@ class Log(LogUpkeep):
             header = parse_header(records)
         if header.producer_id < 0:
             return self._append_batch(records, header, leader_epoch, now_ms)
-        marker = None
         if header.attributes & CONTROL_BIT:
-            marker = self._check_marker(header, records)
-        else:
-            duplicate = self.producers.check(header, origin)
-            if duplicate is not None:
-                return self._repeat(duplicate)
+            return self._append_marker(records, header, leader_epoch, now_ms)
+        duplicate = self.producers.check(header, origin)
+        if duplicate is not None:
+            return self._repeat(duplicate)
         info = self._append_batch(records, header, leader_epoch, now_ms)
-        self._note_producer(header, info.first_offset, marker)
+        self.producers.update(header, info.first_offset)
         return info
 
     def append_as_follower(self, records: Buffer, now_ms: int) -> AppendInfo | None:
@@ -161,11 +159,16 @@ class Log(LogUpkeep):
             base_offset, last_offset, max_timestamp, append_time, self.log_start_offset
         )
 
-    def _check_marker(self, header: BatchHeader, batch: Buffer) -> Marker | None:
-        marker = read_marker(header, batch, self.log_end_offset)
+    def _append_marker(
+        self, records: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
+    ) -> AppendInfo:
+        """Append a control batch of a coordinator, which may end a transaction."""
+        marker = read_marker(header, records, self.log_end_offset)
         if marker is not None:
             self.producers.check_marker(marker)
-        return marker
+        info = self._append_batch(records, header, leader_epoch, now_ms)
+        self._note_producer(header, info.first_offset, marker)
+        return info
 
     def _runs(self, view: memoryview) -> Iterator[list[tuple[int, BatchHeader]]]:
         """Positions and headers of the batches in `view`, grouped by what one write can take.

@@ -151,11 +151,10 @@ def _check_records(
 ) -> BatchHeader:
     data, start = body
     count = header.record_count
-    last_position = last_record(data, count, start)
-    _, first_time, first_offset, _ = outline_record(data, start)
+    end, first_time, first_offset, _ = outline_record(data, start)
     last_time, last_offset = first_time, first_offset
-    if count > 1:
-        _, last_time, last_offset, _ = outline_record(data, last_position)
+    if count > 1 or end != len(data):
+        _, last_time, last_offset, _ = outline_record(data, last_record(data, count, start))
     if first_offset != 0 or last_offset != count - 1:
         raise invalid(f"offset deltas of {count} records go from {first_offset} to {last_offset}")
     base, newest = header.base_timestamp, header.max_timestamp
