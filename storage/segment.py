@@ -198,9 +198,10 @@ class Segment:
         if self._bytes_since_index > self._index_interval_bytes:
             self.offset_index.append(last_offset, position)
             self.time_index.append(self._max_timestamp, self._max_timestamp_offset)
-            self._bytes_since_index = 0
-            self._note_room()
-        self._bytes_since_index += size
+            self.is_index_full = self.offset_index.is_full or self.time_index.is_full
+            self._bytes_since_index = size
+        else:
+            self._bytes_since_index += size
 
     def account_header(self, header: BatchHeader) -> None:
         """As `account`, for a batch whose header tells the offsets."""

@@ -267,7 +267,7 @@ class OffsetIndex(SparseIndex):
     @property
     def is_full(self) -> bool:
         """No room for another entry: time to roll."""
-        return len(self) >= self._max_entries
+        return self._written + len(self._pending) // self.entry.size >= self._max_entries
 
     def append(self, offset: int, position: int) -> None:
         """Add an entry; both must be greater than those of the last."""
@@ -312,7 +312,7 @@ class TimeIndex(SparseIndex):
     @property
     def is_full(self) -> bool:
         """Only the slot for the last entry, written at the roll, is left: time to roll."""
-        return len(self) >= self._max_entries - 1
+        return self._written + len(self._pending) // self.entry.size >= self._max_entries - 1
 
     def append(self, timestamp: int, offset: int) -> None:
         """Add an entry, if `timestamp` is greater than that of the last."""
