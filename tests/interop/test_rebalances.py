@@ -40,7 +40,7 @@ STRATEGIES = [
 ATTEMPTS = {"kafka-python": 3}
 """A kafka-python 3.0.12 consumer at times spins in its poll loop after a rebalance that was
 answered at once (its I/O thread in `Fetcher._create_fetch_requests`, seen with py-spy), and never
-looks at its group again. The broker's part of those runs is right: one good run of three will do."""
+looks at its group again. The broker did its part in those runs: one good run in three will do."""
 
 STICKY = {"sticky", "cooperative-sticky"}
 
