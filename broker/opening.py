@@ -161,7 +161,8 @@ def load_logs(
             took_ms,
         )
     else:
-        logger.info("loaded %d logs in %d ms", report.logs, took_ms)
+        paths = ", ".join(one.path for one in logs.directories)
+        logger.info("loaded %d logs in %d ms from %s", report.logs, took_ms, paths)
     return report
 
 

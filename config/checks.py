@@ -36,6 +36,7 @@ def check_together(config: BrokerConfig) -> None:
         if config.value_of(name) == 0:
             raise invalid(name, 0, "it must be unlimited (-1) or at least 1")
     _check_identity(config)
+    _check_log_dirs(config)
     _check_topics(config)
     read_listeners(config)
     read_address_limits(config)
@@ -50,6 +51,15 @@ def _check_identity(config: BrokerConfig) -> None:
         raise invalid("broker.id", config.broker_id, why)
     if "node.id" in config.stated and config.node_id != config.broker_id:
         raise invalid("node.id", config.node_id, f"it differs from broker.id ({config.broker_id})")
+
+
+def _check_log_dirs(config: BrokerConfig) -> None:
+    if config.stated.get("log.dirs") == "" and "log.dir" not in config.stated:
+        raise invalid("log.dirs", "", "it must name at least one directory")
+    shown = ",".join(config.log_dirs)
+    for path in config.log_dirs:
+        if config.log_dirs.count(path) > 1:
+            raise invalid("log.dirs", shown, f"it names {path} more than once")
 
 
 def _check_topics(config: BrokerConfig) -> None:

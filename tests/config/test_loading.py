@@ -137,3 +137,14 @@ def test_apache_kafkas_checks_across_keys_hold(path: Path, line: str, complaint:
     path.write_text(f"{line}\n")
     with pytest.raises(ConfigError, match=complaint):
         load_broker_config(path)
+
+
+@pytest.mark.parametrize(
+    ("stated", "reason"),
+    [("/a,/b,/a", "names /a more than once"), ("", "must name at least one directory")],
+)
+def test_log_dirs_that_cannot_be_meant_are_refused(path: Path, stated: str, reason: str) -> None:
+    path.write_text(f"broker.id=1\nlog.dirs={stated}\n")
+    with pytest.raises(ConfigError, match=reason) as caught:
+        load_broker_config(path)
+    assert f"{path}:2" in str(caught.value)
