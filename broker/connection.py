@@ -86,12 +86,10 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing.flush()
         self._transport.close()
 
-    def is_idle_since(self, monotonic_ms: int) -> bool:
+    def is_idle_since(self, moment_ms: int) -> bool:
         """Whether nothing was received since then and nothing is owed to the peer."""
         return (
-            self._peer.last_active_ms < monotonic_ms
-            and not self._answers
-            and self._outgoing.is_empty
+            self._peer.last_active_ms < moment_ms and not self._answers and self._outgoing.is_empty
         )
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002

@@ -1,54 +1,15 @@
-"""Imports every handler module, so that all are in the route table."""
+"""Imports every module of this package, so that all handlers are in the route table."""
 
 from __future__ import annotations
 
-from broker.handlers import (
-    alter_configs,
-    api_versions,
-    cluster,
-    config_resources,
-    create_partitions,
-    create_topics,
-    delete_records,
-    delete_topics,
-    describe_configs,
-    fetch,
-    find_coordinator,
-    group_membership,
-    groups,
-    leader_epochs,
-    list_offsets,
-    log_dirs,
-    metadata,
-    offset_commit,
-    offset_fetch,
-    produce,
-    producer_ids,
-    topic_partitions,
-)
+import pkgutil
+from importlib import import_module
 
-MODULES = (
-    alter_configs,
-    api_versions,
-    cluster,
-    config_resources,
-    create_partitions,
-    create_topics,
-    delete_records,
-    delete_topics,
-    describe_configs,
-    fetch,
-    find_coordinator,
-    group_membership,
-    groups,
-    leader_epochs,
-    list_offsets,
-    log_dirs,
-    metadata,
-    offset_commit,
-    offset_fetch,
-    produce,
-    producer_ids,
-    topic_partitions,
+from broker import handlers
+
+MODULES = tuple(
+    import_module(f"{handlers.__name__}.{found.name}")
+    for found in pkgutil.iter_modules(handlers.__path__)
+    if found.name != __name__.rpartition(".")[2]
 )
 """Importing them has registered their handlers; nothing else is done with them."""
