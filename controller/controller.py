@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 RETRY_AFTER_SECONDS = 1.0
 """Pause after the store refused an event."""
 
+TOPICS_AT_ONCE = 64
+"""New topics that are brought up before clients are served again."""
+
 logger = logging.getLogger(__name__)
 
 Handler = Callable[[], Awaitable[None]]
@@ -249,8 +252,11 @@ class Controller:
         for topic in context.assignments.keys() - set(names):
             context.forget(topic)
         new = [topic for topic in names if topic not in context.assignments]
-        added = await load_topics(self._store, context, new, self._watch_topic)
-        await self._bring_up(office, added)
+        for start in range(0, len(new), TOPICS_AT_ONCE):
+            some = new[start : start + TOPICS_AT_ONCE]
+            added = await load_topics(self._store, context, some, self._watch_topic)
+            await self._bring_up(office, added)
+            await asyncio.sleep(0)  # noqa: TID251  (gives way to clients, takes no time)
 
     async def _on_topic(self, topic: str) -> None:
         office = self._office
