@@ -215,10 +215,6 @@ class Broker:
             self._listeners.limits = configured_limits(config)
             ports = {}
             for endpoint in listeners.bound:
-                if endpoint.protocol != "PLAINTEXT":
-                    raise StartError(
-                        f"listener {endpoint}: {endpoint.protocol} is not served yet (GAPS.md)"
-                    )
                 ports[endpoint.name] = await self._listeners.bind(endpoint, config)
         except (ConfigError, ListenError) as error:
             raise StartError(str(error)) from None

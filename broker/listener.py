@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import os
 import socket
 from typing import TYPE_CHECKING
 
@@ -120,6 +121,17 @@ def _naming(endpoint: Endpoint) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise ListenError(f"listener {endpoint.name}: {where} is already in use") from None
-        raise ListenError(f"listener {endpoint.name}: cannot listen on {where}: {error}") from None
+        raise ListenError(f"listener {endpoint.name}: {_why(error, endpoint, where)}") from None
+
+
+def _why(error: OSError, endpoint: Endpoint, where: str) -> str:
+    """Say what is wrong with an address in words: asyncio repeats it, and adds numbers."""
+    if error.errno == errno.EADDRINUSE:
+        return f"{where} is already in use"
+    if isinstance(error, socket.gaierror):
+        reason = f"no address is known for {endpoint.host}"
+    elif error.errno is None:
+        reason = str(error)
+    else:
+        reason = os.strerror(error.errno).lower()
+    return f"cannot listen on {where}: {reason}"

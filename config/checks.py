@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.errors import ConfigError, invalid
-from config.listeners import read_address_limits, read_listeners
+from config.listeners import bound_endpoints, read_address_limits, read_listeners
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from config.broker import BrokerConfig
 
 # (smaller key, larger key): the first may not exceed the second.
@@ -24,22 +26,35 @@ _ORDERED = (
 _NO_ZERO = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 
 
-def check_together(config: BrokerConfig) -> None:
-    """Raise ConfigError for the first thing that does not fit."""
+SERVED = ("PLAINTEXT",)
+"""Security protocols that clients can use as yet."""
+
+_UNSERVED = {"SSL": "TLS is", "SASL_PLAINTEXT": "SASL is", "SASL_SSL": "TLS and SASL are"}
+
+
+def problems_together(config: BrokerConfig) -> Iterator[ConfigError]:
+    """Find everything that does not fit."""
+    yield from _disordered(config)
+    yield from (
+        invalid(name, 0, "it must be unlimited (-1) or at least 1")
+        for name in _NO_ZERO
+        if config.value_of(name) == 0
+    )
+    for check in (_check_identity, _check_log_dirs, _check_topics, _check_listeners, _check_limits):
+        try:
+            check(config)
+        except ConfigError as problem:
+            yield problem
+
+
+def _disordered(config: BrokerConfig) -> Iterator[ConfigError]:
     for smaller, larger in _ORDERED:
         low, high = config.value_of(smaller), config.value_of(larger)
         assert isinstance(low, int)
         assert isinstance(high, int)
         if low > high:
-            raise ConfigError(f"{smaller} ({low}) must not be more than {larger} ({high})")
-    for name in _NO_ZERO:
-        if config.value_of(name) == 0:
-            raise invalid(name, 0, "it must be unlimited (-1) or at least 1")
-    _check_identity(config)
-    _check_log_dirs(config)
-    _check_topics(config)
-    read_listeners(config)
-    read_address_limits(config)
+            why = f"{smaller} ({low}) must not be more than {larger} ({high})"
+            yield ConfigError(why, smaller, larger)
 
 
 def _check_identity(config: BrokerConfig) -> None:
@@ -65,3 +80,15 @@ def _check_log_dirs(config: BrokerConfig) -> None:
 def _check_topics(config: BrokerConfig) -> None:
     if not config.log_cleanup_policy:
         raise invalid("log.cleanup.policy", "", "it must name at least one policy")
+
+
+def _check_listeners(config: BrokerConfig) -> None:
+    for endpoint in bound_endpoints(config):
+        if endpoint.protocol not in SERVED:
+            why = f"{_UNSERVED[endpoint.protocol]} not served yet (GAPS.md), only PLAINTEXT is"
+            raise invalid("listeners", endpoint, why)
+    read_listeners(config)
+
+
+def _check_limits(config: BrokerConfig) -> None:
+    read_address_limits(config)

@@ -55,16 +55,26 @@ class Listeners:
 
 def read_listeners(config: BrokerConfig) -> Listeners:
     """Make endpoints out of the listener keys; raise ConfigError where they do not fit together."""
-    protocols = _protocol_map(config.listener_security_protocol_map)
-    bound = _endpoints("listeners", config.listeners, protocols)
+    bound = bound_endpoints(config)
     _refuse_shared_ports(bound)
     advertised = (
-        _endpoints("advertised.listeners", config.advertised_listeners, protocols)
+        _endpoints("advertised.listeners", config.advertised_listeners, config)
         if config.advertised_listeners
         else tuple(_advertised_by_default(endpoint) for endpoint in bound)
     )
     _refuse_unreachable(advertised, bound)
     return Listeners(bound, advertised, _inter_broker(config, advertised))
+
+
+def bound_endpoints(config: BrokerConfig) -> tuple[Endpoint, ...]:
+    """Make endpoints of `listeners` alone; raise ConfigError for what is none."""
+    return _endpoints("listeners", config.listeners, config)
+
+
+def controller_listeners(config: BrokerConfig) -> tuple[str, ...]:
+    """Name the listeners that are for Raft controllers and therefore not opened here."""
+    names = {_name(text) for text in config.listeners}
+    return tuple(name for name in config.controller_listener_names if name.upper() in names)
 
 
 def read_address_limits(config: BrokerConfig) -> dict[str, int]:
@@ -90,15 +100,26 @@ def _protocol_map(text: str) -> dict[str, str]:
     return protocols
 
 
-def _endpoints(key: str, texts: Sequence[str], protocols: dict[str, str]) -> tuple[Endpoint, ...]:
+def _endpoints(key: str, texts: Sequence[str], config: BrokerConfig) -> tuple[Endpoint, ...]:
+    """Read the listeners of a key but for those of Raft controllers, as Apache's brokers do."""
+    protocols = _protocol_map(config.listener_security_protocol_map)
+    of_controllers = {name.upper() for name in config.controller_listener_names}
     shown = ",".join(texts)
-    endpoints = tuple(_endpoint(key, text, protocols) for text in texts if text)
+    ours = [text for text in texts if text and _name(text) not in of_controllers]
+    endpoints = tuple(_endpoint(key, text, protocols) for text in ours)
     if not endpoints:
-        raise invalid(key, shown, "there must be at least one listener, as NAME://host:port")
+        why = "there must be at least one listener, as NAME://host:port"
+        if any(texts):
+            why = "all of them are in controller.listener.names, and this is no Raft controller"
+        raise invalid(key, shown, why)
     names = [endpoint.name for endpoint in endpoints]
     if len(set(names)) != len(names) and not _is_dual_stack(endpoints):
         raise invalid(key, shown, "each listener must have a different name")
     return endpoints
+
+
+def _name(text: str) -> str:
+    return text.partition("://")[0].strip().upper()
 
 
 def _endpoint(key: str, text: str, protocols: dict[str, str]) -> Endpoint:
@@ -153,9 +174,8 @@ def _refuse_unreachable(advertised: tuple[Endpoint, ...], bound: tuple[Endpoint,
 def _inter_broker(config: BrokerConfig, advertised: tuple[Endpoint, ...]) -> str:
     name = config.inter_broker_listener_name
     if name is not None and "security.inter.broker.protocol" in config.stated:
-        raise ConfigError(
-            "Only one of inter.broker.listener.name and security.inter.broker.protocol can be set"
-        )
+        keys = ("inter.broker.listener.name", "security.inter.broker.protocol")
+        raise ConfigError(f"Only one of {keys[0]} and {keys[1]} can be set", *keys)
     wanted = (name or config.security_inter_broker_protocol).upper()
     if wanted not in {endpoint.name for endpoint in advertised}:
         key = "inter.broker.listener.name" if name else "security.inter.broker.protocol"

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from config import properties
 from config.broker import BrokerConfig
 from config.catalogue import BROKER_KEYS
-from config.checks import check_together
+from config.checks import problems_together
 from config.errors import ConfigError
+from config.listeners import controller_listeners
 from config.precedence import unprefixed
 from config.values import parse_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from config.key import Value
 
 
+_OVERRIDE = "--override"
+
 _WITHOUT_EFFECT = {
     "zookeeper.connect": "ZooKeeper is not served yet: metadata is kept beside the logs (GAPS.md)",
+    "process.roles": "there is no Raft quorum here: metadata is kept beside the logs (GAPS.md)",
 }
 """What to say of keys whose lack of effect a user must not miss."""
 
@@ -33,6 +36,16 @@ class _Statement(NamedTuple):
     name: str
     text: str
     place: str
+    number: int
+    """Counts statements in the order they were written, overrides last."""
+
+
+class _Remark(NamedTuple):
+    """Something to tell about a statement; remarks sort in the order of statements."""
+
+    number: int
+    text: str
+    is_fatal: bool = False
 
 
 def load_broker_config(
@@ -41,59 +54,74 @@ def load_broker_config(
     """Read a property file and put `key=value` overrides on top.
 
     Return the configuration and the warnings about it, each a line that begins with file and line
-    number. Raise ConfigError, with one such line per problem, when a value cannot be used.
+    number. Raise ConfigError when a value cannot be used, with a line for each such value, and
+    for each warning.
     """
-    statements = [*_read_file(Path(path)), *map(_read_override, overrides)]
-    warnings = _repetitions(statements)
-    problems: list[str] = []
-    values: dict[str, Value] = {}
+    statements = list(_read(Path(path), overrides))
     effective = {statement.name: statement for statement in statements}
+    remarks = [*_repetitions(statements), *_warnings(effective.values())]
+    values: dict[str, Value] = {}
+    malformed = set()
     for statement in effective.values():
-        warning = _warning(statement)
-        if warning is not None:
-            warnings.append(f"{statement.place}: {warning}")
         if statement.name in BROKER_KEYS:
             _, attribute, key = BROKER_KEYS[statement.name]
             try:
                 values[attribute] = parse_value(statement.name, key, statement.text)
             except ConfigError as problem:
-                problems.append(f"{statement.place}: {problem}")
-    if problems:
-        raise ConfigError("\n".join(problems))
+                remarks.append(_remark(statement, str(problem), is_fatal=True))
+                malformed.add(statement.name)
     config = _build(values, effective)
-    _check(config, effective)
-    return config, warnings
+    remarks += [
+        _about_keys(problem, effective)
+        for problem in problems_together(config)
+        if malformed.isdisjoint(problem.keys)
+    ]
+    remarks += _left_out(config, effective)
+    remarks.sort()
+    if any(remark.is_fatal for remark in remarks):
+        raise ConfigError("\n".join(map(_line, remarks)))
+    return config, [remark.text for remark in remarks]
 
 
-def _read_file(path: Path) -> Iterable[_Statement]:
+def _read(path: Path, overrides: Sequence[str]) -> Iterable[_Statement]:
+    entries = _read_file(path)
+    for number, entry in enumerate(entries):
+        yield _Statement(entry.name, entry.value, f"{path}:{entry.line}", number)
+    for number, text in enumerate(overrides, start=len(entries)):
+        name, has_value, value = text.partition("=")
+        if not has_value or not name.strip():
+            raise ConfigError(f"--override {text}: an override is written key=value")
+        yield _Statement(name.strip(), value, _OVERRIDE, number)
+
+
+def _read_file(path: Path) -> list[properties.Property]:
     try:
-        text = path.read_text(encoding=properties.ENCODING)
+        return properties.parse(path.read_text(encoding=properties.ENCODING))
     except OSError as problem:
         raise ConfigError(f"{path}: cannot be read: {problem.strerror}") from None
-    try:
-        entries = properties.parse(text)
-    except ConfigError as problem:
-        raise ConfigError(f"{path}: {problem}") from None
-    return [_Statement(entry.name, entry.value, f"{path}:{entry.line}") for entry in entries]
+    except properties.MalformedFileError as problem:
+        raise ConfigError(f"{path}:{problem.line}: {problem.why}") from None
 
 
-def _read_override(text: str) -> _Statement:
-    name, has_value, value = text.partition("=")
-    if not has_value or not name.strip():
-        raise ConfigError(f"--override {text}: an override is written key=value")
-    return _Statement(name.strip(), value, "--override")
+def _remark(statement: _Statement, text: str, *, is_fatal: bool = False) -> _Remark:
+    return _Remark(statement.number, f"{statement.place}: {text}", is_fatal)
 
 
-def _repetitions(statements: Sequence[_Statement]) -> list[str]:
+def _repetitions(statements: Sequence[_Statement]) -> Iterable[_Remark]:
     """Warn of keys the file gives more than once; overriding one is nothing to warn of."""
-    warnings = []
     seen: dict[str, _Statement] = {}
     for statement in statements:
         earlier = seen.get(statement.name)
-        if earlier is not None and statement.place != "--override":
-            warnings.append(f"{statement.place}: {statement.name} replaces {earlier.place}")
+        if earlier is not None and statement.place != _OVERRIDE:
+            yield _remark(statement, f"{statement.name} replaces {earlier.place}")
         seen[statement.name] = statement
-    return warnings
+
+
+def _warnings(statements: Iterable[_Statement]) -> Iterable[_Remark]:
+    for statement in statements:
+        warning = _warning(statement)
+        if warning is not None:
+            yield _remark(statement, warning)
 
 
 def _warning(statement: _Statement) -> str | None:
@@ -127,11 +155,24 @@ def _build(values: dict[str, Value], effective: dict[str, _Statement]) -> Broker
     return config
 
 
-def _check(config: BrokerConfig, effective: dict[str, _Statement]) -> None:
+def _about_keys(problem: ConfigError, effective: Mapping[str, _Statement]) -> _Remark:
     """Put a place in front of what is wrong with several keys together, if one of them has one."""
-    try:
-        check_together(config)
-    except ConfigError as problem:
-        named = re.findall(r"[a-z]+(?:\.[a-zA-Z]+)+", str(problem))
-        places = [effective[name].place for name in named if name in effective]
-        raise ConfigError(f"{places[0]}: {problem}" if places else str(problem)) from None
+    stated = [effective[key] for key in problem.keys if key in effective]
+    if stated:
+        return _remark(stated[0], str(problem), is_fatal=True)
+    return _Remark(len(effective), str(problem), is_fatal=True)
+
+
+def _left_out(config: BrokerConfig, effective: Mapping[str, _Statement]) -> Iterable[_Remark]:
+    for name in controller_listeners(config):
+        yield _remark(
+            effective["controller.listener.names"],
+            f"listener {name} is not opened: it is for Raft controllers, of which this broker is "
+            "none (GAPS.md)",
+        )
+
+
+def _line(remark: _Remark) -> str:
+    """Write a remark among others that end the start."""
+    place, colon, text = remark.text.partition(": ")
+    return remark.text if remark.is_fatal else f"{place}{colon}warning: {text}"

@@ -21,10 +21,24 @@ from config.errors import ConfigError
 _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _UNICODE_DIGITS = 4
+_NO_TEXT = re.compile(r"[^\t\n\f\r\x20-\x7e\x80-\xff]")
 _FOUR_DIGITS = re.compile(r"[0-9a-fA-F]{4}")
 
 ENCODING = "iso-8859-1"
 """What Java reads property files as; anything else needs a `\\uXXXX` escape."""
+
+
+BYTE_ORDER_MARK = "\xef\xbb\xbf"
+"""What some editors put before the first key, read as that encoding."""
+
+
+class MalformedFileError(ConfigError):
+    """A file cannot be read as properties."""
+
+    def __init__(self, line: int, why: str) -> None:
+        super().__init__(f"line {line}: {why}")
+        self.line = line
+        self.why = why
 
 
 class Property(NamedTuple):
@@ -37,7 +51,18 @@ class Property(NamedTuple):
 
 def parse(text: str) -> list[Property]:
     """Read every entry in order, repeated keys included; raise ConfigError with a line number."""
+    text = text.removeprefix(BYTE_ORDER_MARK)
+    _refuse_other_files(text)
     return [_entry(logical_line, number) for logical_line, number in _logical_lines(text)]
+
+
+def _refuse_other_files(text: str) -> None:
+    """Raise ConfigError for a program, an archive or UTF-16: each has bytes that no text has."""
+    found = _NO_TEXT.search(text)
+    if found is not None:
+        line = text.count("\n", 0, found.start()) + 1
+        byte = ord(found[0])
+        raise MalformedFileError(line, f"this is not a property file: it has a byte 0x{byte:02x}")
 
 
 def _logical_lines(text: str) -> list[tuple[str, int]]:
@@ -105,5 +130,5 @@ def _escape(text: str, position: int, number: int) -> tuple[str, int]:
     digits = text[position + 1 : position + 1 + _UNICODE_DIGITS]
     if not _FOUR_DIGITS.fullmatch(digits):
         why = f"\\u{digits} is not an escape: four hexadecimal digits follow \\u"
-        raise ConfigError(f"line {number}: {why}")
+        raise MalformedFileError(number, why)
     return chr(int(digits, 16)), position + 1 + _UNICODE_DIGITS

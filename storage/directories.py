@@ -288,7 +288,7 @@ class LogDirectories:
         try:
             self._disk.filesystem.make_directory(directory.path)
         except FileExistsError:
-            raise NotADirectoryError(errno.ENOTDIR, "is not a directory") from None
+            raise NotADirectoryError(errno.ENOTDIR, "Not a directory") from None
         lock = self._disk.filesystem.lock(f"{directory.path}/{file_names.LOCK}")
         if lock is None:
             raise DirectoryRefusedError(

@@ -17,8 +17,8 @@ class KraftKeys:
     broker_session_timeout_ms: int = integer(9000)
     """Silence after which such a broker counts as dead."""
 
-    controller_listener_names: tuple[str, ...] = optional_strings(importance=HIGH)
-    """Listeners of Raft controllers."""
+    controller_listener_names: tuple[str, ...] = optional_strings(importance=HIGH, acts=True)
+    """Listeners of Raft controllers, which this broker does not open."""
 
     controller_performance_always_log_threshold_ms: int = long(2000, low=0, internal=True)
     """Duration from which a slow controller event is logged."""

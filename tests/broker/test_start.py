@@ -146,13 +146,23 @@ def test_host_that_is_not_ours_is_refused(start: Start) -> None:
 
     line = start(f"listeners=PLAINTEXT://192.0.2.1:{port}")
 
-    assert line.startswith(f"listener PLAINTEXT: cannot listen on 192.0.2.1:{port}: ")
+    assert line == (
+        f"listener PLAINTEXT: cannot listen on 192.0.2.1:{port}: cannot assign requested address"
+    )
+
+
+def test_host_without_an_address_is_refused(start: Start) -> None:
+    line = start("listeners=PLAINTEXT://no-such-host.invalid:9092")
+
+    assert line.startswith(
+        "listener PLAINTEXT: cannot listen on no-such-host.invalid:9092: no address is known for no"
+    )
 
 
 def test_listener_that_is_not_served_yet_is_refused(start: Start) -> None:
     listeners = f"PLAINTEXT://127.0.0.1:{free_port()},SSL://127.0.0.1:{free_port()}"
 
-    assert "SSL is not served yet" in start(f"listeners={listeners}")
+    assert "TLS is not served yet" in start(f"listeners={listeners}")
 
 
 def test_second_broker_on_a_directory_is_refused(start: Start, tmp_path: Path) -> None:
@@ -168,7 +178,7 @@ def test_unusable_log_directory_is_named_with_the_reason(start: Start, tmp_path:
     (tmp_path / "file").write_text("")
 
     for path, reason in {
-        f"{tmp_path}/file": "is not a directory",
+        f"{tmp_path}/file": "Not a directory",
         f"{tmp_path}/file/below": "Not a directory",
         "/proc/nobody-may-write-here": "No such file or directory",
     }.items():
@@ -226,7 +236,7 @@ def test_lost_directory_with_the_metadata_is_not_replaced_by_an_empty_one(
     shutil.rmtree(data)
     data.write_text("the disk is gone")
 
-    line = start(f"log.dirs={data},{other}", logged=[f"log directory {data}: is not a directory"])
+    line = start(f"log.dirs={data},{other}", logged=[f"log directory {data}: Not a directory"])
 
     assert f"it must be in {data}, which cannot be" in line
     assert not (other / JOURNAL_NAME).exists()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from config.errors import ConfigError
+from config.listeners import read_listeners
 from config.loading import load_broker_config
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def test_an_unknown_key_gets_a_line_with_a_suggestion(path: Path) -> None:
 def test_a_known_key_without_effect_gets_a_line(path: Path) -> None:
     path.write_text("process.roles=broker\nlistener.name.plaintext.ssl.keystore.type=PEM\n")
     _, warnings = load_broker_config(path)
-    assert warnings[0] == f"{path}:1: process.roles has no effect in this broker"
+    assert warnings[0].startswith(f"{path}:1: process.roles has no effect in this broker: there is")
     assert warnings[1].startswith(f"{path}:2: listener.name.plaintext.ssl.keystore.type has no")
 
 
@@ -96,6 +97,109 @@ def test_every_malformed_value_is_reported_with_its_line(path: Path) -> None:
     ]
 
 
+def problems_of(path: Path, *overrides: str) -> list[str]:
+    with pytest.raises(ConfigError) as refusal:
+        load_broker_config(path, overrides)
+    return str(refusal.value).splitlines()
+
+
+def test_all_problems_are_told_in_the_order_of_their_lines(path: Path) -> None:
+    path.write_text(
+        "listeners=nonsense\nbroker.idd=1\nnum.partitions=0\nlog.retention.minutes=0\nbroker.id=x\n"
+    )
+    assert [line.partition(" ")[0] for line in problems_of(path, "log.roll.ms=soon")] == [
+        *(f"{path}:{number}:" for number in range(1, 6)),
+        "--override:",
+    ]
+    assert problems_of(path)[1] == (
+        f"{path}:2: warning: broker.idd is not a configuration key; did you mean broker.id?"
+    )
+
+
+def test_warnings_come_in_the_order_of_their_lines(path: Path) -> None:
+    path.write_text("foo=1\nbroker.id=1\nbroker.id=2\nbar=1\n")
+    warnings = load_broker_config(path)[1]
+    assert [warning.partition(" ")[0] for warning in warnings] == [
+        f"{path}:{number}:" for number in (1, 3, 4)
+    ]
+
+
+def test_a_key_that_is_malformed_is_not_held_against_others_too(path: Path) -> None:
+    path.write_text("group.min.session.timeout.ms=x\ngroup.max.session.timeout.ms=5\n")
+    [line] = problems_of(path)
+    assert line.startswith(f"{path}:1: Invalid value x")
+
+
+def test_an_empty_value_is_shown_as_one(path: Path) -> None:
+    path.write_text("broker.id=\n")
+    [line] = problems_of(path)
+    assert (
+        line == f"{path}:1: Invalid value '' for configuration broker.id: Not a number of type INT"
+    )
+
+
+@pytest.mark.parametrize("override", ["listeners=localhost:9092", "log.cleanup.policy="])
+def test_what_is_wrong_with_an_override_is_said_to_be_of_an_override(
+    path: Path, override: str
+) -> None:
+    path.write_text("broker.id=1\n")
+    [line] = problems_of(path, override)
+    assert line.startswith("--override: Invalid value ")
+
+
+def test_tls_is_refused_as_what_it_is(path: Path) -> None:
+    path.write_text("broker.id=1\nlisteners=SSL://:9093\n")
+    assert problems_of(path) == [
+        (
+            f"{path}:2: Invalid value SSL://:9093 for configuration listeners: "
+            "TLS is not served yet (GAPS.md), only PLAINTEXT is"
+        )
+    ]
+
+
+@pytest.mark.parametrize("content", [b"\x7fELF\x02\x01", b"broker.id=1\n\x00\x00", b"k\x001\x00"])
+def test_a_file_of_other_bytes_is_refused(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    [line] = problems_of(path)
+    assert line.startswith(f"{path}:{1 + content.count(b'broker')}: this is not a property file: ")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_key(path: Path) -> None:
+    path.write_bytes(b"\xef\xbb\xbfbroker.id=7\n")
+    config, warnings = load_broker_config(path)
+    assert (config.broker_id, warnings) == (7, [])
+
+
+def test_listeners_of_raft_controllers_are_left_out_with_a_line(path: Path) -> None:
+    path.write_text(
+        "node.id=1\nlisteners=PLAINTEXT://:9092,CONTROLLER://:9093\n"
+        "advertised.listeners=PLAINTEXT://a:9092,CONTROLLER://a:9093\n"
+        "controller.listener.names=CONTROLLER\n"
+    )
+    config, warnings = load_broker_config(path)
+    listeners = read_listeners(config)
+    assert [endpoint.name for endpoint in listeners.bound + listeners.advertised] == [
+        *("PLAINTEXT", "PLAINTEXT")
+    ]
+    assert warnings == [
+        (
+            f"{path}:4: listener CONTROLLER is not opened: it is for Raft controllers, "
+            "of which this broker is none (GAPS.md)"
+        )
+    ]
+
+
+def test_a_file_of_a_raft_controller_alone_is_refused(path: Path) -> None:
+    path.write_text(
+        "process.roles=controller\nlisteners=CONTROLLER://:9093\n"
+        "controller.listener.names=CONTROLLER\n"
+    )
+    assert problems_of(path)[1].startswith(
+        f"{path}:2: Invalid value CONTROLLER://:9093 for configuration listeners: "
+        "all of them are in controller.listener.names"
+    )
+
+
 def test_keys_that_do_not_fit_together_are_reported_with_a_line(path: Path) -> None:
     path.write_text("broker.id=1\ngroup.min.session.timeout.ms=9000000\n")
     with pytest.raises(
@@ -106,7 +210,7 @@ def test_keys_that_do_not_fit_together_are_reported_with_a_line(path: Path) -> N
 
 def test_a_bad_escape_is_reported_with_its_line(path: Path) -> None:
     path.write_text("a=1\nb=\\u12\n")
-    with pytest.raises(ConfigError, match=r"server.properties: line 2: .u12 is not an escape"):
+    with pytest.raises(ConfigError, match=r"server.properties:2: .u12 is not an escape"):
         load_broker_config(path)
 
 

@@ -42,7 +42,7 @@ def test_no_usable_directory_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(DirectoryRefusedError, match="no log directory can be used"):
         open_directories(tmp_path / "file" / "logs")
-    with pytest.raises(DirectoryRefusedError, match="/file: is not a directory"):
+    with pytest.raises(DirectoryRefusedError, match="/file: Not a directory"):
         open_directories(tmp_path / "file")
 
 
