@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 from broker.deferred import Deferred
 from broker.outgoing import Outgoing
+from broker.strangers import recognise
 
 if TYPE_CHECKING:
     from broker.dispatch import Dispatcher
@@ -86,11 +87,10 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing.flush()
         self._transport.close()
 
-    def is_idle_since(self, moment_ms: int) -> bool:
-        """Whether nothing was received since then and nothing is owed to the peer."""
-        return (
-            self._peer.last_active_ms < moment_ms and not self._answers and self._outgoing.is_empty
-        )
+    def is_idle(self, now_ms: int, limit_ms: int) -> bool:
+        """Whether nothing came for so long, at a monotonic `now_ms`, and nothing is owed."""
+        idle_ms = self._peer.idle_ms(now_ms)
+        return idle_ms >= limit_ms and not self._answers and self._outgoing.is_empty
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """Where the next bytes go: behind what is there."""
@@ -131,9 +131,7 @@ class Connection(asyncio.BufferedProtocol):
                 return False
             (size,) = _UNPACK_SIZE(self._buffer, self._start)
             if not 0 <= size <= self._max_request_bytes:
-                self.close(
-                    f"frame of {size} bytes (socket.request.max.bytes={self._max_request_bytes})"
-                )
+                self._refuse_size(size)
                 return False
             if held < size:
                 self._make_room(SIZE_BYTES + size)
@@ -146,6 +144,11 @@ class Connection(asyncio.BufferedProtocol):
             elif answer is not None:
                 self._keep_in_order(answer)
         return count > 0
+
+    def _refuse_size(self, size: int) -> None:
+        stranger = recognise(bytes(self._view[self._start : self._start + SIZE_BYTES]))
+        limit = f"socket.request.max.bytes={self._max_request_bytes}"
+        self.close(stranger or f"frame of {size} bytes ({limit})")
 
     def _keep_in_order(self, answer: list[Part] | Deferred[list[Part] | None]) -> None:
         """Take an answer that is to come, or one that must wait for those before it."""

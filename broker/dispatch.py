@@ -39,7 +39,7 @@ class Dispatcher:
     ) -> list[Part] | Deferred[list[Part] | None] | None:
         """Serve one frame (without its size). Closes the connection when it cannot be answered."""
         now_ms = self._clock.now_ms()
-        peer.last_active_ms = now_ms
+        peer.is_active = True
         try:
             header, position = parse_request_header(frame)
             route = ROUTES.get(header.api_key)

@@ -53,7 +53,6 @@ class Listeners:
 
         def accept() -> Connection:
             peer = Peer(endpoint.name, self._connections, self.limits)
-            peer.last_active_ms = self._clock.now_ms()
             return Connection(self._dispatcher, peer, max_request_bytes)
 
         with _naming(endpoint):
@@ -81,8 +80,9 @@ class Listeners:
             return
 
         def check() -> None:
-            limit = self._clock.now_ms() - max_idle_ms
-            for connection in [one for one in self._connections if one.is_idle_since(limit)]:
+            now_ms = self._clock.monotonic_ms()
+            idle = [one for one in self._connections if one.is_idle(now_ms, max_idle_ms)]
+            for connection in idle:
                 connection.close()
 
         self._timers.every(max(max_idle_ms / IDLE_CHECKS_PER_LIMIT, 1), check)

@@ -15,8 +15,8 @@ class Peer:
     """One client's address, listener and identity, and where its connection is counted."""
 
     __slots__ = (
-        *("_connections", "_limits"),
-        *("address", "host", "last_active_ms", "listener", "principal"),
+        *("_connections", "_idle_since_ms", "_limits"),
+        *("address", "host", "is_active", "listener", "principal"),
     )
 
     def __init__(
@@ -29,7 +29,9 @@ class Peer:
         self.principal = ANONYMOUS
         self.host = "/"
         self.address = "unknown peer"
-        self.last_active_ms = 0
+        self.is_active = True
+        """Set by each request, so that it need not read a clock; cleared by whoever looks."""
+        self._idle_since_ms = 0
         self._connections = connections
         self._limits = limits
 
@@ -44,6 +46,16 @@ class Peer:
                 return refusal
         self._connections.add(connection)
         return None
+
+    def idle_ms(self, now_ms: int) -> int:
+        """How long nothing came, as far as one who looks now and then can tell.
+
+        `now_ms` is monotonic: a wall clock that is set would make idle ones of all.
+        """
+        if self.is_active:
+            self.is_active = False
+            self._idle_since_ms = now_ms
+        return now_ms - self._idle_since_ms
 
     def disconnected(self, connection: Connection) -> None:
         """The socket is gone."""

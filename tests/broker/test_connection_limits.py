@@ -76,6 +76,39 @@ def test_one_connection_too_many_is_closed_and_room_is_made_by_one_that_ends(
     listening(configured(**limit), scenario)
 
 
+class SetClock:
+    """A wall clock that jumps back and forth, and a monotonic one that we turn."""
+
+    def __init__(self) -> None:
+        self.monotonic = 0
+
+    def now_ms(self) -> int:
+        return 10**12 if self.monotonic % 2 else 0
+
+    def monotonic_ms(self) -> int:
+        return self.monotonic
+
+
+def test_connections_are_idle_by_the_monotonic_clock() -> None:
+    async def scenario(listeners: Listeners, port: int) -> None:
+        clock = listeners._clock = SetClock()
+        reader, writer = await asyncio.open_connection(HERE, port)
+        while not listeners.connection_count:
+            await asyncio.sleep(0)  # noqa: TID251
+        [connection] = listeners._connections
+        for clock.monotonic in (1, 1000, 2000):
+            assert not connection.is_idle(clock.monotonic, 2000)
+        connection._peer.is_active = True
+        for clock.monotonic in (2001, 4000):
+            assert not connection.is_idle(clock.monotonic, 2000)
+        clock.monotonic = 4001
+        listeners.expire_idle(1)
+        assert await reader.read() == b""
+        writer.close()
+
+    listening(configured(), scenario)
+
+
 def test_addresses_are_counted_apart() -> None:
     limits = ConnectionLimits(3, 1, {"::1": 2})
     assert [limits.admit(host) for host in ("a", "b", "::1")] == [None, None, None]
