@@ -92,7 +92,7 @@ class AutoTopics:
         finally:
             self._under_way.discard(topic.name)
         if not isinstance(result, ApiError):
-            logger.info("topic %s is created on demand", topic.name)
+            logger.info("topic %s is created on demand: %s", topic.name, result)
         elif result.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
             logger.error("topic %s is not created: %s", topic.name, result)
 

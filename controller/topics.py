@@ -80,6 +80,9 @@ class CreatedTopic:
         """Number of replicas of each partition."""
         return len(self.assignment[0])
 
+    def __str__(self) -> str:
+        return f"partitions {len(self.assignment)}, replication factor {self.replication_factor}"
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionGrowth:

@@ -6,6 +6,7 @@ once metadata shows the leaders of the new partitions. With `validate_only` noth
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from broker.answering import answer_later
@@ -18,6 +19,8 @@ from protocol.messages.topics import CreatePartitionsRequest, CreatePartitionsRe
 if TYPE_CHECKING:
     from broker.context import Context
     from broker.deferred import Deferred
+
+logger = logging.getLogger(__name__)
 
 Wanted = CreatePartitionsRequest.Topic
 Answer = CreatePartitionsResponse.Result
@@ -51,6 +54,9 @@ async def _grow_all(context: Context, request: CreatePartitionsRequest) -> Creat
             results[topic.name] = None
             totals[topic.name] = topic.count
     if not request.validate_only:
+        for name, total in totals.items():
+            who = context.client_host
+            logger.info("topic %s is grown to %d partitions; asked for by %s", name, total, who)
         for name in await _wait_for_leaders(context, totals, request.timeout_ms):
             results[name] = timed_out(name, "grown")
     return CreatePartitionsResponse(results=[_answer(n, error) for n, error in results.items()])

@@ -7,6 +7,7 @@ twice is an error, for itself alone. With `validate_only` (v1) nothing is create
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from broker.answering import answer_later
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from broker.context import Context
     from broker.deferred import Deferred
+
+logger = logging.getLogger(__name__)
 
 Wanted = CreateTopicsRequest.Topic
 Answer = CreateTopicsResponse.Topic
@@ -57,6 +60,10 @@ async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopic
     )
     created = {n: r for n, r in results.items() if isinstance(r, CreatedTopic)}
     if not request.validate_only:
+        for name, topic in created.items():
+            logger.info(
+                "topic %s is created: %s; asked for by %s", name, topic, context.client_host
+            )
         for name in await _wait_for_leaders(context, created, request.timeout_ms):
             results[name] = timed_out(name, "created")
     answers = []

@@ -8,6 +8,7 @@ the deletion stays pending and is finished when its broker returns.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from broker.answering import answer_later
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from broker.context import Context
     from broker.deferred import Deferred
+
+logger = logging.getLogger(__name__)
 
 Answer = DeleteTopicsResponse.Response
 
@@ -73,6 +76,8 @@ async def _delete(
             names[resolved] = broker.metadata.topic_id(resolved)
     results = await broker.topics.delete(names)
     going = [name for name, error in results.items() if error is None]
+    for name in going:
+        logger.info("topic %s is to be deleted; asked for by %s", name, context.client_host)
     late = await _wait_until_gone(context, going, request.timeout_ms)
     for name, topic_id in names.items():
         error = timed_out(name, "deleted") if name in late else results[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -215,6 +216,27 @@ def test_deleted_topic_is_gone_and_its_name_is_free(version: int, tmp_path: Path
         assert broker.metadata.topic_id("orders") not in (first, UUID(int=0))
 
     run_broker(tmp_path, scenario)
+
+
+def test_what_becomes_of_topics_is_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(creation(new("dry"), dry=True), 7)
+        await broker.ask(creation(new("orders", 2)), 7)
+        await broker.ask(growth("orders", 3), 3)
+        await broker.ask(DeleteTopicsRequest(topic_names=["orders"], timeout_ms=10_000), 5)
+
+    run_broker(tmp_path, scenario)
+
+    lines = [line.partition(";")[0] for line in caplog.messages if line.startswith("topic")]
+    assert lines[:3] == [
+        "topic orders is created: partitions 2, replication factor 1",
+        "topic orders is grown to 3 partitions",
+        "topic orders is to be deleted",
+    ]
 
 
 def test_topics_are_deleted_by_id(tmp_path: Path) -> None:
