@@ -57,23 +57,49 @@ def test_make_alone_lists_every_target_with_a_line() -> None:
         assert re.search(rf"^  make {target} +\S.*$", listed, re.MULTILINE)
 
 
-def test_a_python_that_is_too_old_is_told_in_one_line(tmp_path: Path) -> None:
-    python = tmp_path / "python-of-old"
-    python.write_text('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.9.2\nexit 1\n')
-    python.chmod(0o755)
+OLD_PYTHON = '#!/bin/sh\n[ "$1" = -V ] && echo Python 3.9.2 && exit 0\nexit 1\n'
+PYENV_SHIM = """#!/bin/sh
+printf 'pyenv: command not found\\n\\nIt exists in these Python versions:\\n  3.13.1\\n' >&2
+exit 127
+"""
+
+
+def told_by_setup(tmp_path: Path, pythons: dict[str, str]) -> str:
+    """Run setup in a clone where these are the Pythons there are; return what it says."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "dirname", "cat", "cksum", "tr", "sed", "id"):
+        (programs / name).symlink_to(Path("/usr/bin") / name)
+    for name, text in pythons.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
     clone = tmp_path / "clone"
     (clone / "scripts").mkdir(parents=True)
     (clone / "requirements").symlink_to(ROOT / "requirements")
     setup = clone / "scripts" / "setup"
     setup.write_text((ROOT / "scripts" / "setup").read_text(encoding="utf-8"))
     told = subprocess.run(
-        ["sh", setup, "broker"],
-        env={"PATH": "/usr/bin:/bin", "PYTHON": str(python)},
+        ["/bin/sh", setup, "broker"],
+        env={"PATH": str(programs)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert told.returncode == 1
     assert told.stderr.count("\n") == 1
-    assert "Python 3.11 or newer is needed" in told.stderr
-    assert "3.9.2" in told.stderr
+    return told.stderr
+
+
+def test_a_python_that_is_too_old_is_told_in_one_line(tmp_path: Path) -> None:
+    told = told_by_setup(tmp_path, {"python3": OLD_PYTHON})
+    assert "Python 3.11 or newer is needed, and python3 is Python 3.9.2: name one" in told
+
+
+def test_a_python_that_pyenv_has_not_switched_on_is_none(tmp_path: Path) -> None:
+    told = told_by_setup(tmp_path, {"python3": OLD_PYTHON, "python3.13": PYENV_SHIM})
+    assert "python3 is Python 3.9.2: name one" in told
+
+
+def test_no_python_at_all_is_told_in_one_line(tmp_path: Path) -> None:
+    told = told_by_setup(tmp_path, {"python3.12": PYENV_SHIM})
+    assert "Python 3.11 or newer is needed, and there is none: name one" in told
