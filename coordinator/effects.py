@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from coordinator.records import OffsetsRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from coordinator.ports import Reply
-    from coordinator.records import OffsetsRecord
     from protocol.errors import ErrorCode
+
+RecordT = TypeVar("RecordT")
 
 
 class Answer(NamedTuple):
@@ -30,8 +33,8 @@ class CommittedAnswer(NamedTuple):
 
 
 @dataclass(slots=True)
-class Effects:
-    """The outcome of one request or one timer.
+class ShardEffects(Generic[RecordT]):
+    """The outcome of one request or one timer, in any kind of shard.
 
     The broker appends `records` as one batch and replays them; then gives `answers`; then, when the
     shard's log is committed up to here, `committed_answers`. If the append fails nothing is
@@ -40,8 +43,8 @@ class Effects:
 
     answers: list[Answer] = field(default_factory=list)
     committed_answers: list[CommittedAnswer] = field(default_factory=list)
-    records: list[OffsetsRecord] = field(default_factory=list)
-    on_append_failed: Callable[[ErrorCode, int], Effects] | None = None
+    records: list[RecordT] = field(default_factory=list)
+    on_append_failed: Callable[[ErrorCode, int], ShardEffects[RecordT]] | None = None
     """Takes the error and `now_ms`."""
 
     def answer(self, reply: Reply[Any], response: object) -> None:
@@ -53,3 +56,9 @@ class Effects:
     ) -> None:
         """Give `response` once the log is committed up to here, else what `refuse` makes of it."""
         self.committed_answers.append(CommittedAnswer(reply, response, refuse))
+
+
+class Effects(ShardEffects[OffsetsRecord]):
+    """The outcome of one request or one timer of groups."""
+
+    __slots__ = ()

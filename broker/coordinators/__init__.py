@@ -1,5 +1,6 @@
 """Where the pure coordinators meet the broker: logs, timers, replies, leadership.
 
-`groups` is the service that handlers call; a `local_shard` is one partition of `__consumer_offsets`
-that this broker leads; `offsets_log` turns its records into batches and back.
+`shards` is what groups and transactions have in common, a table of shards that come and go; a
+`local_shard` is one of them at work on the log of its partition, and `record_batches` turns its
+records into batches and back. `groups` is the service that handlers of groups call.
 """

@@ -1,7 +1,8 @@
-"""One partition of `__consumer_offsets` that this broker leads: a shard with a log and timers.
+"""One partition of an internal topic that this broker leads: a state machine at work on its log.
 
-It does what an `Effects` asks for. Answers that depend on the log are given once the high watermark
-has passed everything appended so far, so that nobody is told what a failover could take back.
+It does what a `ShardEffects` asks for. Answers that depend on the log are given once the high
+watermark has passed everything appended so far, so that nobody is told what a failover could take
+back. `local_groups` and `local_transactions` are the two kinds.
 """
 
 from __future__ import annotations
@@ -9,10 +10,9 @@ from __future__ import annotations
 import enum
 import functools
 import logging
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from broker.coordinators.offsets_log import from_batch, to_batch
-from coordinator.shard import GroupShard
+from broker.coordinators.record_batches import from_batch, to_batch
 from protocol.errors import ApiError, ErrorCode
 from storage.producers import AppendOrigin
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from broker.clock import Clock
+    from broker.coordinators.record_batches import RecordFormat
     from broker.partition import Partition
-    from broker.timers import Cancellable, Timers
-    from coordinator.effects import CommittedAnswer, Effects
-    from coordinator.ports import MemberIds, TimerKey
-    from coordinator.records import OffsetsRecord
-    from coordinator.settings import GroupSettings
+    from broker.timers import Timers
+    from coordinator.effects import CommittedAnswer, ShardEffects
 
 logger = logging.getLogger(__name__)
 
 ACKS_ALL = -1
 RECORDS_PER_BATCH = 1_000
 """Tombstones of one clean-up that go into one batch."""
+
+RecordT = TypeVar("RecordT")
 
 
 class Stage(enum.Enum):
@@ -45,25 +45,46 @@ class Stage(enum.Enum):
 class Surroundings(NamedTuple):
     """What all shards of a broker share."""
 
-    settings: GroupSettings
-    new_id: MemberIds
     clock: Clock
     timers: Timers
     commit_timeout_ms: int
+    """How long an answer waits for the log to be committed."""
 
 
-class LocalShard:
-    """A `GroupShard` at work, until `unload`; its timers and waits do nothing after that."""
+class LocalShard(Generic[RecordT]):
+    """A shard at work, until `unload`; what still waits for its log is refused after that."""
 
-    def __init__(self, partition: Partition, surroundings: Surroundings) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        surroundings: Surroundings,
+        record_format: RecordFormat[RecordT],
+        replay: Callable[[RecordT], None],
+    ) -> None:
+        """`replay` is the state machine's."""
         self.stage = Stage.LOADING
         self.partition = partition
         self._clock = surroundings.clock
         self._timers = surroundings.timers
         self._commit_timeout_ms = surroundings.commit_timeout_ms
-        self._running: dict[TimerKey, Cancellable] = {}
+        self._format = record_format
+        self._replay = replay
         self._appended_to = 0
-        self.groups = GroupShard(surroundings.settings, self, surroundings.new_id)
+
+    # What each kind of shard adds
+
+    def loaded(self, now_ms: int) -> ShardEffects[RecordT]:
+        """What to do once the log is replayed."""
+        raise NotImplementedError
+
+    def unloaded(self) -> ShardEffects[RecordT]:
+        """What to tell those who wait when the shard goes; its records are not appended."""
+        raise NotImplementedError
+
+    @property
+    def content(self) -> str:
+        """How much it holds, for the line that says it was loaded."""
+        raise NotImplementedError
 
     # Life
 
@@ -72,43 +93,43 @@ class LocalShard:
         log = self.partition.log
         name = f"{self.partition.topic}-{self.partition.index}"
         for batch in log.read_batches(log.log_start_offset, log.log_end_offset):
-            for record in from_batch(batch, name):
-                self.groups.replay(record)
+            for record in from_batch(batch, self._format, name):
+                self._replay(record)
             yield
 
     def activate(self) -> None:
-        """The log is replayed: members' sessions begin, requests are served."""
+        """The log is replayed: requests are served."""
         self.stage = Stage.ACTIVE
         self._appended_to = self.partition.log.log_end_offset
-        self.run(self.groups.on_loaded(self._clock.now_ms()))
+        self.run(self.loaded(self._clock.now_ms()))
 
     def unload(self) -> None:
-        """Leadership is lost, or the broker stops: timers end, everybody parked is sent away."""
+        """Leadership is lost, or the broker stops: everybody parked is sent away."""
         if self.stage is Stage.UNLOADED:
             return
         self.stage = Stage.UNLOADED
-        effects = self.groups.on_unloaded()
-        for timer in self._running.values():
-            timer.cancel()
-        self._running.clear()
-        for answer in effects.answers:
+        for answer in self.unloaded().answers:
             answer.reply.complete(answer.response)
 
     # Doing what was decided
 
-    def run(self, effects: Effects) -> None:
-        """Append, replay, answer; see `coordinator.effects` for the order."""
+    def run(self, effects: ShardEffects[RecordT]) -> bool:
+        """Append, replay, answer; see `coordinator.effects` for the order.
+
+        Returns False when there was something to append and it could not be.
+        """
         if effects.records:
             failure = self._append(effects.records)
             if failure is not None:
                 self._run_failed(effects, failure)
-                return
+                return False
         for answer in effects.answers:
             answer.reply.complete(answer.response)
         if effects.committed_answers:
             self._answer_when_committed(effects.committed_answers)
+        return True
 
-    def forget(self, tombstones: Sequence[OffsetsRecord]) -> ErrorCode:
+    def forget(self, tombstones: Sequence[RecordT]) -> ErrorCode:
         """Append what a deletion or clean-up decided, in batches; NONE, or why it stopped."""
         for start in range(0, len(tombstones), RECORDS_PER_BATCH):
             failure = self._append(tombstones[start : start + RECORDS_PER_BATCH])
@@ -119,8 +140,8 @@ class LocalShard:
     def when_committed(self, callback: Callable[[ErrorCode], None]) -> None:
         """Call `callback(NONE)` once all that was appended so far is committed.
 
-        It gets another code when leadership is lost before, or `offsets.commit.timeout.ms` is over.
-        Called back at once if nothing is outstanding, and never from within an append.
+        It gets another code when leadership is lost before, or the time for it is over. Called back
+        at once if nothing is outstanding, and never from within an append.
         """
         partition = self.partition
         if partition.is_leader and partition.log.high_watermark >= self._appended_to:
@@ -129,25 +150,22 @@ class LocalShard:
         wait = _CommitWait(callback, self._timers, self._commit_timeout_ms)
         partition.when_committed(self._appended_to, wait.decided)
 
-    def _append(self, records: Sequence[OffsetsRecord]) -> ErrorCode | None:
+    def _append(self, records: Sequence[RecordT]) -> ErrorCode | None:
         now_ms = self._clock.now_ms()
-        batch = memoryview(to_batch(records, now_ms))
+        batch = memoryview(to_batch(records, self._format, now_ms))
         try:
             info = self.partition.append_records(batch, ACKS_ALL, AppendOrigin.COORDINATOR, now_ms)
         except ApiError as error:
             logger.warning(
-                "%s-%d: group records not stored: %s",
-                self.partition.topic,
-                self.partition.index,
-                error,
+                "%s-%d: records not stored: %s", self.partition.topic, self.partition.index, error
             )
             return error.code
         self._appended_to = info.last_offset + 1
         for record in records:
-            self.groups.replay(record)
+            self._replay(record)
         return None
 
-    def _run_failed(self, effects: Effects, failure: ErrorCode) -> None:
+    def _run_failed(self, effects: ShardEffects[RecordT], failure: ErrorCode) -> None:
         for refused in effects.committed_answers:
             refused.reply.complete(refused.refuse(failure))
         for answer in effects.answers:
@@ -161,25 +179,6 @@ class LocalShard:
                 reply.complete(response if code is ErrorCode.NONE else refuse(code))
 
         self.when_committed(decided)
-
-    # coordinator.ports.Timers
-
-    def start(self, key: TimerKey, delay_ms: int) -> None:
-        """Start, or restart, a timer of a group."""
-        running = self._running.pop(key, None)
-        if running is not None:
-            running.cancel()
-        self._running[key] = self._timers.schedule(delay_ms, functools.partial(self._expire, key))
-
-    def cancel(self, key: TimerKey) -> None:
-        """Stop a timer of a group."""
-        running = self._running.pop(key, None)
-        if running is not None:
-            running.cancel()
-
-    def _expire(self, key: TimerKey) -> None:
-        if self._running.pop(key, None) is not None and self.stage is Stage.ACTIVE:
-            self.run(self.groups.expire(key, self._clock.now_ms()))
 
 
 class _CommitWait:

@@ -1,0 +1,69 @@
+"""One partition of `__consumer_offsets` that this broker leads: groups with a log and timers."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from broker.coordinators.local_shard import LocalShard, Stage, Surroundings
+from coordinator import records
+from coordinator.records import OffsetsRecord
+from coordinator.shard import GroupShard
+
+if TYPE_CHECKING:
+    from broker.partition import Partition
+    from broker.timers import Cancellable
+    from coordinator.effects import Effects
+    from coordinator.ports import MemberIds, TimerKey
+    from coordinator.settings import GroupSettings
+
+
+class LocalGroups(LocalShard[OffsetsRecord]):
+    """A `GroupShard` at work, and its timers, which do nothing after `unload`."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        surroundings: Surroundings,
+        settings: GroupSettings,
+        new_id: MemberIds,
+    ) -> None:
+        self.groups = GroupShard(settings, self, new_id)
+        self._running: dict[TimerKey, Cancellable] = {}
+        super().__init__(partition, surroundings, records, self.groups.replay)
+
+    def loaded(self, now_ms: int) -> Effects:
+        """Members' sessions begin."""
+        return self.groups.on_loaded(now_ms)
+
+    def unloaded(self) -> Effects:
+        """Timers end, everybody parked is sent away."""
+        effects = self.groups.on_unloaded()
+        for timer in self._running.values():
+            timer.cancel()
+        self._running.clear()
+        return effects
+
+    @property
+    def content(self) -> str:
+        """How many groups there are."""
+        return f"{len(self.groups.group_ids)} groups"
+
+    # coordinator.ports.Timers
+
+    def start(self, key: TimerKey, delay_ms: int) -> None:
+        """Start, or restart, a timer of a group."""
+        running = self._running.pop(key, None)
+        if running is not None:
+            running.cancel()
+        self._running[key] = self._timers.schedule(delay_ms, functools.partial(self._expire, key))
+
+    def cancel(self, key: TimerKey) -> None:
+        """Stop a timer of a group."""
+        running = self._running.pop(key, None)
+        if running is not None:
+            running.cancel()
+
+    def _expire(self, key: TimerKey) -> None:
+        if self._running.pop(key, None) is not None and self.stage is Stage.ACTIVE:
+            self.run(self.groups.expire(key, self._clock.now_ms()))

@@ -1,0 +1,74 @@
+"""Records of a shard as the batches that lie in its internal topic, and back."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from protocol.errors import ApiError
+from protocol.records.batch import parse_header
+from protocol.records.builder import NewRecord, build_batch
+from protocol.records.record import iterate_records
+from protocol.wire import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from protocol.wire import Buffer
+
+logger = logging.getLogger(__name__)
+
+RecordT = TypeVar("RecordT")
+
+
+class RecordFormat(Protocol[RecordT]):
+    """How one kind of shard writes its records: a module with these functions."""
+
+    def encode_key(self, record: RecordT, /) -> bytes:
+        """The record's key."""
+        ...
+
+    def encode_value(self, record: RecordT, /) -> bytes | None:
+        """The record's value; None for a tombstone."""
+        ...
+
+    def decode(self, key: bytes, value: bytes | None, /) -> RecordT | None:
+        """Inverse of the two; None for a kind of record that is none of the shard's business.
+
+        Raises DecodeError for a damaged record.
+        """
+        ...
+
+
+def to_batch(
+    changes: Sequence[RecordT], record_format: RecordFormat[RecordT], now_ms: int
+) -> bytearray:
+    """One uncompressed batch, ready to be appended."""
+    encode_key, encode_value = record_format.encode_key, record_format.encode_value
+    return build_batch(
+        [NewRecord(now_ms, encode_key(change), encode_value(change)) for change in changes]
+    )
+
+
+def from_batch(batch: Buffer, record_format: RecordFormat[RecordT], name: str) -> Iterator[RecordT]:
+    """The records of a batch that concern the shard.
+
+    A damaged record is left out with a warning that names it, as are kinds of record that belong to
+    protocols this broker does not speak (without one): the others must come up.
+    """
+    if parse_header(batch).is_control:
+        return
+    try:
+        for record in iterate_records(batch):
+            if record.key is None:
+                continue
+            try:
+                change = record_format.decode(record.key, record.value)
+            except DecodeError as error:
+                logger.warning("%s: record at offset %d skipped: %s", name, record.offset, error)
+                continue
+            if change is not None:
+                yield change
+    except ApiError as error:
+        offset = parse_header(batch).base_offset
+        logger.warning("%s: rest of the batch at offset %d skipped: %s", name, offset, error)

@@ -1,0 +1,149 @@
+"""All shards of one internal topic that this broker leads; they come and go with leadership.
+
+Handlers ask for the shard of a key; the answer is an error code while that shard is loading or
+lives elsewhere. `groups` and `transactions` are the two kinds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from broker.coordinators.local_shard import LocalShard, Stage
+from coordinator.partitioning import partition_for
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+
+    from broker.clock import Clock
+    from broker.partition import Partition
+    from broker.timers import Timers
+
+logger = logging.getLogger(__name__)
+
+SLICE_MS = 5
+"""How long loading or cleaning up may keep the event loop before clients are served again."""
+
+ShardT = TypeVar("ShardT", bound=LocalShard[Any])
+
+
+class Loop(NamedTuple):
+    """The running broker as coordinators see it."""
+
+    clock: Clock
+    timers: Timers
+    spawn: Callable[[Coroutine[Any, Any, None], str], object]
+
+
+class Slices:
+    """Keeps a long piece of work from keeping the event loop."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began_ms = clock.monotonic_ms()
+
+    async def give_way(self) -> None:
+        """Let others run, if this has gone on for long enough."""
+        if self._clock.monotonic_ms() - self._began_ms >= SLICE_MS:
+            await asyncio.sleep(0)  # noqa: TID251  (gives way to others, takes no time)
+            self._began_ms = self._clock.monotonic_ms()
+
+
+class Shards(Generic[ShardT]):
+    """Shards by partition. `partition_changed` is the listener for changes of leadership."""
+
+    def __init__(
+        self,
+        topic: str,
+        loop: Loop,
+        make: Callable[[Partition], ShardT],
+        partition_count: Callable[[], int],
+    ) -> None:
+        """`partition_count` tells how many partitions the topic has, or will have."""
+        self.clock, self.timers, self.spawn = loop
+        self._topic = topic
+        self._make = make
+        self._partition_count = partition_count
+        self._shards: dict[int, ShardT] = {}
+        self._all_loaded = asyncio.Event()
+        self._all_loaded.set()
+
+    def stop(self) -> None:
+        """Send everybody away who is parked; nothing is served any more."""
+        for shard in self._shards.values():
+            shard.unload()
+        self._shards.clear()
+
+    # Leadership
+
+    def partition_changed(self, partition: Partition, is_leader: bool) -> None:
+        """The role of a replica changed; other topics' are ignored."""
+        if partition.topic != self._topic:
+            return
+        old = self._shards.pop(partition.index, None)
+        if old is not None:
+            old.unload()
+        if not is_leader:
+            return
+        shard = self._make(partition)
+        self._shards[partition.index] = shard
+        if partition.log.log_start_offset == partition.log.log_end_offset:
+            shard.activate()
+        else:
+            self._all_loaded.clear()
+            self.spawn(self._load(shard), f"load {self._topic}-{partition.index}")
+
+    async def wait_until_loaded(self) -> None:
+        """Return once no shard is loading."""
+        await self._all_loaded.wait()
+
+    async def _load(self, shard: ShardT) -> None:
+        name = f"{self._topic}-{shard.partition.index}"
+        started_ms = self.clock.monotonic_ms()
+        try:
+            await self._replay(shard)
+        except Exception:
+            logger.exception("%s could not be loaded; it stays without coordinator", name)
+            shard.unload()
+        if shard.stage is Stage.LOADING:
+            shard.activate()
+            took_ms = self.clock.monotonic_ms() - started_ms
+            logger.info("%s: %s loaded in %d ms", name, shard.content, took_ms)
+        if not self.is_loading:
+            self._all_loaded.set()
+
+    async def _replay(self, shard: ShardT) -> None:
+        slices = Slices(self.clock)
+        for _ in shard.replay_log():
+            await slices.give_way()
+            if shard.stage is Stage.UNLOADED:
+                return
+
+    # Lookups
+
+    def partition_for(self, key: str) -> int:
+        """The partition of the topic that a group or transactional id belongs to."""
+        return partition_for(key, self._partition_count())
+
+    def shard_for(self, key: str) -> ShardT:
+        """The shard that coordinates a group or transactional id.
+
+        Raises ApiError: COORDINATOR_LOAD_IN_PROGRESS, or NOT_COORDINATOR if it lives elsewhere.
+        """
+        shard = self._shards.get(self.partition_for(key))
+        if shard is not None and shard.stage is Stage.ACTIVE:
+            return shard
+        if shard is not None and shard.stage is Stage.LOADING:
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        raise ApiError(ErrorCode.NOT_COORDINATOR)
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether some shard is not up yet."""
+        return any(shard.stage is Stage.LOADING for shard in self._shards.values())
+
+    def active_shards(self) -> Iterator[ShardT]:
+        """All shards that serve."""
+        return (shard for shard in self._shards.values() if shard.stage is Stage.ACTIVE)
