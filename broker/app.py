@@ -36,6 +36,8 @@ from broker.opening import (
 )
 from broker.producer_ids import ProducerIds
 from broker.replicas import Replicas
+from broker.replication.leading import Surroundings
+from broker.replication.proposals import Proposals
 from broker.timers import Timers
 from broker.topic_configs import TopicConfigs
 from config.errors import ConfigError
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
     from config.topic import TopicConfig
     from controller.store import MetadataStore
+    from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
     from protocol.messages.update_metadata import UpdateMetadataRequest
     from storage.directories import LogDirectories
     from storage.log_directory import LogDirectory
@@ -103,6 +106,7 @@ class Broker:
         self._stop = asyncio.Event()
         self._housekeeping: Housekeeping | None = None
         self._failure: str | None = None
+        self._broker_epoch = -1
 
     def spawn(self, work: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:
         """Run a coroutine in the background; an error is logged and ends nothing else.
@@ -169,7 +173,7 @@ class Broker:
             config.broker_rack,
             self.clock.now_ms(),
         )
-        await register_broker(self.store, config.broker_id, registration)
+        self._broker_epoch = await register_broker(self.store, config.broker_id, registration)
         self.spawn(self._channels.run(), "control requests")
         self.spawn(self.controller.run(), "controller")
         await self.controller.wait_until_ready()
@@ -188,9 +192,21 @@ class Broker:
         """Make the parts that need the store and the logs."""
         config = self.config
         store = self.store
-        self.replicas = Replicas(
-            config.broker_id, self.logs, self.topic_configs, self.clock, self.timers
+        proposals = Proposals(
+            (config.broker_id, lambda: self._broker_epoch),
+            self._alter_partitions,
+            self.timers,
+            self.spawn,
         )
+        surroundings = Surroundings(
+            local_id=config.broker_id,
+            timers=self.timers,
+            clock=self.clock,
+            changes=proposals,
+            is_alive=self.metadata.is_alive,
+            max_lag_ms=config.replica_lag_time_max_ms,
+        )
+        self.replicas = Replicas(self.logs, self.topic_configs, surroundings)
         self._channels = LocalChannels(self.replicas, self.metadata, self.topic_configs)
         self.controller = Controller(config.broker_id, store, self._channels, self.clock.now_ms)
         self.topics = TopicCommands(store, secrets.randbelow, secrets.token_bytes)
@@ -207,6 +223,10 @@ class Broker:
         self.replicas.on_leadership_change(self.groups.partition_changed)
         self.topic_configs.on_change(self._apply_topic_config)
         self.metadata.on_update(self._forget_deleted_topics)
+        self.metadata.on_update(self.replicas.note_brokers)
+
+    async def _alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
+        return await self.controller.alter_partitions(request)
 
     async def _bind(self) -> None:
         config = self.config

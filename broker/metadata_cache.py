@@ -110,6 +110,10 @@ class MetadataCache:
         self._waiters.append((is_reached, waiter))
         await waiter
 
+    def is_alive(self, broker_id: int) -> bool:
+        """Whether a broker is registered."""
+        return broker_id in self.brokers
+
     def topic(self, name: str) -> TopicMetadata | None:
         """A topic by name."""
         return self.topics.get(name)

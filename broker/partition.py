@@ -1,7 +1,7 @@
 """One replica that this broker holds: its log, who leads it, and who waits for it.
 
 The leader's rules are here: what may be appended, how far consumers may read (the high watermark),
-whom an append wakes. Replication adds followers' progress to the same object.
+whom an append wakes. What it does about followers, if it has any, is in `replication.leading`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Protocol
 
+from broker.replication.leading import Leading
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.validation import NEWEST_VERSION
 from protocol.uuids import ZERO_UUID
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from uuid import UUID
 
-    from broker.timers import Timers
+    from broker.replication.leading import Surroundings
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+    from protocol.wire import Buffer
     from storage.log import AppendInfo, Log
     from storage.producers import AppendOrigin
     from storage.slices import Slice
@@ -41,8 +43,7 @@ class Partition:
     __slots__ = (
         "_commit_waiters",
         "_is_wake_scheduled",
-        "_local_id",
-        "_timers",
+        "_surroundings",
         "_waiter_count",
         "_watchers",
         "controller_epoch",
@@ -52,13 +53,14 @@ class Partition:
         "leader_epoch",
         "leader_epoch_start_offset",
         "leader_id",
+        "leading",
         "log",
         "partition_epoch",
         "replicas",
         "topic",
     )
 
-    def __init__(self, log: Log, local_id: int, timers: Timers) -> None:
+    def __init__(self, log: Log, surroundings: Surroundings) -> None:
         self.log = log
         self.topic = log.topic
         self.index = log.partition
@@ -70,8 +72,9 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.in_sync_replicas: tuple[int, ...] = ()
         self.is_leader = False
-        self._local_id = local_id
-        self._timers = timers
+        self.leading: Leading | None = None
+        """What it does about its followers, when it leads and has any."""
+        self._surroundings = surroundings
         self._watchers: set[Watcher] = set()
         self._is_wake_scheduled = False
         self._commit_waiters: list[tuple[int, int, Callable[[ErrorCode], None]]] = []
@@ -93,12 +96,12 @@ class Partition:
         self.partition_epoch = state.partition_epoch
         self.replicas = tuple(state.replicas)
         self.in_sync_replicas = tuple(state.isr)
-        self.is_leader = state.leader == self._local_id
+        self.is_leader = state.leader == self._surroundings.local_id
         if self.is_leader and is_new_epoch:
             self.leader_epoch_start_offset = self.log.log_end_offset
             if self.leader_epoch > self.log.latest_epoch:
                 self.log.assign_epoch(self.leader_epoch, self.log.log_end_offset)
-        self._advance_high_watermark()
+        self._replicate(state, is_new_epoch=is_new_epoch)
         if not self.is_leader:
             self._fail_commit_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake()
@@ -107,6 +110,7 @@ class Partition:
     def retire(self) -> None:
         """The replica leaves this broker: nobody may append, those who wait are told."""
         self.is_leader = False
+        self.leading = None
         self.leader_id = -1
         self._fail_commit_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake()
@@ -138,13 +142,32 @@ class Partition:
                 f"min.insync.replicas is {log.config.min_insync_replicas}",
             )
         info = log.append_as_leader(records, self.leader_epoch, now_ms, origin, api_version)
-        if in_sync_count == 1:
-            log.advance_high_watermark(log.log_end_offset)
-            if self._watchers:
-                self.wake()
-            if self._commit_waiters:
-                self._complete_commit_waiters()
+        if self.leading is not None:
+            self.leading.raise_high_watermark()
+            self.wake()  # followers read beyond the high watermark
+            return info
+        log.advance_high_watermark(log.log_end_offset)
+        if self._watchers:
+            self.wake()
+        if self._commit_waiters:
+            self._complete_commit_waiters()
         return info
+
+    def append_from_leader(
+        self, records: Buffer, high_watermark: int, log_start_offset: int, now_ms: int
+    ) -> None:
+        """Append what the leader sent, and take over how much of it is committed.
+
+        Raises ApiError as `Log.append_as_follower` does.
+        """
+        log = self.log
+        if records:
+            log.append_as_follower(records, now_ms)
+        has_news = log.advance_high_watermark(high_watermark)
+        if log.log_start_offset < log_start_offset <= log.high_watermark:
+            has_news |= log.advance_log_start_offset(log_start_offset)
+        if has_news:
+            self.wake()
 
     def check_leader(self, current_leader_epoch: int) -> None:
         """Refuse a reader that should ask somebody else (KIP-320); -1 skips the epoch check."""
@@ -190,23 +213,43 @@ class Partition:
         """Have the watchers look again after what is being handled now: many appends, one look."""
         if self._watchers and not self._is_wake_scheduled:
             self._is_wake_scheduled = True
-            self._timers.soon(self._wake_now)
+            self._surroundings.timers.soon(self._wake_now)
 
     def _wake_now(self) -> None:
         self._is_wake_scheduled = False
         for watcher in tuple(self._watchers):
             watcher.check()
 
-    def _advance_high_watermark(self) -> None:
-        if self.is_leader and self.in_sync_replicas == (self._local_id,):
-            self.log.advance_high_watermark(self.log.log_end_offset)
+    def commit_up_to(self, offset: int) -> None:
+        """Raise the high watermark, and tell those who wait for it."""
+        if self.log.advance_high_watermark(offset):
+            self.wake()
             self._complete_commit_waiters()
+
+    def in_sync_changed(self, in_sync: tuple[int, ...], partition_epoch: int) -> None:
+        """The controller has stored another in-sync set for this leader."""
+        self.in_sync_replicas = in_sync
+        self.partition_epoch = partition_epoch
+
+    def _replicate(self, state: LeaderAndIsrPartitionState, *, is_new_epoch: bool) -> None:
+        """Take up, go on with or end what a leader does about followers."""
+        if not self.is_leader or len(self.replicas) == 1:
+            self.leading = None
+            if self.is_leader:
+                self.commit_up_to(self.log.log_end_offset)
+            return
+        if self.leading is None:
+            self.leading = Leading(self, self._surroundings)
+        self.leading.assume(state, is_new_epoch=is_new_epoch)
 
     def _complete_commit_waiters(self) -> None:
         waiters = self._commit_waiters
         high_watermark = self.log.high_watermark
+        code = ErrorCode.NONE
+        if self.leading is not None and len(self.in_sync_replicas) < self.leading.min_in_sync:
+            code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         while waiters and waiters[0][0] <= high_watermark:
-            heapq.heappop(waiters)[2](ErrorCode.NONE)
+            heapq.heappop(waiters)[2](code)
 
     def _fail_commit_waiters(self, code: ErrorCode) -> None:
         waiters, self._commit_waiters = self._commit_waiters, []

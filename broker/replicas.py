@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from uuid import UUID
 
-    from broker.clock import Clock
-    from broker.timers import Timers
+    from broker.replication.leading import Surroundings
     from config.topic import TopicConfig
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+    from protocol.messages.update_metadata import UpdateMetadataRequest
     from storage.directories import LogDirectories
     from storage.log import Log
 
@@ -42,18 +42,16 @@ class Replicas:
 
     def __init__(
         self,
-        local_id: int,
         logs: LogDirectories,
         topic_configs: TopicConfigs,
-        clock: Clock,
-        timers: Timers,
+        surroundings: Surroundings,
     ) -> None:
         self._logs = logs
-        self._clock = clock
+        self._clock = surroundings.clock
         self._topic_configs = topic_configs
-        self._local_id = local_id
-        self._timers = timers
+        self._surroundings = surroundings
         self._controller_epoch = -1
+        self._live_brokers: frozenset[int] = frozenset()
         self._listeners: list[Callable[[Partition, bool], None]] = []
         self.by_topic: dict[str, dict[int, Partition]] = {}
         self.names_by_id: dict[UUID, str] = {}
@@ -121,6 +119,21 @@ class Replicas:
                 )
         return StopReplicaResponse(error_code=ErrorCode.NONE, partition_errors=errors)
 
+    def check_lag(self) -> None:
+        """Have leaders see which of their followers stay behind; call it by the clock."""
+        for partition in self:
+            if partition.leading is not None:
+                partition.leading.check_lag()
+
+    def note_brokers(self, request: UpdateMetadataRequest) -> None:
+        """Go on without a follower whose broker has died: it is no more waited for."""
+        live = frozenset(broker.id for broker in request.live_brokers)
+        if live != self._live_brokers:
+            self._live_brokers = live
+            for partition in self:
+                if partition.leading is not None:
+                    partition.leading.raise_high_watermark()
+
     def _assume(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> ErrorCode:
         try:
             partition = self._obtain(topic, topic_id, state)
@@ -153,7 +166,7 @@ class Replicas:
         if partition is None:
             # A log that was adopted was loaded before its topic was known.
             log.config = self._topic_configs.topic_config(topic)
-            partition = Partition(log, self._local_id, self._timers)
+            partition = Partition(log, self._surroundings)
             self.by_topic.setdefault(topic, {})[index] = partition
         self.names_by_id[partition.topic_id] = topic
         return partition

@@ -16,21 +16,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from controller.context import ControllerContext, Term, TopicPartition
-from controller.control_requests import ControlRequestBatch
-from controller.deletion import TopicDeletion
-from controller.election import ControllerMovedError, FencedStore, current_controller, elect
+from controller.context import TopicPartition
+from controller.election import ControllerMovedError, current_controller, elect
 from controller.loading import load_brokers, load_states, load_topics
-from controller.partitions import PartitionMachine
-from controller.replicas import ReplicaMachine
+from controller.office import Office
 from controller.state_machines import PartitionPhase, ReplicaPhase
 from controller.store import Change, MetadataStore, NodeExistsError, StoreError, Watch
 from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, TOPICS
+from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrResponse
 from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 
 if TYPE_CHECKING:
+    from controller.context import ControllerContext, Term
     from controller.ports import BrokerChannels
+    from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
     from protocol.schema import Request, Response
 
 RETRY_AFTER_SECONDS = 1.0
@@ -52,20 +52,6 @@ class Event:
     handle: Handler
 
 
-class _Office:
-    """Everything that belongs to one term."""
-
-    def __init__(self, store: MetadataStore, broker_id: int, term: Term) -> None:
-        self.context = ControllerContext(broker_id, term)
-        self.store = FencedStore(store, term)
-        self.batch = ControlRequestBatch(self.context)
-        self.partitions = PartitionMachine(self.context, self.store, self.batch)
-        self.replicas = ReplicaMachine(self.context, self.batch)
-        self.deletion = TopicDeletion(
-            self.context, (store, self.store), self.batch, (self.partitions, self.replicas)
-        )
-
-
 class Controller:
     """Runs for office; in office, reacts to the store. Own it by running ``run`` in a task."""
 
@@ -83,7 +69,7 @@ class Controller:
         self._now_ms = now_ms
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._queued: set[tuple[str, ...]] = set()
-        self._office: _Office | None = None
+        self._office: Office | None = None
         self._settlements: dict[str, list[asyncio.Future[None]]] = {}
         self._ready = asyncio.Event()
         self._is_retired = False
@@ -123,7 +109,7 @@ class Controller:
             self._settle([topic])
         await waiter
 
-    async def _is_deletion_open(self, office: _Office, topic: str) -> bool:
+    async def _is_deletion_open(self, office: Office, topic: str) -> bool:
         if topic in office.context.blocked_deletions:
             return False
         return topic in await self._store.children(DELETE_TOPICS)
@@ -135,6 +121,31 @@ class Controller:
         if office is not None:
             await office.store.resign()
         self._settle(list(self._settlements))
+
+    async def alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
+        """Store in-sync sets that leaders propose; raises ApiError NOT_CONTROLLER.
+
+        Takes its turn with everything else that the controller does.
+        """
+        answer: asyncio.Future[AlterPartitionResponse] = asyncio.get_running_loop().create_future()
+
+        async def alter() -> None:
+            office = self._office
+            try:
+                if office is None:
+                    raise ApiError(ErrorCode.NOT_CONTROLLER)
+                response = await office.in_sync.apply(request)
+            except ApiError as error:
+                answer.set_exception(error)
+                return
+            except BaseException:
+                answer.set_exception(ApiError(ErrorCode.NOT_CONTROLLER))
+                raise
+            self._send(office)
+            answer.set_result(response)
+
+        self._put("in-sync replicas", alter, str(id(answer)))
+        return await answer
 
     # Events
 
@@ -188,7 +199,7 @@ class Controller:
 
     async def _take_office(self, term: Term) -> None:
         logger.info("broker %d is controller, epoch %d", self._broker_id, term.epoch)
-        office = _Office(self._store, self._broker_id, term)
+        office = Office(self._store, self._broker_id, term)
         with contextlib.suppress(NodeExistsError):
             await self._store.create(FEATURE, FEATURE_DATA)
         context = office.context
@@ -266,7 +277,7 @@ class Controller:
         if topic not in office.context.deleting:
             await self._bring_up(office, added)
 
-    async def _bring_up(self, office: _Office, added: list[TopicPartition]) -> None:
+    async def _bring_up(self, office: Office, added: list[TopicPartition]) -> None:
         await load_states(self._store, office.context, added)
         office.partitions.enter(added, PartitionPhase.NEW)
         replicas = list(office.context.replicas(added))
@@ -283,7 +294,7 @@ class Controller:
         await office.deletion.enqueue(set(names) - office.context.deleting)
         await self._advance_deletions(office)
 
-    async def _advance_deletions(self, office: _Office) -> None:
+    async def _advance_deletions(self, office: Office) -> None:
         self._settle(await office.deletion.advance())
         self._send(office)
         self._settle(office.context.blocked_deletions)
@@ -310,7 +321,7 @@ class Controller:
 
     # Requests
 
-    def _send(self, office: _Office) -> None:
+    def _send(self, office: Office) -> None:
         for broker_id, request in office.batch.take_requests():
             answer = self._channels.send(broker_id, request)
             answer.add_done_callback(partial(self._on_answer, broker_id, request))

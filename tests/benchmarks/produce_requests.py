@@ -37,6 +37,7 @@ from storage.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log_reading import LogSettings
+from tests.broker.replication.harness import surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,7 +152,7 @@ def _broker(directories: LogDirectories) -> Any:
 def _led(directories: LogDirectories, topic: str, index: int, timers: Timers) -> Partition:
     now_ms = SystemClock().now_ms()
     log = directories.create(topic, index, TOPIC_IDS[topic], TopicConfig(), now_ms)
-    partition = Partition(log, 0, timers)
+    partition = Partition(log, surroundings(0, timers))
     partition.assume(
         LeaderAndIsrPartitionState(
             partition_index=index,

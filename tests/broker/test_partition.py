@@ -11,6 +11,7 @@ from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from storage.producers import AppendOrigin
+from tests.broker.replication.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch, open_directories
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def partition(tmp_path: Path, timers: ManualTimers) -> Partition:
     directories = open_directories(tmp_path)
     config = TopicConfig(min_insync_replicas=2)
     log = directories.create("flights", 0, TOPIC_ID, config, NOW_MS)
-    return Partition(log, LOCAL_ID, timers)  # type: ignore[arg-type]
+    return Partition(log, surroundings(LOCAL_ID, timers))
 
 
 def state(
@@ -166,6 +167,7 @@ def test_watchers_may_come_and_go_while_they_are_woken(
 
 
 def test_commit_waiters_are_called_in_the_order_of_their_offsets(partition: Partition) -> None:
+    partition.log.config = TopicConfig()
     partition.assume(state(isr=(1, 2), replicas=(1, 2)))
     append(partition, 6)
     calls: list[tuple[int, ErrorCode]] = []

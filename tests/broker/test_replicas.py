@@ -12,6 +12,7 @@ from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from protocol.messages.stop_replica import StopReplicaRequest
+from tests.broker.replication.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, append, batch, open_directories
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class ToldBroker:
     def __init__(self, logs: LogDirectories) -> None:
         around: Any = Surroundings()
         self.logs = logs
-        self.replicas = Replicas(0, logs, around, around, around)
+        self.replicas = Replicas(logs, around, surroundings(0, around, around))
         self.changes: list[tuple[str, bool]] = []
         self.replicas.on_leadership_change(self._note)
 
@@ -174,7 +175,7 @@ def test_deleted_replica_begins_anew_when_it_comes_back(broker: ToldBroker) -> N
 
 def test_partition_that_is_not_here_is_named() -> None:
     around: Any = Surroundings()
-    replicas = Replicas(0, around, around, around, around)
+    replicas = Replicas(around, around, surroundings(0, around, around))
 
     with pytest.raises(ApiError, match="ghost-3") as refused:
         replicas.require("ghost", 3)

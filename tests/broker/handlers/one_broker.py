@@ -7,7 +7,6 @@ import logging
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from broker.auto_topics import AutoTopics
-from broker.clock import SystemClock
 from broker.context import Context
 from broker.deferred import Deferred
 from broker.local_channel import LocalChannels
@@ -29,6 +28,7 @@ from storage.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log_reading import LogSettings
+from tests.broker.replication.harness import surroundings
 from tests.controller.harness import NOW_MS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class OneBroker:
         self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), LogSettings())
         self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
         self.replicas = Replicas(
-            BROKER_ID, self.logs, self.topic_configs, SystemClock(), self.timers
+            self.logs, self.topic_configs, surroundings(BROKER_ID, self.timers)
         )
         self.channels = LocalChannels(self.replicas, self.metadata, self.topic_configs)
         self.controller = Controller(BROKER_ID, self.store, self.channels, lambda: NOW_MS)

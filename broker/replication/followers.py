@@ -1,0 +1,65 @@
+"""What a leader knows of one follower: how far it is, and when it last was where the leader was."""
+
+from __future__ import annotations
+
+NEVER = 0
+UNKNOWN = -1
+
+
+class Follower:
+    """A remote replica, seen through the offsets that it fetches.
+
+    In sync is measured in time, not in bytes: a follower has caught up at the moment at which it
+    asked for what lay beyond the leader's log end, or beyond the log end of its fetch before.
+    """
+
+    __slots__ = (
+        "_last_fetch_leader_end",
+        "_last_fetch_ms",
+        "broker_epoch",
+        "broker_id",
+        "last_caught_up_ms",
+        "log_end_offset",
+        "log_start_offset",
+    )
+
+    def __init__(self, broker_id: int) -> None:
+        self.broker_id = broker_id
+        self.broker_epoch = UNKNOWN
+        self.log_end_offset = UNKNOWN
+        self.log_start_offset = UNKNOWN
+        self.last_caught_up_ms = NEVER
+        self._last_fetch_leader_end = 0
+        self._last_fetch_ms = NEVER
+
+    def start_over(self, now_ms: int, leader_end: int, *, is_in_sync: bool) -> None:
+        """Forget how far it is, as a new leader epoch began; one in sync gets its time again."""
+        self.log_end_offset = UNKNOWN
+        self.log_start_offset = UNKNOWN
+        self.broker_epoch = UNKNOWN
+        self.last_caught_up_ms = now_ms if is_in_sync else NEVER
+        self._last_fetch_leader_end = leader_end
+        self._last_fetch_ms = self.last_caught_up_ms
+
+    def fetched(
+        self, offset: int, log_start_offset: int, now_ms: int, leader_end: int, broker_epoch: int
+    ) -> bool:
+        """It asked for `offset` when the leader's log ended at `leader_end`; tells if it moved.
+
+        `leader_end` is the end before the read, so that appends do not hold it out (RE-10).
+        """
+        if offset >= leader_end:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
+        elif offset >= self._last_fetch_leader_end:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, self._last_fetch_ms)
+        has_moved = offset != self.log_end_offset
+        self.log_end_offset = offset
+        self.log_start_offset = log_start_offset
+        self.broker_epoch = broker_epoch
+        self._last_fetch_leader_end = leader_end
+        self._last_fetch_ms = now_ms
+        return has_moved
+
+    def is_caught_up(self, leader_end: int, now_ms: int, max_lag_ms: int) -> bool:
+        """Whether it is at the leader's end, or was within the last `max_lag_ms`."""
+        return leader_end == self.log_end_offset or now_ms - self.last_caught_up_ms <= max_lag_ms

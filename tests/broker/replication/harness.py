@@ -1,0 +1,62 @@
+"""What partitions need around them: a clock that is turned by hand, and a controller that notes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.clock import SystemClock
+from broker.replication.leading import Surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from broker.partition import Partition
+    from broker.replication.in_sync import Proposal
+
+MAX_LAG_MS = 30_000
+
+
+class ManualClock:
+    """Stands still until it is told otherwise."""
+
+    def __init__(self, now_ms: int = 1_000_000) -> None:
+        self.time_ms = now_ms
+
+    def now_ms(self) -> int:
+        return self.time_ms
+
+    def monotonic_ms(self) -> int:
+        return self.time_ms
+
+
+class NotedProposals:
+    """Keeps what leaders propose; answers nothing."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[Partition, Proposal]] = []
+
+    def propose(self, partition: Partition, proposal: Proposal) -> None:
+        self.noted.append((partition, proposal))
+
+    def take(self) -> list[tuple[int, ...]]:
+        """The sets proposed since the last call."""
+        taken, self.noted = self.noted, []
+        return [proposal.in_sync for _, proposal in taken]
+
+
+def surroundings(
+    local_id: int,
+    timers: Any,
+    clock: Any = None,
+    changes: Any = None,
+    alive: Collection[int] = (),
+) -> Surroundings:
+    """For a partition of broker `local_id`; `alive` are the other brokers that live."""
+    return Surroundings(
+        local_id=local_id,
+        timers=timers,
+        clock=clock or SystemClock(),
+        changes=changes or NotedProposals(),
+        is_alive=alive.__contains__,
+        max_lag_ms=MAX_LAG_MS,
+    )
