@@ -41,8 +41,11 @@ STARTING = {
 }
 """Answers that a client repeats its request on."""
 
-SHORT_SESSIONS = {"group.min.session.timeout.ms": "1000"}
-"""A dead member is missed after a second or two instead of six."""
+SHORT_SESSIONS = {
+    "group.min.session.timeout.ms": "1000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+}
+"""A dead member is missed after a second or two instead of six, and so is a late transaction."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

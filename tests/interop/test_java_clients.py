@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.interop.clients.java import run_scenarios
 from tests.support import jars
-from tests.support.tools import FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Results = dict[str, str]
-
-SOURCE = Path(__file__).with_name("java") / "Scenarios.java"
-RUN_SECONDS = 150
 
 SHARED = "4 shared, 4 revoked on join, 4 after leave"
 EXPECTED = {
@@ -46,7 +41,7 @@ def results_of(bootstrap: str) -> Callable[[str], Results]:
 
     def run(version: str) -> Results:
         if version not in known:
-            known[version] = _run(version, bootstrap)
+            known[version] = run_scenarios(version, "Scenarios", bootstrap, list(EXPECTED))
         return known[version]
 
     return run
@@ -60,21 +55,3 @@ def test_kafka_clients_see_what_apaches_broker_shows_them(
     results = results_of(version)
 
     assert results.get(scenario, "never ran") == EXPECTED[scenario], results["stderr"]
-
-
-def _run(version: str, bootstrap: str) -> Results:
-    classpath = f"{jars.compiled(version, SOURCE)}:{jars.classpath(version)}"
-    command = [jars.java_home_tool("java"), *FLAGS, "-cp", classpath, "Scenarios"]
-    prefix = f"java-{version}-"
-    try:
-        outcome = subprocess.run(
-            [*command, bootstrap, prefix, *EXPECTED],
-            capture_output=True,
-            timeout=RUN_SECONDS,
-            check=False,
-        )
-        output, errors = outcome.stdout, outcome.stderr
-    except subprocess.TimeoutExpired as late:
-        output, errors = late.stdout or b"", late.stderr or b""
-    lines = [line.partition("=") for line in output.decode().splitlines()]
-    return {name: value for name, _, value in lines} | {"stderr": errors.decode()[-5000:]}

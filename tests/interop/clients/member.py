@@ -14,6 +14,7 @@ import json
 import logging
 import signal
 import sys
+import time
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -128,10 +129,16 @@ class KafkaPythonMember:
             auto_offset_reset="earliest",
             enable_auto_commit=False,
         )
-        # A leader that does not know the topic yet assigns nothing, and does not try again.
-        while not self._consumer.partitions_for_topic(options.topic):
-            self._consumer.poll(timeout_ms=0)
+        # The metadata must be there before the first poll joins. A leader that assigned without
+        # it joins again as soon as it comes, and 3.0.12 can lose that second join: the reason for
+        # it ("the metadata is not what was assigned by") ends when the leader assigns anew, before
+        # its SyncGroup is answered. If poll's time ends in between, the next poll sees nothing to
+        # join, so nobody completes the join, heartbeats stay off, and poll spins, as the next
+        # heartbeat is always due. A broker shows it that answers a whole join within the client's
+        # pause of 100 ms between two requests for metadata.
         self._consumer.subscribe([options.topic])
+        while not self._consumer.partitions_for_topic(options.topic):
+            time.sleep(POLL_SECONDS)
 
     def poll(self) -> list[tuple[int, int]]:
         batches = self._consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))

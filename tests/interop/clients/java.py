@@ -1,0 +1,35 @@
+"""kafka-clients: Java programs that run named scenarios and print one line for each."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.support import jars
+from tests.support.tools import FLAGS
+
+SOURCES = Path(__file__).parents[1] / "java"
+RUN_SECONDS = 150
+ERROR_CHARACTERS = 5000
+
+
+def run_scenarios(
+    version: str, program: str, bootstrap: str, scenarios: list[str]
+) -> dict[str, str]:
+    """Run `program` in one JVM; return what each scenario printed, and `stderr`."""
+    classes = jars.compiled(version, SOURCES / f"{program}.java")
+    classpath = f"{classes}:{jars.classpath(version)}"
+    command = [jars.java_home_tool("java"), *FLAGS, "-cp", classpath, program]
+    try:
+        outcome = subprocess.run(
+            [*command, bootstrap, f"java-{version}-", *scenarios],
+            capture_output=True,
+            timeout=RUN_SECONDS,
+            check=False,
+        )
+        output, errors = outcome.stdout, outcome.stderr
+    except subprocess.TimeoutExpired as late:
+        output, errors = late.stdout or b"", late.stderr or b""
+    lines = [line.partition("=") for line in output.decode().splitlines()]
+    said = {"stderr": errors.decode()[-ERROR_CHARACTERS:]}
+    return {name: value for name, _, value in lines} | said
