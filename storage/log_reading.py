@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol.errors import ApiError, ErrorCode
+from protocol.records.compression import Codec
 from protocol.records.validation import ProduceRules
 from storage import file_names
 from storage.segments import WHOLE_LOG
@@ -25,6 +26,28 @@ if TYPE_CHECKING:
     from storage.timestamp_offset import TimestampOffset
 
 DAY_MS = 86_400_000
+
+
+TARGET_CODECS: Final[dict[str, Codec | None]] = {
+    "producer": None,
+    "uncompressed": Codec.NONE,
+    "gzip": Codec.GZIP,
+    "snappy": Codec.SNAPPY,
+    "lz4": Codec.LZ4,
+    "zstd": Codec.ZSTD,
+}
+"""By value of `compression.type`."""
+
+
+def _compression_level(config: TopicConfig) -> int | None:
+    match config.compression_type:
+        case "gzip":
+            return config.compression_gzip_level if config.compression_gzip_level > 0 else None
+        case "lz4":
+            return config.compression_lz4_level
+        case "zstd":
+            return config.compression_zstd_level
+    return None
 
 
 def _call_at_once(work: Callable[[], None]) -> None:
@@ -144,6 +167,8 @@ class LogReading:
             is_log_append_time=config.message_timestamp_type == "LogAppendTime",
             timestamp_before_max_ms=config.message_timestamp_before_max_ms,
             timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+            target_codec=TARGET_CODECS[config.compression_type],
+            compression_level=_compression_level(config),
         )
 
     @property

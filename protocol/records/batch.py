@@ -202,6 +202,16 @@ def compute_crc(buffer: Buffer, position: int, size: int) -> int:
     return crc
 
 
+def replace_records(header: BatchHeader, records: Buffer) -> bytearray:
+    """The batch of `header` with other `records`, and the length and checksum that go with them."""
+    size = HEADER_BYTES + len(records)
+    batch = bytearray(size)
+    _HEADER.pack_into(batch, 0, *header._replace(batch_length=size - LENGTH_OVERHEAD, crc=0))
+    batch[HEADER_BYTES:] = records
+    _UINT32.pack_into(batch, CRC_POSITION, compute_crc(batch, 0, size))
+    return batch
+
+
 def assign_base_offset(
     buffer: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int
 ) -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import enum
-import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.records.batch import (
     CODEC_MASK,
     CONTROL_BIT,
-    CRC_POSITION,
     DELETE_HORIZON_BIT,
-    HEADER_BYTES,
-    LENGTH_OVERHEAD,
     LOG_APPEND_TIME_BIT,
     MAGIC,
     NO_LEADER_EPOCH,
@@ -20,7 +16,7 @@ from protocol.records.batch import (
     NO_SEQUENCE,
     TRANSACTIONAL_BIT,
     BatchHeader,
-    compute_crc,
+    replace_records,
 )
 from protocol.records.compression import Codec, compress
 from protocol.records.varints import encode_varint
@@ -30,8 +26,6 @@ if TYPE_CHECKING:
 
     from protocol.records.record import Header, Record
 
-_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-_CRC: Final = struct.Struct(">I")
 _NULL: Final = encode_varint(-1)
 _NO_ATTRIBUTES: Final = b"\x00"
 
@@ -98,7 +92,7 @@ def build_batch(  # noqa: PLR0913 - one keyword for each field of the format
         base_sequence=base_sequence,
         record_count=len(records),
     )
-    return _assemble(header, compress(codec, body) if codec else body)
+    return replace_records(header, compress(codec, body) if codec else body)
 
 
 def encode_record(record: NewRecord, offset_delta: int, base_timestamp: int) -> bytes:
@@ -132,7 +126,7 @@ def rebuild_batch(
     tombstones and markers may go (KIP-534), which takes the place of the base timestamp.
     """
     if not kept:
-        return _assemble(_emptied(header), b"")
+        return replace_records(_emptied(header), b"")
     attributes = header.attributes
     base_timestamp = header.base_timestamp
     if delete_horizon_ms is not None:
@@ -156,7 +150,7 @@ def rebuild_batch(
         record_count=len(kept),
     )
     codec = header.codec
-    return _assemble(rebuilt, compress(codec, body) if codec else body)
+    return replace_records(rebuilt, compress(codec, body) if codec else body)
 
 
 def _emptied(header: BatchHeader) -> BatchHeader:
@@ -166,13 +160,3 @@ def _emptied(header: BatchHeader) -> BatchHeader:
         base_timestamp=header.max_timestamp,
         record_count=0,
     )
-
-
-def _assemble(header: BatchHeader, body: bytes) -> bytearray:
-    """Header and body in one buffer, with the length and the checksum filled in."""
-    size = HEADER_BYTES + len(body)
-    batch = bytearray(size)
-    _HEADER.pack_into(batch, 0, *header._replace(batch_length=size - LENGTH_OVERHEAD, crc=0))
-    batch[HEADER_BYTES:] = body
-    _CRC.pack_into(batch, CRC_POSITION, compute_crc(batch, 0, size))
-    return batch

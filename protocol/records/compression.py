@@ -47,6 +47,9 @@ GUESSED_RATIO: Final = 6
 GROWTH: Final = 8
 
 LZ4_LEVEL: Final = 1
+LZ4_FAST: Final = 9
+LZ4_LOWEST_HIGH: Final = 3
+LZ4_HIGHEST: Final = 12
 LZ4_FLAGS_POSITION: Final = 4
 LZ4_INDEPENDENT_BLOCKS: Final = 0x20
 XERIAL_BLOCK_BYTES: Final = 32 * 1024
@@ -65,23 +68,34 @@ _DECOMPRESS_INTO: Final[dict[Codec, Callable[[Buffer, bytearray], int]]] = {
 }
 
 
-def compress(codec: Codec, data: Buffer) -> bytes:
-    """`data` in the form that Kafka's clients expect of `codec`, at the codec's usual level."""
+def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
+    """`data` in the form that Kafka's clients expect of `codec`; without `level`, at its usual one.
+
+    Levels are Kafka's: gzip 1 to 9, lz4 1 to 17, zstd up to 22; snappy has none.
+    """
     match codec:
         case Codec.NONE:
             return bytes(data)
         case Codec.GZIP:
-            return bytes(cramjam.gzip.compress(data))
+            return bytes(cramjam.gzip.compress(data, level))
         case Codec.SNAPPY:
             return _compress_xerial(data)
         case Codec.LZ4:
             frame = cramjam.lz4.Compressor(
-                level=LZ4_LEVEL, content_checksum=False, block_linked=False
+                level=_lz4_level(level), content_checksum=False, block_linked=False
             )
-            frame.compress(data)
+            frame.compress(bytes(data))  # the one function that takes no other buffer
             return bytes(frame.finish())
         case Codec.ZSTD:
-            return bytes(cramjam.zstd.compress(data))
+            return bytes(cramjam.zstd.compress(data, level))
+
+
+def _lz4_level(level: int | None) -> int:
+    """Level 9, the default, is the fast compressor in Kafka; all others are the high one."""
+    if level in {None, LZ4_FAST}:
+        return LZ4_LEVEL
+    assert level is not None
+    return min(max(level, LZ4_LOWEST_HIGH), LZ4_HIGHEST)
 
 
 def decompress(codec: Codec, data: Buffer, limit: int = DEFAULT_LIMIT) -> bytes | bytearray:

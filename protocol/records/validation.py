@@ -64,6 +64,10 @@ class ProduceRules:
     is_log_append_time: bool = False
     timestamp_before_max_ms: int = NO_LIMIT_MS
     timestamp_after_max_ms: int = HOUR_MS
+    target_codec: Codec | None = None
+    """What all batches are brought into; None leaves each in the codec of its producer."""
+    compression_level: int | None = None
+    """Of the target codec; None is that codec's own default."""
     max_decompressed_bytes: int = DEFAULT_LIMIT
 
 
@@ -82,6 +86,10 @@ class RecordsRejectedError(ApiError):
         self.record_errors = tuple(errors)
 
 
+class OtherCodecError(Exception):
+    """The batch is not in the codec that the topic wants: `recompression` brings it there."""
+
+
 DEFAULT_RULES: Final = ProduceRules()
 
 
@@ -93,6 +101,7 @@ def check_produced(
 ) -> BatchHeader:
     """Header of the one sound batch that fills `buffer`; raises ApiError with Kafka's code.
 
+    Raises OtherCodecError before looking at the records, if `rules` want another codec.
     Timestamps are held against `now_ms`, unless it is None. `buffer` is only written to when the
     batch misstates its latest timestamp, which is then put right, as Apache does.
     """
@@ -106,6 +115,8 @@ def check_produced(
         raise _unreadable(buffer, api_version)
     if size > rules.max_message_bytes:
         raise _too_large(size, rules)
+    if rules.target_codec is not None and attributes & CODEC_MASK != rules.target_codec:
+        raise OtherCodecError
     # One copy serves the checksum, whose library takes no views, and the walk through the records.
     checked = memoryview(buffer)[CHECKED_POSITION:size].tobytes()
     if crc32c(checked) != crc:
@@ -228,6 +239,12 @@ def _out_of_time(timestamp: int, rules: ProduceRules, now_ms: int | None) -> str
             f"message.timestamp.after.max.ms is {rules.timestamp_after_max_ms}"
         )
     return None
+
+
+def check_size(size: int, rules: ProduceRules) -> None:
+    """Raise MESSAGE_TOO_LARGE for a batch of more bytes than the topic takes."""
+    if size > rules.max_message_bytes:
+        raise _too_large(size, rules)
 
 
 def _too_large(size: int, rules: ProduceRules) -> ApiError:

@@ -1,0 +1,38 @@
+"""Work that computes for longer than the event loop may be held up: on threads beside it.
+
+For what releases Python's lock while it computes, as the compression libraries do; anything else
+would hold the loop up from there just as well. The pool of `broker.app` is for what waits for the
+disk, and computing must not queue behind that.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+THREADS = 2
+"""As many compress at once. What waits for one of them is bounded by its askers: a connection has
+one request in work."""
+
+
+class SideWork:
+    """Runs functions on its threads and hands the results to the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="compute")
+
+    def run(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Call `work`, which raises nothing, on a thread; `then` gets its result, on the loop."""
+        future = self._loop.run_in_executor(self._executor, work)
+        future.add_done_callback(lambda done: None if done.cancelled() else then(done.result()))
+
+    def close(self) -> None:
+        """Finish what is being computed, and start nothing more."""
+        self._executor.shutdown(cancel_futures=True)
