@@ -71,7 +71,8 @@ class Log(LogUpkeep):
         A coordinator may send several batches, and they are not checked as a client's are (see
         `protocol.records.validation`). Raises ApiError with Kafka's code: MESSAGE_TOO_LARGE,
         INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE and others; nothing
-        has been appended then.
+        has been appended then. Raises OtherCodecError for a batch that must be recompressed first,
+        and then comes again as CHECKED.
         """
         if self.directory.failure is not None:
             raise self.directory.failure
@@ -80,7 +81,9 @@ class Log(LogUpkeep):
             header = check_produced(records, rules, now_ms, api_version)
         else:
             header = parse_header(records)
-            if header.size_in_bytes != len(records):
+            if origin is AppendOrigin.CHECKED:
+                origin = _CLIENT
+            elif header.size_in_bytes != len(records):
                 return self._append_each(records, leader_epoch, now_ms, origin)
         if rules.is_log_append_time:
             assign_log_append_time(records, 0, now_ms)

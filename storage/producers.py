@@ -39,6 +39,8 @@ class AppendOrigin(Enum):
 
     CLIENT = "client"
     """A producer: everything is checked."""
+    CHECKED = "checked"
+    """A producer as well; the batch as such has been checked before, and then recompressed."""
     REPLICATION = "replication"
     """The leader of the partition, which has checked it: nothing is refused."""
     COORDINATOR = "coordinator"
