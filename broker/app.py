@@ -38,6 +38,7 @@ from broker.producer_ids import ProducerIds
 from broker.replicas import Replicas
 from broker.replication.leading import Surroundings
 from broker.replication.proposals import Proposals
+from broker.side_work import SideWork
 from broker.timers import Timers
 from broker.topic_configs import TopicConfigs
 from config.errors import ConfigError
@@ -101,6 +102,7 @@ class Broker:
         self.endpoints = {}
         self._listeners = Listeners(Dispatcher(self), self.clock, self.timers)
         self._executor = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="disk")
+        self.side_work = SideWork(self._loop)
         self._group: asyncio.TaskGroup = cast("asyncio.TaskGroup", None)
         self._tasks: set[asyncio.Task[object]] = set()
         self._stop = asyncio.Event()
@@ -264,6 +266,7 @@ class Broker:
                 await self.store.close()
             except (StoreError, OSError) as error:
                 logger.warning("the metadata store was not closed in order: %s", error)
+        self.side_work.close()
         self._executor.shutdown()
         if hasattr(self, "logs"):
             self.logs.close()

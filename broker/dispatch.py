@@ -70,7 +70,7 @@ class Dispatcher:
             return None
         if not isinstance(response, Deferred):
             return encode_response(header, response)
-        return _encode_later(header, response)
+        return _encode_later(header, response, connection)
 
     def _call(
         self, route: Route, context: Context, request: Request, connection: Connection
@@ -124,14 +124,18 @@ def encode_response(header: RequestHeader, response: Response) -> list[Part]:
 
 
 def _encode_later(
-    header: RequestHeader, response: Deferred[Response]
+    header: RequestHeader, response: Deferred[Any], connection: Connection
 ) -> Deferred[list[Part] | None]:
+    """The bytes of a response that is to come; of None, no answer; a HangUp ends the connection."""
     encoded: Deferred[list[Part] | None] = Deferred(
         is_ordered_only=response.is_ordered_only, on_abandon=response.abandon
     )
 
-    def finish(value: Response) -> None:
-        encoded.complete(encode_response(header, value))
+    def finish(value: Response | HangUp | None) -> None:
+        if isinstance(value, HangUp):
+            connection.close(str(value))
+            value = None
+        encoded.complete(None if value is None else encode_response(header, value))
 
     response.then(finish)
     return encoded

@@ -45,7 +45,8 @@ def handles(
 ]:
     """Register a function as the handler of `request`.
 
-    It returns the response, a `Deferred` of it, or None when there is nothing to answer (acks=0).
+    It returns the response, a `Deferred` of it, or None when there is nothing to answer (acks=0). A
+    `Deferred` may also bring None, or the HangUp that it can raise no more.
     """
 
     def register(

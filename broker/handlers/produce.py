@@ -6,15 +6,18 @@ end the connection when sent. From v13 on topics are named by id.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.deferred import Deferred
 from broker.partition import ACKS_ALL
+from broker.recompressing import Recompression, recompress_all
 from broker.routing import HangUp, handles
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.records.batch import TRANSACTIONAL_BIT
+from protocol.records.validation import OtherCodecError
 from storage.producers import AppendOrigin
 
 if TYPE_CHECKING:
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
     from broker.timers import Cancellable
     from protocol.schema import Part
     from storage.log import AppendInfo
+
+Pending = tuple["Partition", int, "ProduceResponse.Response.PartitionResponse"]
+"""A partition, the high watermark that its answer waits for, and the answer."""
+
+Outcome = ProduceResponse | HangUp | None
 
 Answer = ProduceResponse.Response.PartitionResponse
 """One partition's part of the answer."""
@@ -44,13 +52,25 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 @handles(ProduceRequest, versions="3-13", advertised="0-13")
 def produce(
     context: Context, request: ProduceRequest
-) -> ProduceResponse | Deferred[ProduceResponse] | None:
+) -> ProduceResponse | Deferred[ProduceResponse] | Deferred[Outcome] | None:
     """Append, and answer when `acks` is satisfied. With acks=0 an error ends the connection."""
-    pending: list[tuple[Partition, int, Answer]] = []
-    responses = [_append_topic(context, request, topic, pending) for topic in request.topic_data]
+    pending: list[Pending] = []
+    waiting: list[Recompression] = []
+    responses = [
+        _append_topic(context, request, topic, pending, waiting) for topic in request.topic_data
+    ]
     response = ProduceResponse(responses=responses)
+    if waiting:
+        return RecompressedProduce(context, request, response, pending, waiting).deferred
+    return _conclude(context, request, response, pending)
+
+
+def _conclude(
+    context: Context, request: ProduceRequest, response: ProduceResponse, pending: list[Pending]
+) -> ProduceResponse | Deferred[ProduceResponse] | None:
+    """After all that can be appended was."""
     if request.acks == 0:
-        _hang_up_on_error(responses)
+        _hang_up_on_error(response.responses)
         return None
     if not pending:
         return response
@@ -61,8 +81,14 @@ def _append_topic(
     context: Context,
     request: ProduceRequest,
     topic: ProduceRequest.TopicData,
-    pending: list[tuple[Partition, int, Answer]],
+    pending: list[Pending],
+    waiting: list[Recompression] | None,
 ) -> ProduceResponse.Response:
+    """Append what has its topic's codec; the rest goes into `waiting`.
+
+    Without `waiting`, all of `topic` has been recompressed.
+    """
+    origin = _CLIENT if waiting is not None else AppendOrigin.CHECKED
     replicas = context.broker.replicas
     name: str | None = topic.name
     if context.api_version >= FIRST_VERSION_BY_ID:
@@ -70,18 +96,23 @@ def _append_topic(
     partitions = replicas.by_topic.get(name, {}) if name is not None else {}
     refusal = _refusal(context, request, name)
     is_acks_all = request.acks == ACKS_ALL
-    answers = []
+    answers: list[Answer] = []
     for data in topic.partition_data:
         index = data.index
+        partition = partitions.get(index)
         try:
-            partition = partitions.get(index)
             if partition is None:
                 raise ApiError(_absent(context, name, topic.topic_id, index))
             if refusal is not None:
                 raise refusal
-            info = _append(context, request, partition, data.records)
+            info = _append(context, request, partition, data.records, origin)
         except ApiError as error:
             answers.append(_refused(index, error))
+            continue
+        except OtherCodecError:
+            assert partition is not None
+            assert waiting is not None
+            waiting.append(_recompression(topic, data, partition, answers))
             continue
         answer = Answer(
             index=index,
@@ -109,7 +140,11 @@ def _refusal(context: Context, request: ProduceRequest, topic: str | None) -> Ap
 
 
 def _append(
-    context: Context, request: ProduceRequest, partition: Partition, records: Part | None
+    context: Context,
+    request: ProduceRequest,
+    partition: Partition,
+    records: Part | None,
+    origin: AppendOrigin,
 ) -> AppendInfo:
     if records is None:
         raise ApiError(ErrorCode.INVALID_RECORD, "there is no record batch")
@@ -117,8 +152,26 @@ def _append(
     if len(records) > ATTRIBUTES_LOW_BYTE and records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
         raise _no_transaction(request.transactional_id)
     return partition.append_records(
-        records, request.acks, _CLIENT, context.now_ms, context.api_version
+        records, request.acks, origin, context.now_ms, context.api_version
     )
+
+
+def _recompression(
+    topic: ProduceRequest.TopicData,
+    data: ProduceRequest.TopicData.PartitionData,
+    partition: Partition,
+    answers: list[Answer],
+) -> Recompression:
+    """Note what waits, with a place for its answer."""
+    assert isinstance(data.records, memoryview)
+    alone = ProduceRequest.TopicData(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partition_data=[ProduceRequest.TopicData.PartitionData(index=data.index, records=None)],
+    )
+    answers.append(Answer(index=data.index, error_code=0, base_offset=-1))
+    rules = partition.log.produce_rules
+    return Recompression(alone, bytearray(data.records), rules, answers, len(answers) - 1)
 
 
 def _no_transaction(transactional_id: str | None) -> ApiError:
@@ -170,6 +223,55 @@ def _hang_up_on_error(responses: list[ProduceResponse.Response]) -> None:
                 )
 
 
+class RecompressedProduce:
+    """A produce with batches that come to be appended once they have their topic's codec."""
+
+    def __init__(
+        self,
+        context: Context,
+        request: ProduceRequest,
+        response: ProduceResponse,
+        pending: list[Pending],
+        waiting: list[Recompression],
+    ) -> None:
+        self.deferred: Deferred[Outcome] = Deferred(on_abandon=self._forget)
+        self._context = context
+        self._request = request
+        self._response = response
+        self._pending = pending
+        self._waiting = waiting
+        self._is_abandoned = False
+        recompress_all(context, waiting, self._append)
+
+    def _append(self, results: list[bytearray | ApiError]) -> None:
+        if self._is_abandoned:
+            return  # nobody would know of the append, and the logs may be closed by now
+        context = replace(self._context, now_ms=self._context.broker.clock.now_ms())
+        for one, result in zip(self._waiting, results, strict=True):
+            (data,) = one.topic.partition_data
+            if isinstance(result, ApiError):
+                one.answers[one.position] = _refused(data.index, result)
+                continue
+            data.records = memoryview(result)
+            appended = _append_topic(context, self._request, one.topic, self._pending, None)
+            one.answers[one.position] = appended.partition_responses[0]
+        try:
+            outcome = _conclude(context, self._request, self._response, self._pending)
+        except HangUp as reason:
+            self._complete(reason)
+            return
+        if isinstance(outcome, Deferred):
+            outcome.then(self._complete)
+        else:
+            self._complete(outcome)
+
+    def _complete(self, outcome: Outcome) -> None:
+        self.deferred.complete(outcome)
+
+    def _forget(self) -> None:
+        self._is_abandoned = True
+
+
 class DelayedProduce:
     """An acks=all produce that waits for the in-sync replicas."""
 
@@ -177,7 +279,7 @@ class DelayedProduce:
         self,
         context: Context,
         response: ProduceResponse,
-        pending: list[tuple[Partition, int, Answer]],
+        pending: list[Pending],
         timeout_ms: int,
     ) -> None:
         self.deferred: Deferred[ProduceResponse] = Deferred(

@@ -16,6 +16,7 @@ from broker.context import Context
 from broker.deferred import Deferred
 from broker.fetch_sessions import FetchSessions
 from broker.routing import ROUTES
+from broker.side_work import SideWork
 from config.broker import BrokerConfig
 from controller.topics import NewTopic
 from protocol.messages.fetch import FetchRequest
@@ -53,15 +54,34 @@ def records(
     )
 
 
+class FixedClock:
+    """It is always the same moment."""
+
+    def now_ms(self) -> int:
+        """Wall clock."""
+        return NOW_MS
+
+    def monotonic_ms(self) -> int:
+        """The other clock."""
+        return NOW_MS
+
+
 class DataBroker(OneBroker):
     """A broker that serves records."""
 
     def __init__(self, directory: Path, config: BrokerConfig) -> None:
         super().__init__(directory, config)
+        self.clock = FixedClock()
+        self.side_work = SideWork(asyncio.get_running_loop())
         identities = iter(range(1, 1000))
         self.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots, 120_000, lambda: next(identities)
         )
+
+    async def stop(self) -> None:
+        """End everything."""
+        self.side_work.close()
+        await super().stop()
 
     async def create_topic(self, name: str = TOPIC, count: int = 1, **configs: str) -> Partition:
         """Create a topic that this broker leads; returns its first partition."""
