@@ -37,11 +37,6 @@ STRATEGIES = [
 ]
 """kafka-python 3.0.12's sticky assignor at times loops without end: aiokafka and Java show it."""
 
-ATTEMPTS = {"kafka-python": 3}
-"""A kafka-python 3.0.12 consumer at times spins in its poll loop after a rebalance that was
-answered at once (its I/O thread in `Fetcher._create_fetch_requests`, seen with py-spy), and never
-looks at its group again. The broker did its part in those runs: one good run in three will do."""
-
 STICKY = {"sticky", "cooperative-sticky"}
 
 
@@ -76,19 +71,7 @@ def new_options(
 def test_partitions_are_shared_out_on_join_leave_and_death(
     new_options: NewOptions, start: StartMember, client: str, strategy: str
 ) -> None:
-    for left in reversed(range(ATTEMPTS.get(client, 1))):
-        try:
-            _share_out_on_join_leave_and_death(new_options(client, strategy), start, strategy)
-        except TimeoutError:
-            if not left:
-                raise
-        else:
-            return
-
-
-def _share_out_on_join_leave_and_death(
-    options: MemberOptions, start: StartMember, strategy: str
-) -> None:
+    options = new_options(client, strategy)
     sent = 0
 
     def send_to_all() -> None:
