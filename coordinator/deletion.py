@@ -8,7 +8,9 @@ When an offset expires (`offsets.retention.minutes` after the base time):
     only offsets, never members    the commit                 nothing
     anything else, rebalances too  never                      everything
 
-A group without members whose last offset goes is deleted with it.
+A group without members whose last offset goes is deleted with it. Positions of open transactions
+(`pending_offsets`) are forgotten with the topic or the group that they are of, and by OffsetDelete;
+they do not expire, and neither does what they would replace, nor their group.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ def delete_group(
         return ErrorCode.NON_EMPTY_GROUP, []
     records = [
         offset_tombstone(group.group_id, topic, partition)
-        for topic, partition, _ in store.partitions_of(group.group_id)
+        for topic, partition in store.places_of(group.group_id)
     ]
     return ErrorCode.NONE, [*records, group_tombstone(group.group_id)]
 
@@ -71,7 +73,7 @@ def delete_offsets(
         records += [
             offset_tombstone(group.group_id, topic.name, each.partition_index)
             for each in topic.partitions
-            if not is_consumed and store.find(group.group_id, topic.name, each.partition_index)
+            if not is_consumed and store.has(group.group_id, topic.name, each.partition_index)
         ]
     return response, records + _tombstone_if_left_empty(group, store, len(records))
 
@@ -82,7 +84,7 @@ def delete_topics(
     """Tombstones for the group's offsets of topics that are no more."""
     records = [
         offset_tombstone(group.group_id, topic, partition)
-        for topic, partition, _ in store.partitions_of(group.group_id, topics)
+        for topic, partition in store.places_of(group.group_id, topics)
     ]
     return records + _tombstone_if_left_empty(group, store, len(records))
 
@@ -100,7 +102,9 @@ def expire_offsets(
     records = [
         offset_tombstone(group.group_id, topic, partition)
         for topic, partition, committed in store.partitions_of(group.group_id)
-        if topic not in spared and _has_expired(committed, base(committed), retention_ms, now_ms)
+        if topic not in spared
+        and not store.pending.is_pending(group.group_id, topic, partition)
+        and _has_expired(committed, base(committed), retention_ms, now_ms)
     ]
     return records + _tombstone_if_left_empty(group, store, len(records))
 
@@ -140,6 +144,6 @@ def _tombstone_if_left_empty(
 ) -> list[OffsetsRecord]:
     if group.state is not GroupState.EMPTY or group.pending_members:
         return []
-    if removed < sum(1 for _ in store.partitions_of(group.group_id)):
+    if removed < len(store.places_of(group.group_id)):
         return []
     return [group_tombstone(group.group_id)]

@@ -32,6 +32,13 @@ class CommittedAnswer(NamedTuple):
     """Makes the response to give instead when the append, or its replication, fails."""
 
 
+class ProducerIdentity(NamedTuple):
+    """A producer as its batches name it."""
+
+    producer_id: int
+    producer_epoch: int
+
+
 @dataclass(slots=True)
 class ShardEffects(Generic[RecordT]):
     """The outcome of one request or one timer, in any kind of shard.
@@ -41,6 +48,8 @@ class ShardEffects(Generic[RecordT]):
     replayed, `committed_answers` are refused and `on_append_failed` returns what to do next.
     """
 
+    producer: ProducerIdentity | None = None
+    """Whose transaction the records are part of, if of any."""
     answers: list[Answer] = field(default_factory=list)
     committed_answers: list[CommittedAnswer] = field(default_factory=list)
     records: list[RecordT] = field(default_factory=list)

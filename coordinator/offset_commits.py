@@ -88,6 +88,7 @@ class OffsetCommits:
     def _store(
         self, request: OffsetCommitRequest, now_ms: int, effects: Effects
     ) -> OffsetCommitResponse:
+        limit = self._settings.offset_metadata_max_bytes
         expire_ms = NO_EXPIRY_MS
         if request.retention_time_ms >= 0:
             expire_ms = now_ms + request.retention_time_ms
@@ -96,7 +97,7 @@ class OffsetCommits:
             partitions = []
             for each in topic.partitions:
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE
-                if self._is_short_enough(each.committed_metadata or ""):
+                if is_short_enough(each.committed_metadata or "", limit):
                     error = ErrorCode.NONE
                     committed = _committed(each, now_ms, expire_ms)
                     effects.records.append(
@@ -110,11 +111,12 @@ class OffsetCommits:
             )
         return OffsetCommitResponse(topics=topics)
 
-    def _is_short_enough(self, metadata: str) -> bool:
-        limit = self._settings.offset_metadata_max_bytes
-        if 2 * len(metadata) <= limit:
-            return True
-        return len(metadata.encode("utf-16-le", "surrogatepass")) <= 2 * limit
+
+def is_short_enough(metadata: str, limit: int) -> bool:
+    """Whether metadata may be stored; Java counts it in units of UTF-16."""
+    if 2 * len(metadata) <= limit:
+        return True
+    return len(metadata.encode("utf-16-le", "surrogatepass")) <= 2 * limit
 
 
 def _committed(

@@ -1,5 +1,8 @@
 """OffsetFetch: a partition without a position answers offset -1, not an error.
 
+Who asks for stable positions (KIP-447) gets UNSTABLE_OFFSET_COMMIT for a partition while an open
+transaction holds a position of it, and asks again.
+
 A group that does not exist is a group without positions. Version 9 brought the member id and epoch
 of KIP-848; for classic groups Apache Kafka reads neither, and so do we.
 """
@@ -21,45 +24,48 @@ TopicResponse = OffsetFetchResponse.Group.Topic
 PartitionResponse = OffsetFetchResponse.Group.Topic.Partition
 
 
-def fetch(store: OffsetStore, request: OffsetFetchRequest.Group) -> GroupResponse:
+def fetch(
+    store: OffsetStore, request: OffsetFetchRequest.Group, *, require_stable: bool
+) -> GroupResponse:
     """Positions of one group, in the order asked for, or all there are when no topics are given."""
-    if request.topics is None:
-        return _fetch_all(store, request.group_id)
     group_id = request.group_id
-    topics = [
-        TopicResponse(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partitions=[
-                _partition(index, store.find(group_id, topic.name, index))
-                for index in topic.partition_indexes
-            ],
-        )
-        for topic in request.topics
-    ]
+
+    def answer(topic: str, index: int) -> PartitionResponse:
+        if require_stable and store.pending.is_pending(group_id, topic, index):
+            return _no_position(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        committed = store.find(group_id, topic, index)
+        if committed is None:
+            return _no_position(index, ErrorCode.NONE)
+        return _position(index, committed)
+
+    if request.topics is None:
+        topics = [
+            TopicResponse(name=topic, partitions=[answer(topic, index) for index in positions])
+            for topic, positions in store.of_group(group_id).items()
+        ]
+    else:
+        topics = [
+            TopicResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[answer(topic.name, index) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
     return GroupResponse(group_id=group_id, topics=topics)
 
 
-def _fetch_all(store: OffsetStore, group_id: str) -> GroupResponse:
-    topics = [
-        TopicResponse(
-            name=topic,
-            partitions=[_partition(index, committed) for index, committed in positions.items()],
-        )
-        for topic, positions in store.of_group(group_id).items()
-    ]
-    return GroupResponse(group_id=group_id, topics=topics)
+def _no_position(index: int, error: ErrorCode) -> PartitionResponse:
+    return PartitionResponse(
+        partition_index=index,
+        committed_offset=NO_OFFSET,
+        committed_leader_epoch=NO_LEADER_EPOCH,
+        metadata="",
+        error_code=error,
+    )
 
 
-def _partition(index: int, committed: CommittedOffset | None) -> PartitionResponse:
-    if committed is None:
-        return PartitionResponse(
-            partition_index=index,
-            committed_offset=NO_OFFSET,
-            committed_leader_epoch=NO_LEADER_EPOCH,
-            metadata="",
-            error_code=ErrorCode.NONE,
-        )
+def _position(index: int, committed: CommittedOffset) -> PartitionResponse:
     return PartitionResponse(
         partition_index=index,
         committed_offset=committed.offset,

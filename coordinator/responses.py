@@ -31,6 +31,13 @@ _OFFSETS_NOT_STORED = _NOT_COMMITTED | {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
 }
+_TRANSACTIONAL_OFFSETS_NOT_STORED = _NOT_COMMITTED | {
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
 
 
 def group_storage_error(error: ErrorCode) -> ErrorCode:
@@ -41,6 +48,11 @@ def group_storage_error(error: ErrorCode) -> ErrorCode:
 def offset_storage_error(error: ErrorCode) -> ErrorCode:
     """What a committer is told when its offsets could not be stored."""
     return _OFFSETS_NOT_STORED.get(error, error)
+
+
+def transactional_storage_error(error: ErrorCode) -> ErrorCode:
+    """What a producer is told when positions in its transaction could not be stored."""
+    return _TRANSACTIONAL_OFFSETS_NOT_STORED.get(error, error)
 
 
 def join_error(error: ErrorCode, member_id: str = NO_MEMBER_ID) -> JoinGroupResponse:

@@ -15,12 +15,13 @@ from coordinator.group import NO_MEMBER_ID, ClassicGroup
 from coordinator.join import REBALANCE_TIMEOUT_SINCE, Caller, Joining, Joins
 from coordinator.membership import Membership
 from coordinator.offset_commits import OffsetCommits
-from coordinator.offset_store import OffsetStore
+from coordinator.offset_store import NO_PRODUCER, OffsetStore
 from coordinator.ports import TimerKind
 from coordinator.rebalance import Rebalance
 from coordinator.responses import join_error, sync_error
 from coordinator.states import GroupEvent
 from coordinator.sync import Syncs
+from coordinator.transactional_commits import TransactionalCommits
 from protocol.errors import ErrorCode
 from protocol.messages.consumer_offsets_records import OffsetCommitKey
 from protocol.messages.group_membership import LeaveGroupResponse
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
         OffsetFetchRequest,
         OffsetFetchResponse,
     )
+    from protocol.messages.txn_offset_commit import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
+    )
 
 
 class GroupShard:
@@ -62,6 +67,7 @@ class GroupShard:
         self._syncs = Syncs(self._rebalance)
         self._membership = Membership(self._rebalance)
         self._commits = OffsetCommits(settings, self._rebalance)
+        self._transactional_commits = TransactionalCommits(settings)
 
     @property
     def group_ids(self) -> Collection[str]:
@@ -74,15 +80,21 @@ class GroupShard:
 
     # Replay
 
-    def replay(self, record: OffsetsRecord) -> None:
-        """Apply one record of the log, freshly appended or read back."""
+    def replay(
+        self, record: OffsetsRecord, log_offset: int = 0, producer_id: int = NO_PRODUCER
+    ) -> None:
+        """Apply one record of the log, freshly appended or read back.
+
+        `producer_id` is that of a transactional batch, whose positions wait for its marker.
+        """
         key = record.key
         if isinstance(key, OffsetCommitKey):
             if record.value is None:
                 self._offsets.remove(key)
                 self._drop_if_vestigial(self._groups.get(key.group))
             else:
-                self._offsets.put(key, cast("OffsetCommitValue", record.value))
+                value = cast("OffsetCommitValue", record.value)
+                self._offsets.put(key, value, log_offset, producer_id)
                 self._group(key.group)
         elif record.value is None:
             self._drop_group(key.group)
@@ -90,6 +102,10 @@ class GroupShard:
                 self._group(key.group)
         else:
             self._group(key.group).restore(cast("GroupMetadataValue", record.value))
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """Apply a marker of the log: the producer's pending positions become final or go."""
+        self._offsets.end_transaction(producer_id, is_commit=is_commit)
 
     def on_loaded(self, now_ms: int) -> Effects:
         """The log has been replayed: members' sessions begin, too large groups shrink."""
@@ -212,9 +228,21 @@ class GroupShard:
         group = self._groups.get(request.group_id)
         return self._commits.commit(group, request, api_version, reply, now_ms)
 
-    def handle_offset_fetch(self, request: OffsetFetchRequest.Group) -> OffsetFetchResponse.Group:
+    def handle_transactional_commit(
+        self,
+        request: TxnOffsetCommitRequest,
+        reply: Reply[TxnOffsetCommitResponse],
+        now_ms: int,
+    ) -> Effects:
+        """Store positions that count once the producer's transaction is committed."""
+        group = self._groups.get(request.group_id)
+        return self._transactional_commits.commit(group, request, reply, now_ms)
+
+    def handle_offset_fetch(
+        self, request: OffsetFetchRequest.Group, *, require_stable: bool = False
+    ) -> OffsetFetchResponse.Group:
         """Read positions. True once the shard's log is committed up to here."""
-        return offset_reads.fetch(self._offsets, request)
+        return offset_reads.fetch(self._offsets, request, require_stable=require_stable)
 
     def handle_offset_delete(
         self, request: OffsetDeleteRequest

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
-    from storage.producers import Marker, ProducedBatch
+    from storage.producer import Marker, ProducedBatch
 
 NO_TIMESTAMP = -1
 _CLIENT = AppendOrigin.CLIENT

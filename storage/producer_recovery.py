@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from protocol.records.control import ControlType, parse_marker
 from storage.batch_scan import CHUNK_BYTES, walk_headers
 from storage.errors import DamagedFileError
-from storage.producers import Marker
+from storage.producer import Marker
 
 if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader

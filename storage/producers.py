@@ -15,23 +15,23 @@ Sources: KIP-98, KIP-360; `ProducerStateManager` and `ProducerAppendInfo` in Apa
 from __future__ import annotations
 
 from enum import Enum
-from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from protocol.errors import ApiError, ErrorCode
-from protocol.records.batch import CONTROL_BIT, SEQUENCE_SPACE, TRANSACTIONAL_BIT
+from protocol.records.batch import SEQUENCE_SPACE, TRANSACTIONAL_BIT
 from storage.aborted_index import AbortedTransaction
-from storage.producer_snapshot import SnapshotEntry
+from storage.producer import NO_EPOCH, NONE, ProducedBatch, Producer, produced_batch
+from storage.transaction_guards import TransactionGuards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from protocol.records.batch import BatchHeader
+    from storage.producer import Marker
+    from storage.producer_snapshot import SnapshotEntry
 
-REMEMBERED_BATCHES: Final = 5
-NO_EPOCH: Final = -1
-NONE: Final = -1
-LAST_SEQUENCE: Final = SEQUENCE_SPACE - 1
+BUMPS_EPOCH_SINCE: Final = 2
+"""The transaction version from which on a producer's epoch rises with each transaction."""
 
 
 class AppendOrigin(Enum):
@@ -47,112 +47,14 @@ class AppendOrigin(Enum):
     """This broker: group and transaction records, and transaction markers."""
 
 
-class ProducedBatch(NamedTuple):
-    """One of the last batches of a producer."""
-
-    base_sequence: int
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
-
-    @property
-    def base_offset(self) -> int:
-        """Offset of its first record."""
-        return self.last_offset - self.offset_delta
-
-
-_produced_batch: Callable[[tuple[int, ...]], ProducedBatch] = partial(tuple.__new__, ProducedBatch)
-"""As the constructor, without a Python function in between: one is made for each append."""
-
-
-class Marker(NamedTuple):
-    """The end of a transaction, as its control batch says it."""
-
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int
-    is_commit: bool
-    offset: int
-    timestamp: int
-
-
-class Producer:
-    """State of one producer id."""
-
-    __slots__ = (
-        "batches",
-        "coordinator_epoch",
-        "epoch",
-        "last_timestamp",
-        "next_sequence",
-        "producer_id",
-        "transaction_first_offset",
-    )
-
-    def __init__(self, producer_id: int) -> None:
-        self.producer_id = producer_id
-        self.epoch = NO_EPOCH
-        self.coordinator_epoch = NONE
-        self.last_timestamp = NONE
-        self.transaction_first_offset = NONE
-        self.next_sequence = 0
-        """What the next batch of this epoch must begin with."""
-        self.batches: list[ProducedBatch] = []
-        """Oldest first, five at most; `remember` adds to it."""
-
-    @property
-    def last_sequence(self) -> int:
-        """Sequence number of its last record in this epoch; -1 when there is none."""
-        return self.batches[-1].last_sequence if self.batches else NONE
-
-    def begin_epoch(self, epoch: int) -> None:
-        """Sequence numbers start over with each epoch."""
-        if epoch != self.epoch:
-            self.epoch = epoch
-            self.batches = []
-            self.next_sequence = 0
-
-    def remember(self, batch: ProducedBatch) -> None:
-        """Note its newest batch."""
-        batches = self.batches
-        batches.append(batch)
-        if len(batches) > REMEMBERED_BATCHES:
-            del batches[0]
-        last_sequence = batch[1]
-        self.next_sequence = 0 if last_sequence == LAST_SEQUENCE else last_sequence + 1
-
-    def find(self, header: BatchHeader) -> ProducedBatch | None:
-        """Return the remembered batch that `header` repeats."""
-        if header.producer_epoch == self.epoch:
-            first, last = header.base_sequence, header.last_sequence
-            for batch in self.batches:
-                if batch.base_sequence == first and batch.last_sequence == last:
-                    return batch
-        return None
-
-    def snapshot(self) -> SnapshotEntry:
-        """Return what is kept in a snapshot: of the batches, the last one only."""
-        last = self.batches[-1] if self.batches else ProducedBatch(NONE, NONE, NONE, 0, NONE)
-        return SnapshotEntry(
-            self.producer_id,
-            self.epoch,
-            last.last_sequence,
-            last.last_offset,
-            last.offset_delta,
-            self.last_timestamp,
-            self.coordinator_epoch,
-            self.transaction_first_offset,
-        )
-
-
 class ProducerState:
     """All producers of one partition."""
 
-    __slots__ = ("_open", "_unreplicated", "producers")
+    __slots__ = ("_open", "_unreplicated", "guards", "producers")
 
     def __init__(self) -> None:
         self.producers: dict[int, Producer] = {}
+        self.guards = TransactionGuards()
         self._open: dict[int, int] = {}
         """First offset of the open transaction, by producer id."""
         self._unreplicated: list[tuple[int, int]] = []
@@ -171,12 +73,23 @@ class ProducerState:
         """Some transaction has neither been committed nor aborted."""
         return bool(self._open)
 
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Tell whether a producer of `epoch` has a transaction open here."""
+        producer = self.producers.get(producer_id)
+        return (
+            producer is not None
+            and producer.transaction_first_offset != NONE
+            and producer.epoch == epoch
+        )
+
     def check(self, header: BatchHeader, origin: AppendOrigin) -> ProducedBatch | None:
         """Refuse a batch that must not be appended, or return the one that it repeats.
 
         Raises ApiError INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_TXN_STATE.
         """
         producer = self.producers.get(header.producer_id)
+        if header.attributes & TRANSACTIONAL_BIT:
+            return self._check_transactional(producer, header, origin)
         if producer is None or (
             # The next batch of the same epoch, as nearly all are, breaks no rule and repeats none.
             header.base_sequence == producer.next_sequence
@@ -189,17 +102,39 @@ class ProducerState:
             if duplicate is not None:
                 return duplicate
         _check_epoch(producer, header.producer_epoch)
-        if header.attributes & CONTROL_BIT:
-            return None
         if origin is AppendOrigin.CLIENT:
             _check_sequence(producer, header)
-        is_transactional = header.attributes & TRANSACTIONAL_BIT
-        if producer.transaction_first_offset != NONE and not is_transactional:
+        if producer.transaction_first_offset != NONE:
             raise ApiError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"producer {header.producer_id} has an open transaction on this partition "
                 "and must not write outside it",
             )
+        return None
+
+    def _check_transactional(
+        self, producer: Producer | None, header: BatchHeader, origin: AppendOrigin
+    ) -> ProducedBatch | None:
+        is_open = (
+            producer is not None
+            and producer.transaction_first_offset != NONE
+            and header.producer_epoch == producer.epoch
+        )
+        if origin is AppendOrigin.CLIENT and producer is not None:
+            if is_open and header.base_sequence == producer.next_sequence:
+                return None
+            duplicate = producer.find(header)
+            if duplicate is not None:
+                return duplicate
+        if not is_open:
+            self.guards.check_presented(header.producer_id)
+        if producer is not None:
+            _check_epoch(producer, header.producer_epoch)
+        if origin is AppendOrigin.CLIENT:
+            is_known = producer is not None and bool(producer.batches)
+            self.guards.check_sequence(header, is_known=is_known)
+            if producer is not None:
+                _check_sequence(producer, header)
         return None
 
     def update(self, header: BatchHeader, base_offset: int) -> None:
@@ -211,18 +146,26 @@ class ProducerState:
         if epoch != producer.epoch:
             producer.begin_epoch(epoch)
         last = (first + delta) % SEQUENCE_SPACE if first != NONE else NONE
-        producer.remember(_produced_batch((first, last, base_offset + delta, delta, timestamp)))
+        producer.remember(produced_batch((first, last, base_offset + delta, delta, timestamp)))
         producer.last_timestamp = timestamp
-        if attributes & TRANSACTIONAL_BIT and producer.transaction_first_offset == NONE:
-            producer.transaction_first_offset = base_offset
-            self._open[producer_id] = base_offset
+        if attributes & TRANSACTIONAL_BIT:
+            self.guards.settle(producer_id)
+            if producer.transaction_first_offset == NONE:
+                producer.transaction_first_offset = base_offset
+                self._open[producer_id] = base_offset
 
     def check_marker(self, marker: Marker) -> None:
-        """Refuse a marker of an old producer or coordinator epoch."""
+        """Refuse a marker of an old producer or coordinator epoch.
+
+        With transaction version 2 a marker's epoch is above that of the records before it. One that
+        has the epoch of now, while no transaction is open, is the last marker once more.
+        """
         producer = self.producers.get(marker.producer_id)
         if producer is None:
             return
-        _check_epoch(producer, marker.producer_epoch)
+        is_open = producer.transaction_first_offset != NONE
+        bumps_epoch = self.guards.voucher.transaction_version >= BUMPS_EPOCH_SINCE
+        _check_epoch(producer, marker.producer_epoch, is_above=bumps_epoch and is_open)
         if marker.coordinator_epoch < producer.coordinator_epoch:
             raise ApiError(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
@@ -233,7 +176,10 @@ class ProducerState:
     def end_transaction(self, marker: Marker) -> AbortedTransaction | None:
         """Note an appended marker; returns what the aborted index must get, if anything."""
         producer_id = marker.producer_id
-        producer = self.producers.setdefault(producer_id, Producer(producer_id))
+        self.guards.settle_marker(producer_id, marker.producer_epoch)
+        producer = self.producers.get(producer_id)
+        if producer is None:
+            producer = self.producers[producer_id] = Producer(producer_id)
         producer.begin_epoch(marker.producer_epoch)
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.last_timestamp = marker.timestamp
@@ -265,6 +211,7 @@ class ProducerState:
         ]
         for producer_id in expired:
             del self.producers[producer_id]
+        self.guards.expire(now_ms, expiration_ms)
         return len(expired)
 
     def clear(self) -> None:
@@ -294,8 +241,8 @@ class ProducerState:
                 self._open[entry.producer_id] = entry.transaction_first_offset
 
 
-def _check_epoch(producer: Producer, epoch: int) -> None:
-    if epoch < producer.epoch:
+def _check_epoch(producer: Producer, epoch: int, *, is_above: bool = False) -> None:
+    if epoch < producer.epoch or (is_above and epoch == producer.epoch):
         raise ApiError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
             f"producer {producer.producer_id} uses epoch {epoch}, "

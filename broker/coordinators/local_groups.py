@@ -9,6 +9,7 @@ from broker.coordinators.local_shard import LocalShard, Stage, Surroundings
 from coordinator import records
 from coordinator.records import OffsetsRecord
 from coordinator.shard import GroupShard
+from protocol.records.control import ControlType, parse_marker
 
 if TYPE_CHECKING:
     from broker.partition import Partition
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from coordinator.effects import Effects
     from coordinator.ports import MemberIds, TimerKey
     from coordinator.settings import GroupSettings
+    from protocol.records.batch import BatchHeader
+    from protocol.wire import Buffer
 
 
 class LocalGroups(LocalShard[OffsetsRecord]):
@@ -31,6 +34,17 @@ class LocalGroups(LocalShard[OffsetsRecord]):
         self.groups = GroupShard(settings, self, new_id)
         self._running: dict[TimerKey, Cancellable] = {}
         super().__init__(partition, surroundings, records, self.groups.replay)
+
+    def apply(self, record: OffsetsRecord, log_offset: int, producer_id: int) -> None:
+        """Apply one record of the log; positions of a transaction wait for its marker."""
+        self.groups.replay(record, log_offset, producer_id)
+
+    def apply_control(self, header: BatchHeader, batch: Buffer) -> None:
+        """Apply a marker of the log."""
+        marker = parse_marker(batch)
+        if marker is not None:
+            is_commit = marker.type is ControlType.COMMIT
+            self.groups.end_transaction(header.producer_id, is_commit=is_commit)
 
     def loaded(self, now_ms: int) -> Effects:
         """Members' sessions begin."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from broker.coordinators.record_batches import from_batch, to_batch
 from protocol.errors import ApiError, ErrorCode
+from protocol.records.batch import parse_header
 from storage.producers import AppendOrigin
 
 if TYPE_CHECKING:
@@ -23,11 +24,14 @@ if TYPE_CHECKING:
     from broker.coordinators.record_batches import RecordFormat
     from broker.partition import Partition
     from broker.timers import Timers
-    from coordinator.effects import CommittedAnswer, ShardEffects
+    from coordinator.effects import CommittedAnswer, ProducerIdentity, ShardEffects
+    from protocol.records.batch import BatchHeader
+    from protocol.wire import Buffer
 
 logger = logging.getLogger(__name__)
 
 ACKS_ALL = -1
+NO_PRODUCER = -1
 RECORDS_PER_BATCH = 1_000
 """Tombstones of one clean-up that go into one batch."""
 
@@ -73,6 +77,13 @@ class LocalShard(Generic[RecordT]):
 
     # What each kind of shard adds
 
+    def apply(self, record: RecordT, log_offset: int, producer_id: int) -> None:  # noqa: ARG002
+        """Apply one record of the log; `producer_id` is that of its transaction, or -1."""
+        self._replay(record)
+
+    def apply_control(self, header: BatchHeader, batch: Buffer) -> None:
+        """Apply a control batch of the log; most kinds of shard have none."""
+
     def loaded(self, now_ms: int) -> ShardEffects[RecordT]:
         """What to do once the log is replayed."""
         raise NotImplementedError
@@ -93,8 +104,13 @@ class LocalShard(Generic[RecordT]):
         log = self.partition.log
         name = f"{self.partition.topic}-{self.partition.index}"
         for batch in log.read_batches(log.log_start_offset, log.log_end_offset):
-            for record in from_batch(batch, self._format, name):
-                self._replay(record)
+            header = parse_header(batch)
+            if header.is_control:
+                self.apply_control(header, batch)
+            else:
+                producer_id = header.producer_id if header.is_transactional else NO_PRODUCER
+                for offset, record in from_batch(batch, self._format, name):
+                    self.apply(record, offset, producer_id)
             yield
 
     def activate(self) -> None:
@@ -119,7 +135,7 @@ class LocalShard(Generic[RecordT]):
         Returns False when there was something to append and it could not be.
         """
         if effects.records:
-            failure = self._append(effects.records)
+            failure = self._append(effects.records, effects.producer)
             if failure is not None:
                 self._run_failed(effects, failure)
                 return False
@@ -150,9 +166,18 @@ class LocalShard(Generic[RecordT]):
         wait = _CommitWait(callback, self._timers, self._commit_timeout_ms)
         partition.when_committed(self._appended_to, wait.decided)
 
-    def _append(self, records: Sequence[RecordT]) -> ErrorCode | None:
+    def append_control(self, batch: memoryview, now_ms: int) -> None:
+        """Append a control batch and apply it; raises ApiError. `when_committed` tells the rest."""
+        partition = self.partition
+        info = partition.append_records(batch, ACKS_ALL, AppendOrigin.COORDINATOR, now_ms)
+        self._appended_to = info.last_offset + 1
+        self.apply_control(parse_header(batch), batch)
+
+    def _append(
+        self, records: Sequence[RecordT], producer: ProducerIdentity | None = None
+    ) -> ErrorCode | None:
         now_ms = self._clock.now_ms()
-        batch = memoryview(to_batch(records, self._format, now_ms))
+        batch = memoryview(to_batch(records, self._format, now_ms, producer))
         try:
             info = self.partition.append_records(batch, ACKS_ALL, AppendOrigin.COORDINATOR, now_ms)
         except ApiError as error:
@@ -161,8 +186,9 @@ class LocalShard(Generic[RecordT]):
             )
             return error.code
         self._appended_to = info.last_offset + 1
-        for record in records:
-            self._replay(record)
+        producer_id = NO_PRODUCER if producer is None else producer.producer_id
+        for offset, record in enumerate(records, info.first_offset):
+            self.apply(record, offset, producer_id)
         return None
 
     def _run_failed(self, effects: ShardEffects[RecordT], failure: ErrorCode) -> None:

@@ -14,11 +14,15 @@ from protocol.wire import DecodeError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from coordinator.effects import ProducerIdentity
     from protocol.wire import Buffer
 
 logger = logging.getLogger(__name__)
 
 RecordT = TypeVar("RecordT")
+
+UNCHECKED_SEQUENCE = 0
+"""What Apache writes; sequence numbers of coordinators' batches are not checked."""
 
 
 class RecordFormat(Protocol[RecordT]):
@@ -41,23 +45,33 @@ class RecordFormat(Protocol[RecordT]):
 
 
 def to_batch(
-    changes: Sequence[RecordT], record_format: RecordFormat[RecordT], now_ms: int
+    changes: Sequence[RecordT],
+    record_format: RecordFormat[RecordT],
+    now_ms: int,
+    producer: ProducerIdentity | None = None,
 ) -> bytearray:
-    """One uncompressed batch, ready to be appended."""
+    """One uncompressed batch, ready to be appended; with a producer, part of its transaction."""
     encode_key, encode_value = record_format.encode_key, record_format.encode_value
+    new = [NewRecord(now_ms, encode_key(change), encode_value(change)) for change in changes]
+    if producer is None:
+        return build_batch(new)
     return build_batch(
-        [NewRecord(now_ms, encode_key(change), encode_value(change)) for change in changes]
+        new,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        base_sequence=UNCHECKED_SEQUENCE,
+        is_transactional=True,
     )
 
 
-def from_batch(batch: Buffer, record_format: RecordFormat[RecordT], name: str) -> Iterator[RecordT]:
-    """The records of a batch that concern the shard.
+def from_batch(
+    batch: Buffer, record_format: RecordFormat[RecordT], name: str
+) -> Iterator[tuple[int, RecordT]]:
+    """The records of a data batch that concern the shard, each with its offset.
 
     A damaged record is left out with a warning that names it, as are kinds of record that belong to
     protocols this broker does not speak (without one): the others must come up.
     """
-    if parse_header(batch).is_control:
-        return
     try:
         for record in iterate_records(batch):
             if record.key is None:
@@ -68,7 +82,7 @@ def from_batch(batch: Buffer, record_format: RecordFormat[RecordT], name: str) -
                 logger.warning("%s: record at offset %d skipped: %s", name, record.offset, error)
                 continue
             if change is not None:
-                yield change
+                yield record.offset, change
     except ApiError as error:
         offset = parse_header(batch).base_offset
         logger.warning("%s: rest of the batch at offset %d skipped: %s", name, offset, error)

@@ -132,7 +132,11 @@ class Shards(Generic[ShardT]):
 
         Raises ApiError: COORDINATOR_LOAD_IN_PROGRESS, or NOT_COORDINATOR if it lives elsewhere.
         """
-        shard = self._shards.get(self.partition_for(key))
+        return self.shard_at(self.partition_for(key))
+
+    def shard_at(self, index: int) -> ShardT:
+        """The shard of a partition of the topic. Raises ApiError as `shard_for` does."""
+        shard = self._shards.get(index)
         if shard is not None and shard.stage is Stage.ACTIVE:
             return shard
         if shard is not None and shard.stage is Stage.LOADING:

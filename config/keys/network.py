@@ -79,7 +79,7 @@ class NetworkKeys:
     queued_max_requests: int = integer(500, low=1, importance=HIGH)
     """Requests that may wait before no more are read."""
 
-    request_timeout_ms: int = integer(30_000, importance=HIGH)
+    request_timeout_ms: int = integer(30_000, importance=HIGH, acts=True)
     """How long this broker waits for another one's answer."""
 
     socket_connection_setup_timeout_max_ms: int = long(30_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode
-from storage.producers import LAST_SEQUENCE
+from storage.producer import LAST_SEQUENCE
 from tests.broker.handlers.data_broker import (
     TOPIC,
     DataBroker,

@@ -1,0 +1,138 @@
+"""Writing the markers that end transactions, where this broker leads.
+
+A marker is a control batch of one record at the end of each partition of the transaction. In a
+partition of `__consumer_offsets` it also settles the positions that the groups there have pending.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.coordinators.gather import Gather
+from broker.deferred import Deferred
+from broker.partition import ACKS_ALL
+from controller.topic_names import GROUP_METADATA_TOPIC
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.transactions import WriteTxnMarkersResponse
+from protocol.records.control import ControlType, EndTransactionMarker, build_marker
+from storage.producers import AppendOrigin
+from storage.transaction_guards import Voucher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.app import Broker
+    from broker.partition import Partition
+    from broker.timers import Cancellable
+    from protocol.messages.transactions import WriteTxnMarkersRequest
+
+Marker = WriteTxnMarkersResponse.Marker
+Answer = WriteTxnMarkersResponse.Marker.Topic.Partition
+
+_NO_SHARD = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+}
+"""What the sender of markers takes for the leader being elsewhere, and tries again."""
+
+
+def write_markers(
+    broker: Broker, request: WriteTxnMarkersRequest
+) -> Deferred[WriteTxnMarkersResponse]:
+    """Append the markers; complete once they are committed or refused, partition by partition.
+
+    UNKNOWN_TOPIC_OR_PARTITION where there is no replica here, NOT_LEADER_OR_FOLLOWER,
+    INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED for an old marker, REQUEST_TIMED_OUT
+    when it is appended but not committed within `request.timeout.ms`.
+    """
+    answer: Deferred[WriteTxnMarkersResponse] = Deferred()
+    response = WriteTxnMarkersResponse(markers=[])
+    writing = _Writing(broker, lambda: answer.complete(response))
+    by_producer: dict[int, Marker] = {}
+    for marker in request.markers:
+        told = by_producer.get(marker.producer_id)
+        if told is None:
+            told = by_producer[marker.producer_id] = Marker(
+                producer_id=marker.producer_id, topics=[]
+            )
+            response.markers.append(told)
+        for topic in marker.topics:
+            answers = [
+                Answer(partition_index=index, error_code=0) for index in topic.partition_indexes
+            ]
+            told.topics.append(Marker.Topic(name=topic.name, partitions=answers))
+            for each in answers:
+                writing.write(marker, topic.name, each)
+    writing.close()
+    return answer
+
+
+class _Writing:
+    """The appends of one request, and the wait for them."""
+
+    def __init__(self, broker: Broker, finish: Callable[[], object]) -> None:
+        self._broker = broker
+        self._finish = finish
+        self._gather = Gather(self._finished)
+        self._now_ms = broker.clock.now_ms()
+        self._waiting: dict[int, Callable[[ErrorCode], None]] = {}
+        self._timer: Cancellable | None = None
+
+    def write(self, marker: WriteTxnMarkersRequest.Marker, topic: str, answer: Answer) -> None:
+        """Append one marker to one partition."""
+        try:
+            partition = self._broker.replicas.require(topic, answer.partition_index)
+            self._append(marker, partition)
+        except ApiError as error:
+            is_elsewhere = error.code in _NO_SHARD
+            answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER if is_elsewhere else error.code
+            return
+
+        def settle(code: ErrorCode) -> None:
+            answer.error_code = code
+
+        arrived = self._gather.expect(settle)
+        self._waiting[id(answer)] = arrived
+
+        def decided(code: ErrorCode) -> None:
+            if self._waiting.pop(id(answer), None) is not None:
+                arrived(code)
+
+        partition.when_committed(partition.log.log_end_offset, decided)
+
+    def close(self) -> None:
+        """All is appended; answer as soon as all is committed."""
+        if self._waiting:
+            timeout_ms = self._broker.config.request_timeout_ms
+            self._timer = self._broker.timers.schedule(timeout_ms, self._expire)
+        self._gather.close()
+
+    def _finished(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._finish()
+
+    def _append(self, marker: WriteTxnMarkersRequest.Marker, partition: Partition) -> None:
+        kind = ControlType.COMMIT if marker.transaction_result else ControlType.ABORT
+        batch = memoryview(
+            build_marker(
+                EndTransactionMarker(kind, marker.coordinator_epoch),
+                producer_id=marker.producer_id,
+                producer_epoch=marker.producer_epoch,
+                now_ms=self._now_ms,
+            )
+        )
+        voucher = Voucher(transaction_version=marker.transaction_version)
+        with partition.log.producers.guards.presenting(voucher):
+            if partition.topic == GROUP_METADATA_TOPIC:
+                shard = self._broker.groups.shard_at(partition.index)
+                shard.append_control(batch, self._now_ms)
+            else:
+                origin = AppendOrigin.COORDINATOR
+                partition.append_records(batch, ACKS_ALL, origin, self._now_ms)
+
+    def _expire(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for arrived in waiting.values():
+            arrived(ErrorCode.REQUEST_TIMED_OUT)
