@@ -39,6 +39,7 @@ class FetchedPartition:
         "fetch_offset",
         "index",
         "last_fetched_epoch",
+        "log_start_offset",
         "max_bytes",
         "sent_high_watermark",
         "sent_log_start_offset",
@@ -59,6 +60,7 @@ class FetchedPartition:
         self.max_bytes = partition.partition_max_bytes
         self.current_leader_epoch = partition.current_leader_epoch
         self.last_fetched_epoch = partition.last_fetched_epoch
+        self.log_start_offset = partition.log_start_offset
 
 
 class FetchSession:

@@ -53,6 +53,7 @@ class Replicas:
         self._controller_epoch = -1
         self._live_brokers: frozenset[int] = frozenset()
         self._listeners: list[Callable[[Partition, bool], None]] = []
+        self._assignment_listeners: list[Callable[[Partition], None]] = []
         self.by_topic: dict[str, dict[int, Partition]] = {}
         self.names_by_id: dict[UUID, str] = {}
 
@@ -77,6 +78,10 @@ class Replicas:
     def on_leadership_change(self, listener: Callable[[Partition, bool], None]) -> None:
         """Have `listener(partition, is_leader)` called after each change of role."""
         self._listeners.append(listener)
+
+    def on_assignment(self, listener: Callable[[Partition], None]) -> None:
+        """Have `listener(partition)` called after each word of the controller, and the last."""
+        self._assignment_listeners.append(listener)
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         """Apply the controller's word on who leads; errors are per partition."""
@@ -146,6 +151,8 @@ class Replicas:
         if was_leader != partition.is_leader:
             for listener in self._listeners:
                 listener(partition, partition.is_leader)
+        for told in self._assignment_listeners:
+            told(partition)
         return ErrorCode.NONE
 
     def _obtain(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> Partition:
@@ -187,6 +194,8 @@ class Replicas:
         if partition is not None:
             was_leader = partition.is_leader
             partition.retire()
+            for told in self._assignment_listeners:
+                told(partition)
             if not partitions:
                 del self.by_topic[topic]
                 self.names_by_id.pop(partition.topic_id, None)

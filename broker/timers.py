@@ -36,6 +36,15 @@ class Timers:
         """Call `callback` once, in `delay_ms` milliseconds."""
         return self._loop.call_later(delay_ms / 1000, callback)
 
+    async def sleep(self, delay_ms: float) -> None:
+        """Return in `delay_ms` milliseconds."""
+        over: asyncio.Future[None] = self._loop.create_future()
+        timer = self._loop.call_later(delay_ms / 1000, _wake, over)
+        try:
+            await over
+        finally:
+            timer.cancel()
+
     def soon(self, callback: Callable[[], object]) -> None:
         """Call `callback` once, after what is being handled now."""
         self._loop.call_soon(callback)
@@ -46,6 +55,11 @@ class Timers:
         A call that raises is logged and does not end the series.
         """
         return _Series(self, interval_ms, callback)
+
+
+def _wake(sleeper: asyncio.Future[None]) -> None:
+    if not sleeper.done():
+        sleeper.set_result(None)
 
 
 class _Series:

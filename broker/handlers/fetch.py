@@ -68,6 +68,7 @@ class FetchRead:
         "_opened",
         "_replica_id",
         "_request",
+        "_was_noted",
         "has_error",
     )
 
@@ -80,6 +81,7 @@ class FetchRead:
         self._replica_id = max(request.replica_id, request.replica_state.replica_id)
         self._answers: list[tuple[FetchedPartition, Answer]] = []
         self._bytes = 0
+        self._was_noted = False
         self.has_error = False
 
     @property
@@ -92,6 +94,12 @@ class FetchRead:
         self._bytes = 0
         self.has_error = False
         self._answers = []
+        try:
+            self._run()
+        finally:
+            self._was_noted = True
+
+    def _run(self) -> None:
         for wanted in self._opened.partitions:
             try:
                 partition = self._find(wanted)
@@ -166,10 +174,6 @@ class FetchRead:
     def _read(self, wanted: FetchedPartition, partition: Partition | None) -> Answer:
         if partition is None:
             raise ApiError(self._absent(wanted))
-        if self._replica_id >= 0:
-            raise ApiError(
-                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._replica_id} is not a replica here"
-            )
         partition.check_leader(wanted.current_leader_epoch)
         log = partition.log
         answer = Answer(
@@ -187,14 +191,33 @@ class FetchRead:
         if self._diverges(wanted, partition, answer):
             return answer
         piece = self._slice(wanted, partition)
+        if self._replica_id >= 0:
+            self._note_follower(wanted, partition)
         if piece is not None:
             self._bytes += piece.length
             answer.records = piece
             self._check_codec(piece)
         return answer
 
+    def _note_follower(self, wanted: FetchedPartition, partition: Partition) -> None:
+        """What a follower asks for tells how far it is; but only when it asks, not when we look."""
+        if partition.leading is None:
+            raise ApiError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._replica_id} is not a replica here"
+            )
+        if not self._was_noted:
+            partition.leading.fetched(
+                self._replica_id,
+                self._request.replica_state.replica_epoch,
+                wanted.fetch_offset,
+                wanted.log_start_offset,
+            )
+
     def _slice(self, wanted: FetchedPartition, partition: Partition) -> Slice | None:
-        end = partition.readable_end(is_read_committed=self._is_read_committed)
+        if self._replica_id >= 0:
+            end = partition.log.log_end_offset
+        else:
+            end = partition.readable_end(is_read_committed=self._is_read_committed)
         room = min(wanted.max_bytes, self._limit - self._bytes)
         is_first = self._bytes == 0
         log = partition.log

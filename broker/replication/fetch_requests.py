@@ -1,0 +1,122 @@
+"""A follower's side of a fetch session (KIP-227): each request says only what has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH, NO_SESSION
+from protocol.messages.fetch import FetchRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from uuid import UUID
+
+    from broker.partition import Partition
+
+VERSION = 17
+"""What Apache Kafka 3.9 uses between brokers."""
+
+Topic = FetchRequest.Topic
+Wanted = FetchRequest.Topic.Partition
+Forgotten = FetchRequest.ForgottenTopicsData
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """How much is fetched at once, and how long is waited for it."""
+
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    partition_max_bytes: int
+
+
+class Position(NamedTuple):
+    """What a request says of one partition. Equal ones need not be said again."""
+
+    leader_epoch: int
+    offset: int
+    last_epoch: int
+    log_start_offset: int
+
+
+class FetchRequests:
+    """Makes one follower's requests to one leader, and remembers what that leader knows."""
+
+    def __init__(self, broker: tuple[int, int], limits: FetchLimits) -> None:
+        """`broker` is the follower's id and epoch."""
+        self._broker = broker
+        self._limits = limits
+        self._session = NO_SESSION
+        self._epoch = INITIAL_EPOCH
+        self._told: dict[tuple[UUID, int], Position] = {}
+
+    def reset(self) -> None:
+        """Begin a new session: the next request says everything."""
+        self._session = NO_SESSION
+        self._epoch = INITIAL_EPOCH
+        self._told = {}
+
+    def opened(self, session: int) -> None:
+        """The leader answered; 0 when it keeps no session."""
+        if session == NO_SESSION:
+            self.reset()
+            return
+        self._session = session
+        self._epoch = 1 if self._epoch == LAST_EPOCH else self._epoch + 1
+
+    def make(self, partitions: Iterable[Partition]) -> FetchRequest:
+        """The next request, for all that is to be fetched now."""
+        positions = {
+            (partition.topic_id, partition.index): position_of(partition)
+            for partition in partitions
+        }
+        told, self._told = self._told, positions
+        limits = self._limits
+        broker_id, broker_epoch = self._broker
+        return FetchRequest(
+            replica_state=FetchRequest.ReplicaState(
+                replica_id=broker_id, replica_epoch=broker_epoch
+            ),
+            max_wait_ms=limits.max_wait_ms,
+            min_bytes=limits.min_bytes,
+            max_bytes=limits.max_bytes,
+            session_id=self._session,
+            session_epoch=self._epoch,
+            topics=list(
+                self._topics((key, at) for key, at in positions.items() if told.get(key) != at)
+            ),
+            forgotten_topics_data=[
+                Forgotten(topic_id=topic_id, partitions=[index])
+                for topic_id, index in told.keys() - positions.keys()
+            ],
+        )
+
+    def _topics(
+        self, positions: Iterable[tuple[tuple[UUID, int], Position]]
+    ) -> Iterator[FetchRequest.Topic]:
+        by_topic: dict[UUID, FetchRequest.Topic] = {}
+        for (topic_id, index), at in positions:
+            topic = by_topic.get(topic_id)
+            if topic is None:
+                topic = by_topic[topic_id] = Topic(topic_id=topic_id, partitions=[])
+            topic.partitions.append(
+                Wanted(
+                    partition=index,
+                    current_leader_epoch=at.leader_epoch,
+                    fetch_offset=at.offset,
+                    last_fetched_epoch=at.last_epoch,
+                    log_start_offset=at.log_start_offset,
+                    partition_max_bytes=self._limits.partition_max_bytes,
+                )
+            )
+        return iter(by_topic.values())
+
+
+def position_of(partition: Partition) -> Position:
+    """How far a replica is."""
+    log = partition.log
+    return Position(
+        partition.leader_epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset
+    )

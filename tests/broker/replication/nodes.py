@@ -1,0 +1,241 @@
+"""A few brokers' replicas of one topic in one process: real logs and handlers.
+
+The test is the controller: it says who leads, and agrees to every in-sync set that is proposed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+import broker.handlers.fetch
+import broker.handlers.list_offsets  # noqa: F401  (the handlers register themselves)
+from broker.clock import SystemClock
+from broker.context import Context
+from broker.deferred import Deferred
+from broker.fetch_sessions import FetchSessions
+from broker.metadata_cache import MetadataCache
+from broker.replicas import Replicas
+from broker.replication.fetch_requests import FetchLimits
+from broker.replication.fetcher import FetcherSettings
+from broker.replication.following import Following
+from broker.replication.leading import Stored
+from broker.replication.links import LinkError
+from broker.routing import ROUTES
+from broker.timers import Timers
+from config.broker import BrokerConfig
+from config.topic import TopicConfig
+from protocol.errors import ErrorCode
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from storage.directories import LogDirectories
+from storage.disk import Disk
+from storage.filesystem import LocalFileSystem
+from storage.log_reading import LogSettings
+from storage.producers import AppendOrigin
+from tests.broker.handlers.one_broker import as_bytes
+from tests.broker.replication.harness import surroundings
+from tests.storage.produced import NOW_MS, TOPIC_ID, batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Coroutine
+    from pathlib import Path
+
+    from broker.partition import Partition
+    from broker.replication.in_sync import Proposal
+    from protocol.schema import Request, Response
+
+TOPIC = "flights"
+LIMITS = FetchLimits(max_wait_ms=20, min_bytes=1, max_bytes=1 << 20, partition_max_bytes=1 << 16)
+BACKOFF_MS = 5
+
+
+class Agreement:
+    """Agrees to every proposal, at once."""
+
+    def propose(self, partition: Partition, proposal: Proposal) -> None:
+        assert partition.leading is not None
+        partition.leading.decided(
+            proposal,
+            ErrorCode.NONE,
+            Stored(proposal.in_sync, proposal.leader_epoch, proposal.partition_epoch + 1),
+        )
+
+
+class TopicConfigs:
+    """All topics have the same."""
+
+    def __init__(self) -> None:
+        self.config = TopicConfig()
+
+    def topic_config(self, topic: str) -> TopicConfig:
+        return self.config
+
+
+class Node:
+    """One broker, as far as replication sees it."""
+
+    def __init__(self, ensemble: Ensemble, node_id: int, directory: Path) -> None:
+        self.id = node_id
+        self.is_up = True
+        self.config = BrokerConfig()
+        self.clock = SystemClock()
+        self.timers = Timers(asyncio.get_running_loop())
+        self.metadata = MetadataCache()
+        self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), LogSettings())
+        self.topic_configs = TopicConfigs()
+        self.logs.load(self.topic_configs.topic_config)
+        around = surroundings(
+            node_id, self.timers, self.clock, Agreement(), alive=ensemble.nodes.keys()
+        )
+        self.replicas = Replicas(self.logs, self.topic_configs, around)
+        identities = iter(range(1, 10_000))
+        self.fetch_sessions = FetchSessions(100, 120_000, lambda: next(identities))
+        settings = FetcherSettings(
+            node_id, node_id + 100, LIMITS, BACKOFF_MS, self.clock, self.timers
+        )
+        self.following = Following(ensemble, settings, 1, ensemble.spawn)
+        self.replicas.on_assignment(self.following.partition_changed)
+
+    @property
+    def partition(self) -> Partition:
+        return self.replicas.require(TOPIC, 0)
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """High watermark and log end offset."""
+        log = self.partition.log
+        return log.high_watermark, log.log_end_offset
+
+    @property
+    def stored(self) -> bytes:
+        """All bytes of the log."""
+        log = self.partition.log
+        return b"".join(map(bytes, log.read_batches(log.log_start_offset, log.log_end_offset)))
+
+    def append(self, count: int, value: bytes = b"value") -> None:
+        records = memoryview(batch(count, value=value))
+        self.partition.append_records(records, -1, AppendOrigin.CLIENT, NOW_MS)
+
+    async def answer(self, request: Request, version: int) -> Response:
+        cls = type(request)
+        context = Context(
+            cast("Any", self), version, None, "PLAINTEXT", "/127.0.0.1", "", NOW_MS, self
+        )
+        decoded = cls.decode(version, request.encode(version))
+        answer: Any = ROUTES[int(cls.API_KEY)].handler(context, decoded)
+        if isinstance(answer, Deferred):
+            arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            answer.then(arrived.set_result)
+            answer = await arrived
+        encoded = b"".join(as_bytes(part) for part in answer.encode_parts(version))
+        return cls.RESPONSE.decode(version, encoded)
+
+
+class Wire:
+    """A link that calls the other node's handlers."""
+
+    def __init__(self, ensemble: Ensemble, node_id: int) -> None:
+        self._ensemble = ensemble
+        self._node_id = node_id
+
+    async def ask(self, request: Request, version: int) -> Response:
+        node = self._ensemble.nodes[self._node_id]
+        if not node.is_up:
+            raise LinkError(f"broker {self._node_id} is down")
+        response = await node.answer(request, version)
+        if not node.is_up:
+            raise LinkError(f"broker {self._node_id} went down")
+        return response
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Ensemble:
+    """Nodes, and the links between them."""
+
+    def __init__(self, directory: Path, count: int = 3) -> None:
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self.nodes: dict[int, Node] = {}
+        for node_id in range(count):
+            self.nodes[node_id] = Node(self, node_id, directory / str(node_id))
+
+    def __getitem__(self, node_id: int) -> Node:
+        return self.nodes[node_id]
+
+    def link(self, broker_id: int, purpose: str) -> Wire:
+        assert purpose.endswith("-fetcher-0")
+        return Wire(self, broker_id)
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self.tasks.add(task)
+        return task
+
+    def lead(
+        self, leader: int, isr: Collection[int], epoch: int, told: Collection[int] | None = None
+    ) -> None:
+        """Be the controller: `leader` leads; the nodes in `told`, or all that are up, hear it."""
+        for node in self.nodes.values():
+            if not node.is_up or (told is not None and node.id not in told):
+                continue
+            state = LeaderAndIsrPartitionState(
+                partition_index=0,
+                controller_epoch=1,
+                leader=leader,
+                leader_epoch=epoch,
+                isr=list(isr),
+                partition_epoch=epoch * 100,
+                replicas=list(self.nodes),
+                is_new=True,
+            )
+            topic = LeaderAndIsrRequest.TopicState(
+                topic_name=TOPIC, topic_id=TOPIC_ID, partition_states=[state]
+            )
+            response = node.replicas.become_leader_or_follower(
+                LeaderAndIsrRequest(
+                    controller_id=0, controller_epoch=1, topic_states=[topic], live_leaders=[]
+                )
+            )
+            assert response.topics[0].partition_errors[0].error_code == ErrorCode.NONE
+
+    async def until(self, is_reached: Callable[[], bool]) -> None:
+        """Wait, at most ten seconds."""
+        async with asyncio.timeout(10):
+            while not is_reached():
+                await self[0].timers.sleep(2)
+
+    async def until_equal(self, end: int) -> None:
+        """Until all nodes that are up have everything to `end`, committed."""
+        up = [node for node in self.nodes.values() if node.is_up]
+        await self.until(lambda: all(node.offsets == (end, end) for node in up))
+        assert len({node.stored for node in up}) == 1
+
+    async def close(self) -> None:
+        for node in self.nodes.values():
+            node.following.stop()
+        for task in self.tasks:
+            task.cancel()
+        failures = [
+            result
+            for result in await asyncio.gather(*self.tasks, return_exceptions=True)
+            if isinstance(result, Exception)
+        ]
+        for node in self.nodes.values():
+            node.logs.close()
+        assert not failures, failures
+
+
+def run_ensemble(
+    directory: Path, scenario: Callable[[Ensemble], Coroutine[None, None, None]]
+) -> None:
+    """Run a scenario on three nodes."""
+
+    async def main() -> None:
+        ensemble = Ensemble(directory)
+        try:
+            await scenario(ensemble)
+        finally:
+            await ensemble.close()
+
+    asyncio.run(main())

@@ -1,0 +1,169 @@
+"""Followers become what their leader is: byte for byte, whatever they were before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.broker.replication.nodes import Ensemble, run_ensemble
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALL = (0, 1, 2)
+
+
+def test_followers_have_what_the_leader_has(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        for _ in range(20):
+            nodes[0].append(5)
+        await nodes.until_equal(100)
+
+        nodes[0].append(7)
+        await nodes.until_equal(107)
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_nothing_is_committed_before_all_in_sync_have_it(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(5)
+        await nodes.until_equal(5)
+        nodes[2].is_up = False
+        nodes[2].following.stop()
+
+        nodes[0].append(5)
+        await nodes.until(lambda: nodes[1].offsets[1] == 10)
+
+        assert nodes[0].offsets == (5, 10)
+        nodes[2].is_up = True
+        nodes.lead(0, isr=ALL, epoch=1)
+        await nodes.until_equal(10)
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_an_old_leader_gives_up_what_was_never_committed(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(5)
+        await nodes.until_equal(5)
+        for node_id in (1, 2):
+            nodes[node_id].following.stop()
+        nodes[0].append(3, value=b"lost")
+        nodes[0].is_up = False
+
+        nodes.lead(1, isr=(1, 2), epoch=1)
+        nodes[1].append(4, value=b"kept")
+        await nodes.until_equal(9)
+        nodes[0].is_up = True
+        nodes.lead(1, isr=(1, 2), epoch=2)
+        await nodes.until_equal(9)
+
+        assert b"lost" not in nodes[0].stored
+        assert nodes[0].stored.count(b"kept") == 4
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_committed_records_survive_a_follower_that_knew_an_old_high_watermark(
+    tmp_path: Path,
+) -> None:
+    """The case of KIP-101: cut at its own high watermark, broker 1 would lose offset 5 to 9."""
+
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(5)
+        await nodes.until_equal(5)
+        nodes[0].append(5)
+        await nodes.until(lambda: all(nodes[one].offsets[1] == 10 for one in (1, 2)))
+        nodes[1].partition.log.high_watermark = 5  # what its checkpoint said after a crash
+
+        nodes.lead(1, isr=ALL, epoch=1)
+        await nodes.until_equal(10)
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_a_follower_with_a_history_of_many_epochs_is_cut_where_they_part(tmp_path: Path) -> None:
+    """Broker 2 led twice alone, so its epochs 1 and 3 are unknown to the others (KIP-279)."""
+
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(5)
+        await nodes.until_equal(5)
+        nodes.lead(2, isr=(2,), epoch=1, told=[2])
+        nodes[2].append(2, value=b"lost")
+        nodes.lead(2, isr=(2,), epoch=3, told=[2])
+        nodes[2].append(2, value=b"lost")
+        nodes.lead(0, isr=(0, 1), epoch=2, told=[0, 1])
+        nodes[0].append(6, value=b"kept")
+
+        nodes.lead(0, isr=(0, 1), epoch=4)
+        await nodes.until_equal(11)
+
+        assert b"lost" not in nodes[2].stored
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_a_follower_whose_leader_has_deleted_more_begins_anew(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=(0, 1), epoch=0, told=[0, 1])
+        nodes[0].append(10)
+        await nodes.until(lambda: nodes[0].offsets == (10, 10))
+        log = nodes[0].partition.log
+        log.roll(0)
+        log.advance_log_start_offset(10)
+        log.delete_expired(0)
+        nodes[0].append(3)
+
+        nodes.lead(0, isr=(0, 1), epoch=1)
+        await nodes.until(lambda: nodes[2].offsets == (13, 13))
+
+        assert nodes[2].partition.log.log_start_offset == 10
+        assert nodes[2].stored == nodes[0].stored
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_a_follower_longer_than_an_unclean_leader_is_cut(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=(0, 1), epoch=0, told=[0, 1])
+        nodes[0].append(10)
+        await nodes.until(lambda: nodes[1].offsets == (10, 10))
+        nodes[0].is_up = False
+
+        nodes.lead(2, isr=(2,), epoch=1, told=[1, 2])
+        nodes[2].append(2)
+        await nodes.until(lambda: nodes[1].offsets[1] == 2)
+
+        await nodes.until_equal(2)
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_a_follower_waits_for_a_leader_that_is_away(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes[0].is_up = False
+        nodes.lead(0, isr=ALL, epoch=0, told=[1, 2])
+        nodes[0].is_up = True
+        nodes.lead(0, isr=ALL, epoch=0, told=[0])
+        nodes[0].append(4)
+        await nodes.until_equal(4)
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_retention_of_the_leader_reaches_followers(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(10)
+        await nodes.until_equal(10)
+
+        nodes[0].partition.log.advance_log_start_offset(6)
+        nodes[0].append(1)
+        await nodes.until(lambda: nodes[1].partition.log.log_start_offset == 6)
+
+    run_ensemble(tmp_path, scenario)
