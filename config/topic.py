@@ -29,22 +29,25 @@ class TopicConfig:
     """How old records go: `delete` drops segments, `compact` keeps the last of each key."""
 
     compression_gzip_level: int = integer(
-        -1, rule=RangeOr(-1, 1, 9), broker_keys=("compression.gzip.level",)
+        -1, rule=RangeOr(-1, 1, 9), acts=True, broker_keys=("compression.gzip.level",)
     )
     """Level at which the broker recompresses with gzip; -1 is gzip's own default."""
 
-    compression_lz4_level: int = integer(9, low=1, high=17, broker_keys=("compression.lz4.level",))
+    compression_lz4_level: int = integer(
+        9, low=1, high=17, acts=True, broker_keys=("compression.lz4.level",)
+    )
     """Level at which the broker recompresses with lz4."""
 
     compression_type: str = string(
         "producer",
         choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+        acts=True,
         broker_keys=("compression.type",),
     )
     """Codec records are kept in; `producer` keeps the one they were sent with."""
 
     compression_zstd_level: int = integer(
-        3, low=-131_072, high=22, broker_keys=("compression.zstd.level",)
+        3, low=-131_072, high=22, acts=True, broker_keys=("compression.zstd.level",)
     )
     """Level at which the broker recompresses with zstd."""
 

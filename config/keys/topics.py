@@ -21,10 +21,10 @@ class TopicKeys:
     auto_leader_rebalance_enable: bool = boolean(True, importance=HIGH)
     """Whether leadership is moved back to preferred replicas by itself."""
 
-    compression_gzip_level: int = integer(-1, rule=RangeOr(-1, 1, 9), scope=CLUSTER_WIDE)
+    compression_gzip_level: int = integer(-1, rule=RangeOr(-1, 1, 9), scope=CLUSTER_WIDE, acts=True)
     """Default of the topic key `compression.gzip.level`."""
 
-    compression_lz4_level: int = integer(9, low=1, high=17, scope=CLUSTER_WIDE)
+    compression_lz4_level: int = integer(9, low=1, high=17, scope=CLUSTER_WIDE, acts=True)
     """Default of the topic key `compression.lz4.level`."""
 
     compression_type: str = string(
@@ -32,10 +32,11 @@ class TopicKeys:
         choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         importance=HIGH,
         scope=CLUSTER_WIDE,
+        acts=True,
     )
     """Default of the topic key `compression.type`."""
 
-    compression_zstd_level: int = integer(3, low=-131_072, high=22, scope=CLUSTER_WIDE)
+    compression_zstd_level: int = integer(3, low=-131_072, high=22, scope=CLUSTER_WIDE, acts=True)
     """Default of the topic key `compression.zstd.level`."""
 
     config_providers: tuple[str, ...] = strings(importance=LOW, scope=CLUSTER_WIDE)
