@@ -1,6 +1,6 @@
 """All logs of a broker, spread over its `log.dirs`.
 
-Each directory is locked, belongs to one broker of one cluster (`meta.properties`), and keeps four
+Each directory is locked, belongs to one broker of one cluster (`meta.properties`), and keeps five
 checkpoint files about its logs. A disk error takes the one directory offline, which is logged once;
 later errors from it are not worth another line.
 
@@ -31,7 +31,7 @@ from storage.directory_loading import LoadPlan, LoadReport, load_directory
 from storage.errors import DamagedFileError, DirectoryRefusedError, LogDirectoryError
 from storage.loading import create_log
 from storage.log_directory import LogDirectory
-from storage.log_reading import LogPlace, LogSettings
+from storage.log_reading import NEVER_CLEANED, LogPlace, LogSettings
 from storage.meta_properties import MetaProperties
 
 if TYPE_CHECKING:
@@ -200,10 +200,14 @@ class LogDirectories:
             except ApiError as error:
                 LOGGER.warning("retention passes %s by: %s", log.name, error.message)
                 continue
-            due_ms = now_ms + log.config.file_delete_delay_ms
-            self._removals.extend((due_ms, path) for path in paths)
+            self.remove_later(log, paths, now_ms)
             count += len(paths)
         return count
+
+    def remove_later(self, log: Log, paths: Sequence[str], now_ms: int) -> None:
+        """Have files of `log` that were set aside removed, `file.delete.delay.ms` from now."""
+        due_ms = now_ms + log.config.file_delete_delay_ms
+        self._removals.extend((due_ms, path) for path in paths)
 
     def take_removals(self, now_ms: int) -> list[str]:
         """Return what `remove` may be called with by now, on any thread; each path once."""
@@ -245,6 +249,10 @@ class LogDirectories:
     def checkpoint_log_starts(self) -> None:
         """Write the log start offsets that are not those of a segment; safe from any thread."""
         self._checkpoint(file_names.LOG_STARTS, _moved_start)
+
+    def checkpoint_cleaner_offsets(self) -> None:
+        """Write up to where each compacted log is clean; safe to call from another thread."""
+        self._checkpoint(file_names.CLEANER_OFFSETS, _cleaned_offset)
 
     def describe(self) -> list[DirectoryDescription]:
         """What DescribeLogDirs tells."""
@@ -375,6 +383,10 @@ class LogDirectories:
             LOGGER.error("%s; it is offline now", directory.failure.message)
         if self.on_failure is not None:
             self.on_failure(directory)
+
+
+def _cleaned_offset(log: Log) -> int | None:
+    return log.cleaned_offset if log.cleaned_offset != NEVER_CLEANED else None
 
 
 def _moved_start(log: Log) -> int | None:

@@ -10,7 +10,7 @@ from storage import file_names
 from storage.checkpoints import read_offsets
 from storage.errors import DirectoryRefusedError
 from storage.loading import LoadHints, load_log
-from storage.log_reading import LogPlace, LogSettings
+from storage.log_reading import NEVER_CLEANED, LogPlace, LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,6 +104,7 @@ class _Hints:
         self.recovery_points = self._read(directory, file_names.RECOVERY_POINTS, report)
         self.log_starts = self._read(directory, file_names.LOG_STARTS, report)
         self.high_watermarks = self._read(directory, file_names.HIGH_WATERMARKS, report)
+        self.cleaner_offsets = self._read(directory, file_names.CLEANER_OFFSETS, report)
         self.path = directory.path
         if not self.was_clean:
             report.unclean_directories.append(directory.path)
@@ -115,6 +116,7 @@ class _Hints:
             self.recovery_points.get(key, 0),
             self.log_starts.get(key, 0),
             self.high_watermarks.get(key, 0),
+            self.cleaner_offsets.get(key, NEVER_CLEANED),
         )
 
     @staticmethod

@@ -87,6 +87,9 @@ class FileSystem(Protocol):
     def rename(self, source: str, target: str) -> None:
         """Rename a file or directory."""
 
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        """Say that a file was last changed at `modified_ms`."""
+
     def remove(self, path: str) -> None:
         """Remove a file; it may be gone already."""
 
@@ -205,6 +208,11 @@ class LocalFileSystem:
     def rename(self, source: str, target: str) -> None:
         """Rename a file or directory."""
         os.rename(source, target)  # noqa: PTH104
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        """Set the time of the last change, and that of the last access too."""
+        modified_ns = modified_ms * 1_000_000
+        os.utime(path, ns=(modified_ns, modified_ns))
 
     def remove(self, path: str) -> None:
         """Remove a file if it is there."""

@@ -10,7 +10,7 @@ from storage import file_names, partition_metadata
 from storage.errors import DamagedFileError
 from storage.leader_epochs import LeaderEpochs
 from storage.log import Log
-from storage.log_reading import LogContents, LogPlace, LogSettings
+from storage.log_reading import NEVER_CLEANED, LogContents, LogPlace, LogSettings
 from storage.producer_recovery import rebuild
 from storage.producers import ProducerState
 from storage.recovery import recover_segment
@@ -34,6 +34,7 @@ class LoadHints:
     recovery_point: int = 0
     log_start_offset: int = 0
     high_watermark: int = 0
+    cleaned_offset: int = NEVER_CLEANED
 
 
 @dataclass(slots=True)
@@ -104,6 +105,7 @@ class _Loader:
             end_offset,
             end_offset if self.hints.was_clean else min(self.hints.recovery_point, end_offset),
             min(max(self.hints.high_watermark, start_offset), end_offset),
+            min(self.hints.cleaned_offset, end_offset),
         )
         self._settle_epochs(contents)
         self._settle_producers(contents)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from storage.timestamp_offset import TimestampOffset
 
 DAY_MS = 86_400_000
+NEVER_CLEANED: Final = -1
 
 
 TARGET_CODECS: Final[dict[str, Codec | None]] = {
@@ -98,6 +99,7 @@ class LogContents:
     log_end_offset: int
     recovery_point: int
     high_watermark: int = field(default=0)
+    cleaned_offset: int = NEVER_CLEANED
 
 
 class LogReading:
@@ -107,7 +109,7 @@ class LogReading:
         "_config",
         "_last_flush_ms",
         "_roll_jitter_ms",
-        "_truncations",
+        "cleaned_offset",
         "directory",
         "epochs",
         "high_watermark",
@@ -123,6 +125,7 @@ class LogReading:
         "snapshots",
         "topic",
         "topic_id",
+        "truncations",
     )
 
     def __init__(
@@ -146,8 +149,10 @@ class LogReading:
         self.high_watermark = contents.high_watermark
         self._last_flush_ms = 0
         self._roll_jitter_ms = 0
-        self._truncations = 0
-        """A flush that began before the last one says nothing about what is in the log now."""
+        self.cleaned_offset = contents.cleaned_offset
+        """Up to here compaction has seen to it that keys are unique; -1: it has never been here."""
+        self.truncations = 0
+        """What began before the last one, a flush or a cleaning, says nothing about the log now."""
         self.draw_roll_jitter()
 
     def __repr__(self) -> str:
@@ -225,7 +230,7 @@ class LogReading:
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
         """First record with the greatest timestamp."""
         with self.directory:
-            return self.segments.find_max_timestamp()
+            return self.segments.find_max_timestamp(self.log_start_offset)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """Greatest known epoch up to `epoch` and where it ends; (-1, -1) when unknown (KIP-101)."""

@@ -100,7 +100,7 @@ class LogUpkeep(LogReading):
             self.segments.add(self._new_segment(offset, now_ms))
         self.draw_roll_jitter()
         sealed = self._unflushed()[:-1]
-        self.settings.run_later(partial(self._sync, sealed, offset, self._truncations))
+        self.settings.run_later(partial(self._sync, sealed, offset, self.truncations))
 
     def is_flush_due(self, now_ms: int) -> bool:
         """Tell whether `flush.ms` has passed since the last flush and there is something to do."""
@@ -121,7 +121,7 @@ class LogUpkeep(LogReading):
         """Return the part of `flush` that waits for the disk, to be called on any thread."""
         with self.directory:
             self.segments.active.write_index_entries()
-        return partial(self._sync, self._unflushed(), self.log_end_offset, self._truncations)
+        return partial(self._sync, self._unflushed(), self.log_end_offset, self.truncations)
 
     def delete_expired(self, now_ms: int) -> list[str]:
         """Take out the segments that retention lets go; returns files to remove later.
@@ -205,11 +205,12 @@ class LogUpkeep(LogReading):
 
     def _end_at(self, offset: int) -> None:
         """After the log was cut: bring all that depends on its end in line."""
-        self._truncations += 1
+        self.truncations += 1
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
         self.high_watermark = min(self.high_watermark, offset)
+        self.cleaned_offset = min(self.cleaned_offset, offset)
         bounds = (self.log_start_offset, offset)
         rebuild(self.producers, self.snapshots, self.segments, bounds)
         self.producers.note_high_watermark(self.high_watermark)
@@ -237,7 +238,7 @@ class LogUpkeep(LogReading):
             self.epochs.sync()
             with suppress(FileNotFoundError):  # the log was deleted meanwhile
                 self.directory.disk.filesystem.sync_directory(self.path)
-        if truncations == self._truncations:
+        if truncations == self.truncations:
             self.recovery_point = max(self.recovery_point, end_offset)
 
     def _segment_facts(self) -> list[SegmentFacts]:

@@ -94,11 +94,12 @@ def _remove_replaced(
 
 
 def _rename_swaps(filesystem: FileSystem, directory: str) -> None:
-    # Indexes first: a `.log` file without `.swap` must never be there with an index of before.
+    # The .log file first: a start that finds it still a promise removes the indexes beside it,
+    # and could not make the transaction index anew.
     swaps = [
         entry.name for entry in filesystem.scan(directory) if entry.name.endswith(file_names.SWAP)
     ]
-    for name in sorted(swaps, key=lambda name: file_names.LOG + file_names.SWAP in name):
+    for name in sorted(swaps, key=lambda name: file_names.LOG + file_names.SWAP not in name):
         target = name.removesuffix(file_names.SWAP)
         filesystem.rename(f"{directory}/{name}", f"{directory}/{target}")
 

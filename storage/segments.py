@@ -81,6 +81,12 @@ class Segments:
         self.active = segment
         return removed
 
+    def replace(self, first: int, count: int, segment: Segment) -> None:
+        """Put `segment` in place of `count` others from index `first` on; not the active one."""
+        assert first + count < len(self._segments)
+        self._segments[first : first + count] = [segment]
+        self._bases[first : first + count] = [segment.base_offset]
+
     def floor(self, offset: int) -> int:
         """Index of the segment in which `offset` lies, or would."""
         return max(0, bisect_right(self._bases, offset) - 1)
@@ -136,9 +142,17 @@ class Segments:
                     return found
         return None
 
-    def find_max_timestamp(self) -> TimestampOffset | None:
-        """First record that has the greatest timestamp of all."""
-        return max(self._segments, key=lambda segment: segment.max_timestamp).find_max_timestamp()
+    def find_max_timestamp(self, from_offset: int) -> TimestampOffset | None:
+        """First record that has the greatest timestamp of all at or after `from_offset`."""
+        segments = self._segments
+        found = max(segments, key=lambda segment: segment.max_timestamp).find_max_timestamp()
+        if found is None or found.offset >= from_offset:
+            return found
+        # It lies before the log start: of its segment, only what is still in the log counts.
+        first, *others = segments[self.floor(from_offset) :]
+        newest = [one for each in others if (one := each.find_max_timestamp()) is not None]
+        newest += [one for one in [first.find_max_timestamp_from(from_offset)] if one is not None]
+        return max(newest, key=lambda one: (one.timestamp, -one.offset), default=None)
 
     def _end_position(self, segment: Segment, upper_offset: int) -> int:
         """Where reading in `segment` must stop for `upper_offset` to stay unread."""

@@ -1,0 +1,83 @@
+"""Put a cleaned segment in the place of those it replaces, so that a crash at any point is mended.
+
+    written and on the disk    00.log.cleaned  00.index.cleaned ...
+    1  promised                00.log.swap     00.index.swap ...       from here on it will happen
+    2  old ones set aside      00.log.deleted  50.log.deleted ...
+    3  in place                00.log          00.index ...
+    4  in memory               one segment instead of two
+
+A start that finds `.cleaned` files undoes the group they belong to; one that finds only `.swap`
+files finishes steps 2 and 3 (`segment_files`). The names change on the event loop without a pause,
+so nobody sees the log in between; the files set aside go later, for readers that hold them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from storage import file_names
+from storage.segment import Segment
+
+if TYPE_CHECKING:
+    from storage.compaction.job import CleanedGroup
+    from storage.log import Log
+
+
+class LogUnderCleaning:
+    """The log of a job as it was when the job began."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self._segments = {segment.base_offset: segment for segment in log.segments}
+        self._truncations = log.truncations
+
+    def is_as_it_was(self) -> bool:
+        """Whether the log was neither cut nor went offline since."""
+        return self.log.truncations == self._truncations and self.log.directory.failure is None
+
+    def swap_in(self, group: CleanedGroup) -> list[str] | None:
+        """Put a group in place; returns files to remove later.
+
+        None, and nothing was done, when the log is not as it was: cut, or segments of the group
+        given up by retention.
+        """
+        log = self.log
+        first = log.segments.floor(group.sources[0])
+        sources = [self._segments[base_offset] for base_offset in group.sources]
+        present = [
+            log.segments[index]
+            for index in range(first, min(first + len(sources), len(log.segments) - 1))
+        ]
+        if not self.is_as_it_was() or present != sources:
+            return None
+        with log.directory:
+            _rename_all(log, group, file_names.CLEANED, file_names.SWAP)
+            removals = [path for segment in sources for path in segment.mark_deleted()]
+            _rename_all(log, group, file_names.SWAP, "")
+        cleaned = Segment(
+            log.directory.disk, log.path, group.sources[0], log.config, group.modified_ms
+        )
+        is_adopted = cleaned.adopt(group.size, group.offset_index_size, group.time_index_size)
+        assert is_adopted, "the index files were written as they are counted"
+        log.segments.replace(first, len(sources), cleaned)
+        with log.directory:
+            for segment in sources[1:]:
+                log.snapshots.remove(segment.base_offset)
+        return removals
+
+
+def discard_cleaned(log: Log) -> None:
+    """Remove what an interrupted cleaning left; OSError when the directory is gone or sick."""
+    filesystem = log.directory.disk.filesystem
+    for entry in filesystem.scan(log.path):
+        if entry.name.endswith(file_names.CLEANED):
+            filesystem.remove(f"{log.path}/{entry.name}")
+
+
+def _rename_all(log: Log, group: CleanedGroup, old: str, new: str) -> None:
+    # The .log file first: an index whose .log is still a promise would be taken for one of before.
+    filesystem = log.directory.disk.filesystem
+    for suffix in file_names.SEGMENT_SUFFIXES:
+        path = file_names.segment_file(log.path, group.sources[0], suffix)
+        if filesystem.exists(path + old):
+            filesystem.rename(path + old, path + new)
