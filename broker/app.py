@@ -210,7 +210,13 @@ class Broker:
         )
         self.replicas = Replicas(self.logs, self.topic_configs, surroundings)
         self._channels = LocalChannels(self.replicas, self.metadata, self.topic_configs)
-        self.controller = Controller(config.broker_id, store, self._channels, self.clock.now_ms)
+        self.controller = Controller(
+            config.broker_id,
+            store,
+            self._channels,
+            self.clock.now_ms,
+            is_unclean_default=config.unclean_leader_election_enable,
+        )
         self.topics = TopicCommands(store, secrets.randbelow, secrets.token_bytes)
         self.auto_topics = AutoTopics(config, self.metadata, self.topics, self.spawn)
         self.internal_topics = InternalTopics(config, self.metadata, self.auto_topics, self.spawn)

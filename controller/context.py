@@ -64,6 +64,8 @@ class ControllerContext:
     broker_id: int
     term: Term
     live_brokers: dict[int, LiveBroker] = field(default_factory=dict)
+    leaving: set[int] = field(default_factory=set)
+    """Live brokers that have asked to be relieved of their partitions."""
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     assignments: dict[str, dict[int, Replicas]] = field(default_factory=dict)
     leadership: dict[TopicPartition, Leadership] = field(default_factory=dict)

@@ -13,10 +13,10 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from controller.context import TopicPartition
+from controller.broker_changes import brokers_arrived, brokers_died, relieve
+from controller.delivery import Delivery
 from controller.election import ControllerMovedError, current_controller, elect
 from controller.loading import load_brokers, load_states, load_topics
 from controller.office import Office
@@ -24,14 +24,12 @@ from controller.state_machines import PartitionPhase, ReplicaPhase
 from controller.store import Change, MetadataStore, NodeExistsError, StoreError, Watch
 from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, TOPICS
 from protocol.errors import ApiError, ErrorCode
-from protocol.messages.leader_and_isr import LeaderAndIsrResponse
-from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 
 if TYPE_CHECKING:
-    from controller.context import ControllerContext, Term
+    from controller.context import ControllerContext, Term, TopicPartition
     from controller.ports import BrokerChannels
     from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
-    from protocol.schema import Request, Response
+    from protocol.schema import Request
 
 RETRY_AFTER_SECONDS = 1.0
 """Pause after the store refused an event."""
@@ -41,6 +39,7 @@ TOPICS_AT_ONCE = 64
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Handler = Callable[[], Awaitable[None]]
 
 
@@ -61,11 +60,17 @@ class Controller:
         store: MetadataStore,
         channels: BrokerChannels,
         now_ms: Callable[[], int],
+        *,
+        is_unclean_default: bool = False,
     ) -> None:
-        """Take part as ``broker_id``, which must be registered in the store by then."""
+        """Take part as ``broker_id``, which must be registered in the store by then.
+
+        ``is_unclean_default`` is for topics that do not configure unclean.leader.election.enable.
+        """
+        self._is_unclean_default = is_unclean_default
         self._broker_id = broker_id
         self._store = store
-        self._channels = channels
+        self._delivery = Delivery(channels, self._on_replicas_stopped)
         self._now_ms = now_ms
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._queued: set[tuple[str, ...]] = set()
@@ -123,28 +128,41 @@ class Controller:
         self._settle(list(self._settlements))
 
     async def alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
-        """Store in-sync sets that leaders propose; raises ApiError NOT_CONTROLLER.
+        """Store in-sync sets that leaders propose; raises ApiError NOT_CONTROLLER."""
+        return await self._do("in-sync replicas", lambda office: office.in_sync.apply(request))
 
-        Takes its turn with everything else that the controller does.
+    async def relieve(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
+        """A broker is about to stop: others lead from now on what it led.
+
+        Returns what it leads still. Raises ApiError NOT_CONTROLLER or STALE_BROKER_EPOCH.
         """
-        answer: asyncio.Future[AlterPartitionResponse] = asyncio.get_running_loop().create_future()
 
-        async def alter() -> None:
+        async def work(office: Office) -> list[TopicPartition]:
+            office.require_broker(broker_id, broker_epoch)
+            return await relieve(office, broker_id)
+
+        return await self._do("controlled shutdown", work)
+
+    async def _do(self, name: str, work: Callable[[Office], Awaitable[T]]) -> T:
+        """Have work done in office, in its turn; raises ApiError NOT_CONTROLLER."""
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        async def handle() -> None:
             office = self._office
             try:
                 if office is None:
                     raise ApiError(ErrorCode.NOT_CONTROLLER)
-                response = await office.in_sync.apply(request)
+                result = await work(office)
             except ApiError as error:
-                answer.set_exception(error)
+                _give(answer, error)
                 return
             except BaseException:
-                answer.set_exception(ApiError(ErrorCode.NOT_CONTROLLER))
+                _give(answer, ApiError(ErrorCode.NOT_CONTROLLER))
                 raise
-            self._send(office)
-            answer.set_result(response)
+            office.send()
+            _give(answer, result)
 
-        self._put("in-sync replicas", alter, str(id(answer)))
+        self._put(name, handle, str(id(answer)))
         return await answer
 
     # Events
@@ -199,7 +217,13 @@ class Controller:
 
     async def _take_office(self, term: Term) -> None:
         logger.info("broker %d is controller, epoch %d", self._broker_id, term.epoch)
-        office = Office(self._store, self._broker_id, term)
+        office = Office(
+            self._store,
+            self._broker_id,
+            term,
+            self._delivery.deliver,
+            is_unclean_default=self._is_unclean_default,
+        )
         with contextlib.suppress(NodeExistsError):
             await self._store.create(FEATURE, FEATURE_DATA)
         context = office.context
@@ -210,12 +234,12 @@ class Controller:
         await load_states(self._store, context, context.partitions())
         await office.deletion.enqueue(doomed)
         office.batch.publish(context.live_brokers, ())
-        self._send(office)
+        office.send()
         office.replicas.start()
         office.partitions.start()
-        self._send(office)
+        office.send()
         await office.partitions.bring_online()
-        self._send(office)
+        office.send()
         self._office = office
         self.controller_id = self._broker_id
         await self._advance_deletions(office)
@@ -225,7 +249,7 @@ class Controller:
         office = self._office
         if office is not None:
             await office.partitions.bring_online()
-            self._send(office)
+            office.send()
 
     async def _on_brokers(self) -> None:
         office = self._office
@@ -233,25 +257,22 @@ class Controller:
             return
         context = office.context
         before = context.live_brokers
-        context.live_brokers = await load_brokers(self._store, self._watch_brokers())
-        arrived = {
-            broker_id
-            for broker_id, broker in context.live_brokers.items()
-            if broker_id not in before or before[broker_id].epoch != broker.epoch
-        }
+        now = await load_brokers(self._store, self._watch_brokers())
+        # One that came back before its death was noticed has died all the same (CT-7).
+        again = {one for one in now.keys() & before.keys() if now[one].epoch != before[one].epoch}
+        died = (before.keys() - now.keys()) | again
+        arrived = (now.keys() - before.keys()) | again
+        context.live_brokers = {one: now[one] for one in now if one not in again}
         office.batch.publish(context.live_brokers, ())
+        if died:
+            logger.info("brokers %s died", sorted(died))
+            await brokers_died(office, died)
+            office.send()
+        context.live_brokers = now
         if arrived:
-            office.batch.publish(arrived, context.partitions())
-            self._send(office)
-            returning = [
-                replica
-                for replica in context.replicas(context.partitions())
-                if replica.broker_id in arrived and replica.at.topic not in context.deleting
-            ]
-            office.replicas.enter(returning, ReplicaPhase.ONLINE)
-            context.blocked_deletions.clear()
-            await office.partitions.bring_online()
-        self._send(office)
+            await brokers_arrived(office, arrived)
+        office.batch.publish(context.live_brokers, ())
+        office.send()
         await self._advance_deletions(office)
 
     async def _on_topics(self) -> None:
@@ -284,7 +305,7 @@ class Controller:
         office.replicas.enter(replicas, ReplicaPhase.NEW)
         await office.partitions.bring_online(added)
         office.replicas.enter(replicas, ReplicaPhase.ONLINE)
-        self._send(office)
+        office.send()
 
     async def _on_deletions(self) -> None:
         office = self._office
@@ -296,7 +317,7 @@ class Controller:
 
     async def _advance_deletions(self, office: Office) -> None:
         self._settle(await office.deletion.advance())
-        self._send(office)
+        office.send()
         self._settle(office.context.blocked_deletions)
 
     def _settle(self, topics: list[str] | set[str]) -> None:
@@ -304,6 +325,17 @@ class Controller:
             for waiter in self._settlements.pop(topic, ()):
                 if not waiter.done():
                     waiter.set_result(None)
+
+    def _on_replicas_stopped(
+        self, broker_id: int, request: Request, errors: dict[TopicPartition, int]
+    ) -> None:
+        async def note() -> None:
+            office = self._office
+            if office is not None:
+                office.deletion.replicas_stopped(broker_id, errors)
+                await self._advance_deletions(office)
+
+        self._put("stopped", note, str(id(request)))
 
     # Watches
 
@@ -319,66 +351,11 @@ class Controller:
     def _watch_topic(self, topic: str) -> Watch:
         return self._watch("topic", lambda: self._on_topic(topic), topic)
 
-    # Requests
 
-    def _send(self, office: Office) -> None:
-        for broker_id, request in office.batch.take_requests():
-            answer = self._channels.send(broker_id, request)
-            answer.add_done_callback(partial(self._on_answer, broker_id, request))
-
-    def _on_answer(
-        self, broker_id: int, request: Request, answer: asyncio.Future[Response]
-    ) -> None:
-        if answer.cancelled():
-            return
-        failure = answer.exception()
-        if failure is not None:
-            logger.error(
-                "broker %d did not take %s: %s", broker_id, type(request).__name__, failure
-            )
-            return
-        response = answer.result()
-        if isinstance(response, LeaderAndIsrResponse):
-            _log_refusals(broker_id, response)
-        elif isinstance(response, StopReplicaResponse) and isinstance(request, StopReplicaRequest):
-            self._on_replicas_stopped(broker_id, request, response)
-
-    def _on_replicas_stopped(
-        self, broker_id: int, request: StopReplicaRequest, response: StopReplicaResponse
-    ) -> None:
-        deleted = {
-            TopicPartition(topic.topic_name, state.partition_index)
-            for topic in request.topic_states
-            for state in topic.partition_states
-            if state.delete_partition
-        }
-        if not deleted:
-            return
-        errors = dict.fromkeys(deleted, response.error_code)
-        for error in response.partition_errors:
-            at = TopicPartition(error.topic_name, error.partition_index)
-            if at in errors and error.error_code:
-                errors[at] = error.error_code
-
-        async def note() -> None:
-            office = self._office
-            if office is not None:
-                office.deletion.replicas_stopped(broker_id, errors)
-                await self._advance_deletions(office)
-
-        self._put("stopped", note, str(id(request)))
-
-
-def _log_refusals(broker_id: int, response: LeaderAndIsrResponse) -> None:
-    if response.error_code:
-        logger.error("broker %d refused LeaderAndIsr: error %d", broker_id, response.error_code)
-    for topic in response.topics:
-        for error in topic.partition_errors:
-            if error.error_code:
-                logger.error(
-                    "broker %d cannot serve partition %d of topic %s: error %d",
-                    broker_id,
-                    error.partition_index,
-                    topic.topic_id,
-                    error.error_code,
-                )
+def _give(answer: asyncio.Future[T], outcome: T | ApiError) -> None:
+    if answer.done():
+        return
+    if isinstance(outcome, ApiError):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)

@@ -123,13 +123,18 @@ class InSyncChanges:
         )
 
     def _check_eligible(self, at: TopicPartition, wanted: Wanted, in_sync: tuple[int, ...]) -> None:
-        """Refuse a member that is dead, or has been restarted since it caught up (KIP-903)."""
+        """Refuse a member that is dead, leaves, or was restarted since it caught up (KIP-903)."""
         epochs = {one.broker_id: one.broker_epoch for one in wanted.new_isr_with_epochs}
         replicas = self._context.replicas_of(at)
         for one in in_sync:
             broker = self._context.live_brokers.get(one)
             epoch = epochs.get(one, ANY_EPOCH)
-            if one not in replicas or broker is None or epoch not in (ANY_EPOCH, broker.epoch):
+            if (
+                one not in replicas
+                or broker is None
+                or one in self._context.leaving
+                or epoch not in (ANY_EPOCH, broker.epoch)
+            ):
                 raise ApiError(ErrorCode.INELIGIBLE_REPLICA)
 
     def _fill(self, at: TopicPartition, answer: Answer) -> None:

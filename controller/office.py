@@ -11,23 +11,66 @@ from controller.election import FencedStore
 from controller.in_sync_changes import InSyncChanges
 from controller.partitions import PartitionMachine
 from controller.replicas import ReplicaMachine
+from controller.znodes import TOPIC_ENTITY, config_path, decode_config
+from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from controller.context import Term
     from controller.store import MetadataStore
+    from protocol.schema import Request
+
+UNCLEAN = "unclean.leader.election.enable"
 
 
 class Office:
     """The context of a term, and the machines that share it."""
 
-    def __init__(self, store: MetadataStore, broker_id: int, term: Term) -> None:
+    def __init__(
+        self,
+        store: MetadataStore,
+        broker_id: int,
+        term: Term,
+        deliver: Callable[[int, Request], None],
+        *,
+        is_unclean_default: bool,
+    ) -> None:
         """Begin with nothing known; the controller loads the context."""
         self.context = ControllerContext(broker_id, term)
         self.store = FencedStore(store, term)
         self.batch = ControlRequestBatch(self.context)
-        self.partitions = PartitionMachine(self.context, self.store, self.batch)
+        self._reader = store
+        self._deliver = deliver
+        self._is_unclean_default = is_unclean_default
+        self.partitions = PartitionMachine(
+            self.context, self.store, self.batch, self._allow_unclean
+        )
         self.replicas = ReplicaMachine(self.context, self.batch)
         self.in_sync = InSyncChanges(self.context, self.store, self.batch)
         self.deletion = TopicDeletion(
             self.context, (store, self.store), self.batch, (self.partitions, self.replicas)
         )
+
+    def send(self) -> None:
+        """Send what the batch holds."""
+        for broker_id, request in self.batch.take_requests():
+            self._deliver(broker_id, request)
+
+    def require_broker(self, broker_id: int, broker_epoch: int) -> None:
+        """Raises ApiError STALE_BROKER_EPOCH unless this is a live broker in its present life."""
+        broker = self.context.live_brokers.get(broker_id)
+        if broker is None or broker.epoch != broker_epoch:
+            raise ApiError(ErrorCode.STALE_BROKER_EPOCH)
+
+    async def _allow_unclean(self, topics: set[str]) -> set[str]:
+        """Topics whose configuration prefers a leader that may lack records to none (KIP-106)."""
+        names = sorted(topics)
+        nodes = await self._reader.get_many([config_path(TOPIC_ENTITY, name) for name in names])
+        allowed: set[str] = set()
+        for name, node in zip(names, nodes, strict=True):
+            configs = {} if node is None else decode_config(name, node.data)
+            value = configs.get(UNCLEAN)
+            if self._is_unclean_default if value is None else value == "true":
+                allowed.add(name)
+        return allowed

@@ -7,6 +7,7 @@ a partition whose write is refused keeps its phase.
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from controller.context import ControllerContext, Leadership, TopicPartition
@@ -15,7 +16,6 @@ from controller.state_machines import PARTITION_SOURCES, PartitionPhase
 from controller.store import (
     Create,
     NodeExistsError,
-    Operation,
     SetData,
     StoreError,
     StoreUnavailableError,
@@ -28,23 +28,37 @@ from controller.znodes import (
     partitions_path,
     state_path,
 )
+from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from controller.control_requests import ControlRequestBatch
     from controller.election import FencedStore
+    from controller.znodes import Replicas
 
 logger = logging.getLogger(__name__)
+
+
+Election = Callable[[TopicPartition, "Replicas", PartitionState], Choice | None]
+"""Chooses a leader from a partition's assignment and state."""
 
 
 class PartitionMachine:
     """The partition state machine of one term."""
 
     def __init__(
-        self, context: ControllerContext, store: FencedStore, batch: ControlRequestBatch
+        self,
+        context: ControllerContext,
+        store: FencedStore,
+        batch: ControlRequestBatch,
+        allow_unclean: Callable[[set[str]], Awaitable[set[str]]],
     ) -> None:
-        """Share the term's context, store and batch."""
+        """Share the term's context, store and batch.
+
+        ``allow_unclean`` tells which of some topics would rather lose records than have no leader.
+        """
+        self._allow_unclean = allow_unclean
         self._context = context
         self._store = store
         self._batch = batch
@@ -81,7 +95,7 @@ class PartitionMachine:
             if at.topic not in self._context.deleting
         ]
         await self._initialise([at for at in wanted if phases.get(at) is PartitionPhase.NEW])
-        await self._elect([at for at in wanted if phases.get(at) is PartitionPhase.OFFLINE])
+        await self._elect_offline([at for at in wanted if phases.get(at) is PartitionPhase.OFFLINE])
 
     async def _initialise(self, partitions: Sequence[TopicPartition]) -> None:
         decisions: list[tuple[TopicPartition, PartitionState]] = []
@@ -118,36 +132,35 @@ class PartitionMachine:
             if isinstance(outcome, StoreError) and not isinstance(outcome, NodeExistsError):
                 logger.warning("cannot prepare a topic's partitions: %s", outcome)
 
-    async def _elect(self, partitions: Sequence[TopicPartition]) -> None:
+    async def elect(
+        self, partitions: Iterable[TopicPartition], choose: Election
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Give partitions another leader, or another in-sync set, by one kind of election.
+
+        Returns an error code for each: ELECTION_NOT_NEEDED when the choice is what there is,
+        ELIGIBLE_LEADERS_NOT_AVAILABLE when there is none, INVALID_UPDATE_VERSION when somebody
+        else changed the state.
+        """
+        results: dict[TopicPartition, ErrorCode] = {}
         decisions: list[tuple[TopicPartition, PartitionState]] = []
-        operations: list[list[Operation]] = []
         for at in partitions:
-            leadership = self._context.leadership[at]
-            choice = leader_when_offline(
-                self._context.replicas_of(at),
-                leadership.state.in_sync_replicas,
-                self._context.live_brokers,
-                allow_unclean=False,
-            )
-            if choice is None:
-                logger.error(
-                    "%s-%d stays offline: none of its in-sync replicas %s is live",
-                    *at,
-                    list(leadership.state.in_sync_replicas),
-                )
+            leadership = self._context.leadership.get(at)
+            if leadership is None:
+                results[at] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
-            state = self._state(choice, leadership.state.leader_epoch + 1)
-            decisions.append((at, state))
-            data = encode_state(state)
-            operations.append([SetData(state_path(*at), data, leadership.partition_epoch)])
-        outcomes = await self._store.write_many(operations)
-        for (at, state), outcome in zip(decisions, outcomes, strict=True):
-            if _refused(at, outcome):
+            choice = choose(at, self._context.replicas_of(at), leadership.state)
+            results[at] = _verdict(choice, leadership.state)
+            if choice is not None and results[at] is ErrorCode.NONE:
+                decisions.append((at, self._state(choice, leadership.state.leader_epoch + 1)))
+        stored = await self._change(decisions)
+        for at, _ in decisions:
+            if at not in stored:
+                results[at] = ErrorCode.INVALID_UPDATE_VERSION
                 continue
-            partition_epoch = self._context.leadership[at].partition_epoch + 1
-            self._context.leadership[at] = Leadership(state, partition_epoch)
-            self._context.partition_phases[at] = PartitionPhase.ONLINE
+            if self._context.leadership[at].state.leader != NO_LEADER:
+                self._context.partition_phases[at] = PartitionPhase.ONLINE
             self._batch.lead_or_follow(self._context.replicas_of(at), at, is_new=False)
+        return results
 
     async def take_offline(self, partitions: Sequence[TopicPartition]) -> None:
         """Store that nobody leads these partitions any more; the in-sync replicas stay."""
@@ -158,22 +171,43 @@ class PartitionMachine:
                 continue
             choice = Choice(NO_LEADER, leadership.state.in_sync_replicas)
             decisions.append((at, self._state(choice, leadership.state.leader_epoch + 1)))
+        await self._change(decisions)
+
+    async def _change(
+        self, decisions: Sequence[tuple[TopicPartition, PartitionState]]
+    ) -> set[TopicPartition]:
+        """Store new states on top of those that are known; returns where that succeeded."""
+        leadership = self._context.leadership
         outcomes = await self._store.write_many(
             [
-                [
-                    SetData(
-                        state_path(*at),
-                        encode_state(state),
-                        self._context.leadership[at].partition_epoch,
-                    )
-                ]
+                [SetData(state_path(*at), encode_state(state), leadership[at].partition_epoch)]
                 for at, state in decisions
             ]
         )
+        stored: set[TopicPartition] = set()
         for (at, state), outcome in zip(decisions, outcomes, strict=True):
             if not _refused(at, outcome):
-                version = self._context.leadership[at].partition_epoch + 1
-                self._context.leadership[at] = Leadership(state, version)
+                leadership[at] = Leadership(state, leadership[at].partition_epoch + 1)
+                stored.add(at)
+        return stored
+
+    async def _elect_offline(self, partitions: Sequence[TopicPartition]) -> None:
+        live = self._context.live_brokers
+        unclean = await self._allow_unclean({at.topic for at in partitions})
+
+        def choose(at: TopicPartition, replicas: Replicas, state: PartitionState) -> Choice | None:
+            return leader_when_offline(
+                replicas, state.in_sync_replicas, live, allow_unclean=at.topic in unclean
+            )
+
+        for at, code in (await self.elect(partitions, choose)).items():
+            if code is ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE:
+                in_sync = self._context.leadership[at].state.in_sync_replicas
+                logger.error(
+                    "%s-%d stays offline: none of its in-sync replicas %s is live",
+                    *at,
+                    list(in_sync),
+                )
 
     def _state(self, choice: Choice, leader_epoch: int) -> PartitionState:
         return PartitionState(
@@ -190,6 +224,14 @@ class PartitionMachine:
             return True
         logger.error("%s-%d cannot go from %s to %s", *at, current.value, phase.value)
         return False
+
+
+def _verdict(choice: Choice | None, state: PartitionState) -> ErrorCode:
+    if choice is None:
+        return ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    if (choice.leader, choice.in_sync_replicas) == (state.leader, state.in_sync_replicas):
+        return ErrorCode.ELECTION_NOT_NEEDED
+    return ErrorCode.NONE
 
 
 def _refused(at: TopicPartition, outcome: object) -> bool:

@@ -135,6 +135,12 @@ class Cluster:
         await turns()
         return member
 
+    async def kill(self, broker_id: int) -> None:
+        """End a broker's session, as ZooKeeper does once it has not been heard of for long."""
+        member = self.members.pop(broker_id)
+        await member.store.close()
+        await turns()
+
     async def stop(self) -> None:
         """End all controllers."""
         for task in self._tasks:

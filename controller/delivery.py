@@ -1,0 +1,89 @@
+"""Sends control requests to brokers and reads what they answer."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from controller.context import TopicPartition
+from protocol.messages.leader_and_isr import LeaderAndIsrResponse
+from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from controller.ports import BrokerChannels
+    from protocol.schema import Request, Response
+
+logger = logging.getLogger(__name__)
+
+
+class Delivery:
+    """Requests of a controller on their way."""
+
+    def __init__(
+        self,
+        channels: BrokerChannels,
+        on_stopped: Callable[[int, Request, dict[TopicPartition, int]], None],
+    ) -> None:
+        """``on_stopped`` gets a broker, the request, and errors by partition that it deleted."""
+        self._channels = channels
+        self._on_stopped = on_stopped
+
+    def deliver(self, broker_id: int, request: Request) -> None:
+        """Send; answers that tell of failures are logged."""
+        answer = self._channels.send(broker_id, request)
+        answer.add_done_callback(partial(self._on_answer, broker_id, request))
+
+    def _on_answer(
+        self, broker_id: int, request: Request, answer: asyncio.Future[Response]
+    ) -> None:
+        if answer.cancelled():
+            return
+        failure = answer.exception()
+        if failure is not None:
+            logger.error(
+                "broker %d did not take %s: %s", broker_id, type(request).__name__, failure
+            )
+            return
+        response = answer.result()
+        if isinstance(response, LeaderAndIsrResponse):
+            _log_refusals(broker_id, response)
+        elif isinstance(response, StopReplicaResponse) and isinstance(request, StopReplicaRequest):
+            errors = _deleted(request, response)
+            if errors:
+                self._on_stopped(broker_id, request, errors)
+
+
+def _deleted(
+    request: StopReplicaRequest, response: StopReplicaResponse
+) -> dict[TopicPartition, int]:
+    """Error codes of the partitions that were to be deleted."""
+    errors = {
+        TopicPartition(topic.topic_name, state.partition_index): response.error_code
+        for topic in request.topic_states
+        for state in topic.partition_states
+        if state.delete_partition
+    }
+    for error in response.partition_errors:
+        at = TopicPartition(error.topic_name, error.partition_index)
+        if at in errors and error.error_code:
+            errors[at] = error.error_code
+    return errors
+
+
+def _log_refusals(broker_id: int, response: LeaderAndIsrResponse) -> None:
+    if response.error_code:
+        logger.error("broker %d refused LeaderAndIsr: error %d", broker_id, response.error_code)
+    for topic in response.topics:
+        for error in topic.partition_errors:
+            if error.error_code:
+                logger.error(
+                    "broker %d cannot serve partition %d of topic %s: error %d",
+                    broker_id,
+                    error.partition_index,
+                    topic.topic_id,
+                    error.error_code,
+                )
