@@ -12,7 +12,6 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from protocol.records.record import iterate_records
 from storage import file_names
 from storage.aborted_index import AbortedIndex
 from storage.batch_scan import (
@@ -24,7 +23,7 @@ from storage.batch_scan import (
 )
 from storage.errors import DamagedFileError
 from storage.sparse_index import OffsetIndex, TimeIndex
-from storage.timestamp_offset import TimestampOffset
+from storage.time_search import first_not_earlier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from protocol.wire import Buffer
     from storage.disk import Disk
     from storage.filesystem import File
+    from storage.timestamp_offset import TimestampOffset
 
 LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -363,14 +363,7 @@ class Segment:
     def _find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
         start = max(self.time_index.lookup(timestamp).offset, from_offset)
         position = self._checked_position(self.offset_index.lookup(start).position)
-        for at, header in self.walk(position, self.size):
-            if header.max_timestamp < timestamp or header.last_offset < from_offset:
-                continue
-            for record in iterate_records(self.file.read_at(at, header.size_in_bytes)):
-                if record.timestamp >= timestamp and record.offset >= from_offset:
-                    epoch = header.partition_leader_epoch
-                    return TimestampOffset(record.timestamp, record.offset, epoch)
-        return None
+        return first_not_earlier(self, position, timestamp, from_offset)
 
     def _read_next_offset(self) -> int:
         offset = self.base_offset

@@ -12,6 +12,7 @@ from protocol.records.batch import HEADER_BYTES, parse_header
 from storage.batch_scan import CHUNK_BYTES
 from storage.errors import DamagedFileError
 from storage.slices import Slice
+from storage.time_search import latest_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,7 +152,7 @@ class Segments:
         # It lies before the log start: of its segment, only what is still in the log counts.
         first, *others = segments[self.floor(from_offset) :]
         newest = [one for each in others if (one := each.find_max_timestamp()) is not None]
-        newest += [one for one in [first.find_max_timestamp_from(from_offset)] if one is not None]
+        newest += [one for one in [latest_from(first, from_offset)] if one is not None]
         return max(newest, key=lambda one: (one.timestamp, -one.offset), default=None)
 
     def _end_position(self, segment: Segment, upper_offset: int) -> int:
