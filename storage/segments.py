@@ -145,15 +145,18 @@ class Segments:
 
     def find_max_timestamp(self, from_offset: int) -> TimestampOffset | None:
         """First record that has the greatest timestamp of all at or after `from_offset`."""
-        segments = self._segments
-        found = max(segments, key=lambda segment: segment.max_timestamp).find_max_timestamp()
-        if found is None or found.offset >= from_offset:
-            return found
-        # It lies before the log start: of its segment, only what is still in the log counts.
-        first, *others = segments[self.floor(from_offset) :]
-        newest = [one for each in others if (one := each.find_max_timestamp()) is not None]
-        newest += [one for one in [latest_from(first, from_offset)] if one is not None]
-        return max(newest, key=lambda one: (one.timestamp, -one.offset), default=None)
+        best: TimestampOffset | None = None
+        segments = self._segments[self.floor(from_offset) :]
+        for segment in sorted(segments, key=lambda each: each.max_timestamp, reverse=True):
+            if best is not None and segment.max_timestamp < best.timestamp:
+                break
+            found = segment.find_max_timestamp()
+            if found is None or found.offset < from_offset:
+                # It lies before the log start, or compaction has emptied the batch that had it.
+                found = latest_from(segment, from_offset)
+            if found is not None and (best is None or found.timestamp > best.timestamp):
+                best = found
+        return best
 
     def _end_position(self, segment: Segment, upper_offset: int) -> int:
         """Where reading in `segment` must stop for `upper_offset` to stay unread."""

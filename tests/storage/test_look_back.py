@@ -86,6 +86,7 @@ class Life:
         bases = [one for one in self.bases if start <= one < self.log.log_end_offset]
         if count and bases:
             self.log.truncate_to(bases[-min(count, len(bases))])
+            self.bases = [one for one in self.bases if one < self.log.log_end_offset]
             self.records = [one for one in self.records if one.offset < self.log.log_end_offset]
 
     def delete(self, count: int) -> None:
