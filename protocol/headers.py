@@ -115,6 +115,7 @@ _PACK_PLAIN = structs.Struct(">i").pack
 _PACK_TAGGED = structs.Struct(">ix").pack
 _PACK_SIZED_PLAIN = structs.Struct(">ii").pack
 _PACK_SIZED_TAGGED = structs.Struct(">iix").pack
+_PACK_REQUEST = structs.Struct(">ihhih").pack
 _PLAIN_BYTES = 4
 _TAGGED_BYTES = 5
 _FLEXIBLE_REQUEST = {int(key): first for key, first in _FIRST_FLEXIBLE.items()}
@@ -224,3 +225,21 @@ def response_front(correlation_id: int, api_key: int, api_version: int, body_byt
     if api_version >= _FLEXIBLE_RESPONSE[api_key]:
         return _PACK_SIZED_TAGGED(_TAGGED_BYTES + body_bytes, correlation_id)
     return _PACK_SIZED_PLAIN(_PLAIN_BYTES + body_bytes, correlation_id)
+
+
+def request_front(
+    correlation_id: int, api_key: int, api_version: int, client_id: bytes, body_bytes: int
+) -> bytes:
+    """The size of a whole request and its header, for a broker that asks another.
+
+    `client_id` is UTF-8. Not for ControlledShutdown v0, which has another header.
+    """
+    tags = b"\0" if api_version >= _FIRST_FLEXIBLE[ApiKey(api_key)] else b""
+    size = _V1_BYTES + len(client_id) + len(tags) + body_bytes
+    front = _PACK_REQUEST(size, api_key, api_version, correlation_id, len(client_id))
+    return front + client_id + tags
+
+
+def response_header_bytes(api_key: int, api_version: int) -> int:
+    """How long the header of a response is."""
+    return _TAGGED_BYTES if api_version >= _FLEXIBLE_RESPONSE[api_key] else _PLAIN_BYTES
