@@ -135,12 +135,27 @@ class StoreUnavailableError(StoreError):
     """The store cannot be reached or cannot write; the transaction did not happen."""
 
 
+class OutcomeUnknownError(StoreError):
+    """The connection broke while the transaction was under way: it may have happened or not.
+
+    Which of the two is settled once the store can be reached again.
+    """
+
+
 class MetadataStore(Protocol):
     """What the controller and the broker need from ZooKeeper or from what stands in for it."""
 
     @property
     def session_id(self) -> int:
         """Owner of the ephemeral nodes that this client makes; never 0."""
+
+    def on_interruption(self, listener: Callable[[], None]) -> None:
+        """Call ``listener`` when what was known of the store no longer holds.
+
+        That is: the session is a new one, whose ephemeral nodes are yet to be made, or a
+        transaction of the old connection has an unknown outcome. The listener is called when the
+        store can be reached again, before any watch is.
+        """
 
     async def get(self, path: str, watch: Watch | None = None) -> Znode:
         """Read a node and watch its data. Raises NoNodeError."""

@@ -18,7 +18,7 @@ from controller.store import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from controller.tree import ZnodeTree
 
@@ -35,6 +35,10 @@ class TreeStore(ABC):
         self, transactions: Sequence[Sequence[Operation]]
     ) -> list[list[Result] | StoreError]:
         """Do independent transactions in order; returns when they are durable."""
+
+    def on_interruption(self, listener: Callable[[], None]) -> None:
+        """Take a listener that will never be called: the tree is always within reach."""
+        del listener
 
     async def get(self, path: str, watch: Watch | None = None) -> Znode:
         """Read a node and watch its data."""

@@ -18,12 +18,12 @@ from tests.support.broker_process import (
     free_port,
     write_properties,
 )
+from tests.support.java_command import SMALL_HEAP, java_command
+from tests.support.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HEAP = "-Xmx1g"
-SMALL_HEAP = "-Xmx256m"
 FORMAT_TIMEOUT_SECONDS = 60
 ZOOKEEPER_SESSION_MS = 3000
 """A killed broker can register again when its old session has ended."""
@@ -41,19 +41,6 @@ STANDALONE = {
     "group.initial.rebalance.delay.ms": "0",
 }
 """What a single broker needs in both makes, with rebalances that start at once."""
-
-
-def java_command(
-    version: str,
-    main_class: str,
-    *arguments: str,
-    heap: str = HEAP,
-    extra_flags: tuple[str, ...] = (),
-) -> list[str]:
-    """Return the command line of a JVM with the jars of `version`."""
-    java = jars.java_home_tool("java")
-    flags = [heap, "-Djava.awt.headless=true", "-XX:+UseG1GC", *extra_flags]
-    return [java, *flags, "-cp", jars.classpath(version), main_class, *arguments]
 
 
 def apache_4(
@@ -95,13 +82,12 @@ class ZooKeeperCluster:
     """One ZooKeeper server and one Apache Kafka 3.9.1 broker that uses it."""
 
     def __init__(self, directory: Path, properties: dict[str, str] | None = None) -> None:
-        self.zookeeper_port = free_port()
-        self._zookeeper = _zookeeper(directory / "zookeeper", self.zookeeper_port)
-        self.broker = _apache_3(directory / "broker", self.zookeeper_port, properties or {})
+        self.zookeeper = ZooKeeperServer(directory / "zookeeper")
+        self.broker = _apache_3(directory / "broker", self.zookeeper.port, properties or {})
 
     def start(self) -> None:
         """Start ZooKeeper, then the broker, and wait until it serves."""
-        self._zookeeper.launch()
+        self.zookeeper.start()
         self.broker.start()
 
     def stop(self) -> None:
@@ -109,29 +95,12 @@ class ZooKeeperCluster:
         try:
             self.broker.stop()
         finally:
-            self._zookeeper.kill()
+            self.zookeeper.kill()
 
     def kill(self) -> None:
         """End both at once."""
         self.broker.kill()
-        self._zookeeper.kill()
-
-
-def _zookeeper(directory: Path, port: int) -> BrokerProcess:
-    server = BrokerProcess(name="ZooKeeper", command=[], directory=directory, port=port)
-    config = write_properties(
-        directory / "zookeeper.properties",
-        {
-            "dataDir": str(directory / "data"),
-            "clientPort": str(port),
-            "clientPortAddress": "127.0.0.1",
-            "admin.enableServer": "false",
-            "tickTime": "500",
-        },
-    )
-    main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-    server.command = java_command(jars.KAFKA_3, main_class, str(config), heap=SMALL_HEAP)
-    return server
+        self.zookeeper.kill()
 
 
 def _apache_3(directory: Path, zookeeper_port: int, properties: dict[str, str]) -> BrokerProcess:

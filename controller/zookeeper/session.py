@@ -1,0 +1,231 @@
+"""A session with ZooKeeper on the event loop; kazoo's threads end here.
+
+kazoo runs three threads: one that owns the connection, one that hands out answers, one that hands
+out watch events. What they bring is posted to the loop, and nothing but posting happens on them.
+
+What kazoo does otherwise than is needed here: a request made while there is no connection would be
+kept and sent when there is one again, however late. A broker that has told its client "that
+failed" must not do it afterwards; so ``_GatedClient`` refuses such a request, under the lock under
+which the connection's state changes. A request that was under way when the connection broke may or
+may not have happened; that is settled by the time the session is connected again, for ZooKeeper
+closes the old connection of a session before it takes up the new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionLoss
+from kazoo.protocol.states import KazooState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from controller.zookeeper.address import ZooKeeperAddress
+
+WAITING_LIMIT = 200_000
+"""Requests that may wait for their turn; as many as the states of the largest cluster."""
+
+CLOSE_SECONDS = 3.0
+"""How long ending the session may take; ZooKeeper ends it by itself if it hears nothing."""
+
+RECONNECT = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 1.0}
+
+logger = logging.getLogger(__name__)
+
+
+class NotConnectedError(Exception):
+    """The request was not sent."""
+
+
+class _GatedClient(KazooClient):  # type: ignore[misc]
+    """A client that takes no request while it has no connection."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        self._gate = threading.RLock()
+        super().__init__(*args, **kwargs)
+
+    def submit(self, request: object, result: Any) -> None:  # noqa: ANN401
+        """Queue the request, or fail ``result`` at once."""
+        with self._gate:
+            if self.connected:
+                self._call(request, result)
+                return
+        result.set_exception(NotConnectedError())
+
+    def _session_callback(self, state: object) -> None:
+        with self._gate:
+            super()._session_callback(state)
+
+
+class ZooKeeperSession:
+    """Sends requests of kazoo's protocol, a bounded number at a time, in order."""
+
+    def __init__(
+        self, address: ZooKeeperAddress, session_timeout_ms: int, max_in_flight: int
+    ) -> None:
+        """Prepare; ``start`` connects. Call it on the event loop."""
+        self.address = address
+        self._timeout_ms = session_timeout_ms
+        self._max_in_flight = max_in_flight
+        self._loop = asyncio.get_running_loop()
+        self._client = _GatedClient(
+            hosts=",".join(f"{_bracketed(host)}:{port}" for host, port in address.servers),
+            timeout=session_timeout_ms / 1000,
+            connection_retry=RECONNECT,
+            logger=_quiet_logger(),
+        )
+        self._in_flight = 0
+        self._waiting: deque[tuple[object, asyncio.Future[Any]]] = deque()
+        self._connected = asyncio.Event()
+        self._on_connected: Callable[[bool], None] = _ignore
+        self._is_closed = False
+        self.broke_at: float | None = None
+        """Loop time at which the connection was lost; None while there is one."""
+
+        self.session_id = 0
+        """The session as last connected; 0 before the first time."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a request made now would be sent."""
+        return self._connected.is_set()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the session was ended from this side."""
+        return self._is_closed
+
+    def on_connected(self, listener: Callable[[bool], None]) -> None:
+        """Call ``listener(is_new_session)`` each time a connection stands again."""
+        self._on_connected = listener
+
+    async def start(self, timeout_ms: int) -> None:
+        """Connect. Raises TimeoutError; then the session is closed."""
+        self._client.add_listener(self._note_state)
+        self._client.start_async()
+        try:
+            await self.wait_until_connected(timeout_ms)
+        except TimeoutError:
+            await self.close()
+            raise
+
+    async def wait_until_connected(self, timeout_ms: float) -> None:
+        """Return once there is a connection. Raises TimeoutError."""
+        async with asyncio.timeout(timeout_ms / 1000):
+            await self._connected.wait()
+
+    def send(self, request: object) -> asyncio.Future[Any]:
+        """Send a request in its turn; the future has kazoo's answer or kazoo's exception."""
+        future: asyncio.Future[Any] = self._loop.create_future()
+        if not self.is_connected or len(self._waiting) >= WAITING_LIMIT:
+            future.set_exception(NotConnectedError())
+        elif self._in_flight < self._max_in_flight:
+            self._submit(request, future)
+        else:
+            self._waiting.append((request, future))
+        return future
+
+    async def close(self) -> None:
+        """End the session, so that its ephemeral nodes go at once."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._connected.clear()
+        ended = asyncio.Event()
+
+        def stop() -> None:
+            self._client.stop()
+            self._client.close()
+            self.post(ended.set)
+
+        # A thread of its own: stopping waits for a server that may not answer, and must then not
+        # hold up the end of the process.
+        threading.Thread(target=stop, name="zookeeper-close", daemon=True).start()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await ended.wait()
+
+    # On the event loop
+
+    def _submit(self, request: object, future: asyncio.Future[Any]) -> None:
+        self._in_flight += 1
+        result = self._client.handler.async_result()
+        result.rawlink(lambda done: self.post(self._settle, future, done))
+        self._client.submit(request, result)
+
+    def _settle(self, future: asyncio.Future[Any], done: Any) -> None:  # noqa: ANN401
+        self._in_flight -= 1
+        if not future.done():
+            if done.exception is None:
+                future.set_result(done.value)
+            else:
+                future.set_exception(done.exception)
+        while self._waiting and self._in_flight < self._max_in_flight:
+            request, waiting = self._waiting.popleft()
+            if not self.is_connected:
+                waiting.set_exception(NotConnectedError())
+            elif not waiting.done():
+                self._submit(request, waiting)
+
+    def _connection_stands(self, session_id: int) -> None:
+        if self._is_closed:
+            return
+        is_new = session_id != self.session_id
+        if self.session_id:
+            what = "a new session" if is_new else "the same session"
+            logger.warning("connected to ZooKeeper again, in %s", what)
+        self.session_id = session_id
+        self.broke_at = None
+        self._connected.set()
+        self._on_connected(is_new)
+
+    def _connection_broke(self, *, is_expired: bool) -> None:
+        if self._is_closed:
+            return
+        self._connected.clear()
+        self.broke_at = self.broke_at or self._loop.time()
+        if is_expired:
+            logger.error("ZooKeeper ended the session: this broker counts as dead there")
+        else:
+            logger.warning("no connection to ZooKeeper at %s", self.address)
+
+    # On kazoo's threads
+
+    def _note_state(self, state: str) -> None:
+        if state == KazooState.CONNECTED:
+            self.post(self._connection_stands, self._client.client_id[0])
+        else:
+            expired = state == KazooState.LOST
+            self.post(lambda: self._connection_broke(is_expired=expired))
+
+    def post(self, work: Callable[..., None], *arguments: object) -> None:
+        """Have work done on the loop, from any thread."""
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(work, *arguments)
+
+
+def was_lost(error: BaseException) -> bool:
+    """Whether the connection broke while the request was under way."""
+    return isinstance(error, ConnectionLoss)
+
+
+def _quiet_logger() -> logging.Logger:
+    """For kazoo, which tells of each attempt to connect; here the change is told, once."""
+    quiet = logging.getLogger(f"{__name__}.kazoo")
+    quiet.setLevel(logging.CRITICAL)
+    return quiet
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _ignore(_: bool) -> None:
+    """Stand in for a listener until there is one."""

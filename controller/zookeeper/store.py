@@ -1,0 +1,305 @@
+"""The metadata store in ZooKeeper: the port's reads, writes and watches over one session.
+
+While there is no connection, everything waits for it a little, then is refused; what was refused
+was not done and is not done later. Watches are kept here, because ZooKeeper forgets those of a
+connection that broke: when there is a connection again, all of them are called once, as the port
+allows, after the interruption was told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from kazoo.exceptions import KazooException
+from kazoo.exceptions import NoNodeError as KazooNoNodeError
+from kazoo.protocol import serialization as wire
+from kazoo.protocol.states import EventType
+from kazoo.security import OPEN_ACL_UNSAFE
+
+from controller.store import (
+    ANY_VERSION,
+    Change,
+    ChangeKind,
+    Create,
+    Delete,
+    NodeExistsError,
+    NoNodeError,
+    Operation,
+    OutcomeUnknownError,
+    Result,
+    SessionExpiredError,
+    SetData,
+    StoreError,
+    StoreUnavailableError,
+    Watch,
+    Znode,
+)
+from controller.zookeeper.requests import (
+    UNREACHABLE,
+    store_error,
+    transaction_request,
+    transaction_results,
+    znode,
+)
+from controller.zookeeper.session import NotConnectedError, ZooKeeperSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from controller.zookeeper.address import ZooKeeperAddress
+
+RECONNECT_GRACE_MS = 2000
+"""How long a request waits for a connection that broke: a server of the ensemble may be on its
+way out, and the next one takes over."""
+
+_KINDS = {
+    EventType.CREATED: ChangeKind.CREATED,
+    EventType.CHANGED: ChangeKind.CHANGED,
+    EventType.DELETED: ChangeKind.DELETED,
+    EventType.CHILD: ChangeKind.CHILDREN,
+}
+
+
+class ZooKeeperStore:
+    """``controller.store.MetadataStore`` in a ZooKeeper ensemble."""
+
+    def __init__(self, session: ZooKeeperSession) -> None:
+        """Use ``connect`` instead."""
+        self._session = session
+        self._address = session.address
+        self._loop = asyncio.get_running_loop()
+        self._watches: set[_PendingWatch] = set()
+        self._listeners: list[Callable[[], None]] = []
+        self._has_unknown_outcome = False
+        session.on_connected(self._connected)
+
+    @classmethod
+    async def connect(
+        cls,
+        address: ZooKeeperAddress,
+        *,
+        session_timeout_ms: int,
+        connection_timeout_ms: int,
+        max_in_flight: int,
+    ) -> Self:
+        """Open a session and make the path that the cluster lives below.
+
+        Raises StoreUnavailableError if there is no connection in time.
+        """
+        session = ZooKeeperSession(address, session_timeout_ms, max_in_flight)
+        store = cls(session)
+        try:
+            await session.start(connection_timeout_ms)
+        except TimeoutError:
+            reason = f"{UNREACHABLE} at {address} within {connection_timeout_ms} ms"
+            raise StoreUnavailableError("/", reason) from None
+        for step in address.root_steps():
+            request = wire.Create(step, None, OPEN_ACL_UNSAFE, 0)
+            try:
+                await store._ask("/", request)
+            except NodeExistsError:
+                continue
+        return store
+
+    @property
+    def session_id(self) -> int:
+        """Owner of the ephemeral nodes that this client makes."""
+        return self._session.session_id
+
+    def on_interruption(self, listener: Callable[[], None]) -> None:
+        """Call ``listener`` when the session is new or an outcome is unknown."""
+        self._listeners.append(listener)
+
+    # Reads
+
+    async def get(self, path: str, watch: Watch | None = None) -> Znode:
+        """Read a node and watch its data."""
+        pending = self._pending(path, watch)
+        request = wire.GetData(self._address.full(path), pending)
+        try:
+            data, stat = await self._ask(path, request, is_write=False)
+        except StoreError:
+            self._drop(pending)
+            raise
+        return znode(data, stat)
+
+    async def get_many(self, paths: Sequence[str]) -> list[Znode | None]:
+        """Read many nodes in one flight; None where there is none."""
+        requests = [wire.GetData(self._address.full(path), None) for path in paths]
+        nodes: list[Znode | None] = []
+        for path, answer in zip(paths, await self._ask_all(requests), strict=True):
+            if isinstance(answer, KazooNoNodeError):
+                nodes.append(None)
+            elif isinstance(answer, BaseException):
+                raise store_error(path, answer, is_write=False) from answer
+            else:
+                nodes.append(znode(*answer))
+        return nodes
+
+    async def exists(self, path: str, watch: Watch | None = None) -> Znode | None:
+        """Read a node that may be absent; the watch also sees its creation."""
+        while True:
+            try:
+                return await self.get(path, watch)
+            except NoNodeError:
+                pass
+            pending = self._pending(path, watch)
+            request = wire.Exists(self._address.full(path), pending)
+            try:
+                stat = await self._ask(path, request, is_write=False)
+            except StoreError:
+                self._drop(pending)
+                raise
+            if stat is None:
+                return None
+            self._drop(pending)
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        """Read the sorted names below a node."""
+        pending = self._pending(path, watch)
+        request = wire.GetChildren(self._address.full(path), pending)
+        try:
+            return sorted(await self._ask(path, request, is_write=False))
+        except StoreError:
+            self._drop(pending)
+            raise
+
+    # Writes
+
+    async def create(
+        self, path: str, data: bytes | None, *, ephemeral: bool = False, sequence: bool = False
+    ) -> str:
+        """Make one node; returns its path."""
+        return cast("str", (await self.multi([Create(path, data, ephemeral, sequence)]))[0])
+
+    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Znode:
+        """Write one node; returns it as written."""
+        return cast("Znode", (await self.multi([SetData(path, data, version)]))[0])
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove one node."""
+        await self.multi([Delete(path, version)])
+
+    async def multi(self, operations: Sequence[Operation]) -> list[Result]:
+        """Do all operations or none."""
+        outcome = (await self.multi_many([operations]))[0]
+        if isinstance(outcome, StoreError):
+            raise outcome
+        return outcome
+
+    async def multi_many(
+        self, transactions: Sequence[Sequence[Operation]]
+    ) -> list[list[Result] | StoreError]:
+        """Do independent transactions in order, without waiting for one to send the next."""
+        requests = [transaction_request(each, self._address) for each in transactions]
+        answers = await self._ask_all(requests)
+        return [
+            self._outcome(operations, answer)
+            for operations, answer in zip(transactions, answers, strict=True)
+        ]
+
+    async def close(self) -> None:
+        """End the session: its ephemeral nodes go."""
+        self._watches.clear()
+        await self._session.close()
+
+    def _outcome(
+        self, operations: Sequence[Operation], answer: object
+    ) -> list[Result] | StoreError:
+        if isinstance(answer, BaseException):
+            error = store_error(operations[0].path if operations else "/", answer)
+            if isinstance(error, OutcomeUnknownError):
+                self._note_unknown_outcome()
+            return error
+        try:
+            return transaction_results(operations, answer, self._address)
+        except StoreError as error:
+            return error
+
+    # Asking
+
+    async def _ask(self, path: str, request: object, *, is_write: bool = True) -> Any:  # noqa: ANN401
+        answer = (await self._ask_all([request]))[0]
+        if isinstance(answer, BaseException):
+            raise store_error(path, answer, is_write=is_write) from answer
+        return answer
+
+    async def _ask_all(self, requests: Sequence[object]) -> list[Any]:
+        """Send all in order; an answer that is an exception stands in the list."""
+        await self._require_connection()
+        answers = await asyncio.gather(
+            *(self._session.send(request) for request in requests), return_exceptions=True
+        )
+        for answer in answers:
+            if isinstance(answer, BaseException) and not isinstance(
+                answer, KazooException | NotConnectedError
+            ):
+                raise answer
+        return answers
+
+    async def _require_connection(self) -> None:
+        if self._session.is_closed:
+            raise SessionExpiredError("/", "the session is closed")
+        if self._session.is_connected:
+            return
+        broken_ms = (self._loop.time() - (self._session.broke_at or 0.0)) * 1000
+        left_ms = RECONNECT_GRACE_MS - broken_ms
+        try:
+            await self._session.wait_until_connected(max(0.0, left_ms))
+        except TimeoutError:
+            raise StoreUnavailableError("/", UNREACHABLE) from None
+
+    # Interruptions and watches
+
+    def _connected(self, is_new_session: bool) -> None:
+        if is_new_session or self._has_unknown_outcome:
+            self._interrupt()
+        watches, self._watches = self._watches, set()
+        for pending in watches:
+            pending.fire(Change(ChangeKind.SESSION, pending.path))
+
+    def _note_unknown_outcome(self) -> None:
+        """Tell of it at the next connection, or now if that stands already."""
+        self._has_unknown_outcome = True
+        if self._session.is_connected:
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        self._has_unknown_outcome = False
+        for listener in self._listeners:
+            listener()
+
+    def _pending(self, path: str, watch: Watch | None) -> _PendingWatch | None:
+        if watch is None:
+            return None
+        pending = _PendingWatch(path, watch, self)
+        self._watches.add(pending)
+        return pending
+
+    def _drop(self, pending: _PendingWatch | None) -> None:
+        if pending is not None:
+            self._watches.discard(pending)
+
+    def hear(self, pending: _PendingWatch, kind: str) -> None:
+        """Pass an event on to its watch, unless that was called or dropped. Any thread may call."""
+        if kind in _KINDS:
+            change = Change(_KINDS[kind], pending.path)
+            self._session.post(self._fire, pending, change)
+
+    def _fire(self, pending: _PendingWatch, change: Change) -> None:
+        if pending in self._watches:
+            self._watches.discard(pending)
+            pending.fire(change)
+
+
+class _PendingWatch:
+    """One watch that was not called yet; kazoo calls it on a thread of its own."""
+
+    def __init__(self, path: str, watch: Watch, store: ZooKeeperStore) -> None:
+        self.path = path
+        self.fire = watch
+        self._store = store
+
+    def __call__(self, event: Any) -> None:  # noqa: ANN401
+        self._store.hear(self, event.type)

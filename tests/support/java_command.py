@@ -1,0 +1,21 @@
+"""The command line of a JVM that runs something out of Apache Kafka's jars."""
+
+from __future__ import annotations
+
+from tests.support import jars
+
+HEAP = "-Xmx1g"
+SMALL_HEAP = "-Xmx256m"
+
+
+def java_command(
+    version: str,
+    main_class: str,
+    *arguments: str,
+    heap: str = HEAP,
+    extra_flags: tuple[str, ...] = (),
+) -> list[str]:
+    """Return the command line of a JVM with the jars of `version`."""
+    java = jars.java_home_tool("java")
+    flags = [heap, "-Djava.awt.headless=true", "-XX:+UseG1GC", *extra_flags]
+    return [java, *flags, "-cp", jars.classpath(version), main_class, *arguments]
