@@ -25,6 +25,7 @@ from broker.handlers import all_handlers
 from broker.housekeeping import Housekeeping
 from broker.listener import ListenError, Listeners
 from broker.local_channel import LocalChannels
+from broker.log_cleaner import LogCleaner
 from broker.metadata_cache import LEADER_DURING_DELETE, MetadataCache
 from broker.opening import (
     StartAbandonedError,
@@ -183,6 +184,8 @@ class Broker:
         self.groups.start()
         self._housekeeping = Housekeeping(config, self.logs, self.clock, self._executor)
         self._housekeeping.start(self.timers)
+        if config.log_cleaner_enable:
+            self._start_cleaners()
         await self._serve()
         took_ms = self.clock.monotonic_ms() - started_ms
         shown = ", ".join(
@@ -232,6 +235,11 @@ class Broker:
         self.topic_configs.on_change(self._apply_topic_config)
         self.metadata.on_update(self._forget_deleted_topics)
         self.metadata.on_update(self.replicas.note_brokers)
+
+    def _start_cleaners(self) -> None:
+        cleaner = LogCleaner(self.config, self.logs, self.clock, self.timers, self._executor)
+        for number in range(self.config.log_cleaner_threads):
+            self.spawn(cleaner.run(), f"log cleaner {number}")
 
     async def _alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
         return await self.controller.alter_partitions(request)

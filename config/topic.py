@@ -52,7 +52,7 @@ class TopicConfig:
     """Level at which the broker recompresses with zstd."""
 
     delete_retention_ms: int = long(
-        86_400_000, low=0, broker_keys=("log.cleaner.delete.retention.ms",)
+        86_400_000, low=0, acts=True, broker_keys=("log.cleaner.delete.retention.ms",)
     )
     """How long compaction keeps a tombstone for readers who are still behind it."""
 
@@ -98,7 +98,7 @@ class TopicConfig:
     """Age kept locally of a tiered partition; -2 takes `retention.ms`."""
 
     max_compaction_lag_ms: int = long(
-        LONG_MAX, low=1, broker_keys=("log.cleaner.max.compaction.lag.ms",)
+        LONG_MAX, low=1, acts=True, broker_keys=("log.cleaner.max.compaction.lag.ms",)
     )
     """Longest time a record stays out of reach of compaction."""
 
@@ -139,11 +139,13 @@ class TopicConfig:
     """Whether a record carries the time it was created or the time it was appended."""
 
     min_cleanable_dirty_ratio: float = double(
-        0.5, low=0, high=1, broker_keys=("log.cleaner.min.cleanable.ratio",)
+        0.5, low=0, high=1, acts=True, broker_keys=("log.cleaner.min.cleanable.ratio",)
     )
     """Share of the log that must be uncompacted before compaction is worth it."""
 
-    min_compaction_lag_ms: int = long(0, low=0, broker_keys=("log.cleaner.min.compaction.lag.ms",))
+    min_compaction_lag_ms: int = long(
+        0, low=0, acts=True, broker_keys=("log.cleaner.min.compaction.lag.ms",)
+    )
     """Time for which a record is safe from compaction."""
 
     min_insync_replicas: int = integer(1, low=1, acts=True, broker_keys=("min.insync.replicas",))

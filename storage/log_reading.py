@@ -109,6 +109,7 @@ class LogReading:
         "_config",
         "_last_flush_ms",
         "_roll_jitter_ms",
+        "_roll_ms",
         "cleaned_offset",
         "directory",
         "epochs",
@@ -166,9 +167,13 @@ class LogReading:
     @config.setter
     def config(self, config: TopicConfig) -> None:
         self._config = config
+        is_compacted = "compact" in config.cleanup_policy
+        # Compaction, which may be due by then, leaves the active segment alone.
+        lag_ms = config.max_compaction_lag_ms if is_compacted else config.segment_ms
+        self._roll_ms = min(config.segment_ms, lag_ms)
         self.produce_rules = ProduceRules(
             max_message_bytes=config.max_message_bytes,
-            is_compacted="compact" in config.cleanup_policy,
+            is_compacted=is_compacted,
             is_log_append_time=config.message_timestamp_type == "LogAppendTime",
             timestamp_before_max_ms=config.message_timestamp_before_max_ms,
             timestamp_after_max_ms=config.message_timestamp_after_max_ms,
@@ -261,5 +266,5 @@ class LogReading:
 
     def draw_roll_jitter(self) -> None:
         """Draw anew how much earlier than `segment.ms` the active segment rolls."""
-        limit = min(self._config.segment_jitter_ms, self._config.segment_ms)
+        limit = min(self._config.segment_jitter_ms, self._roll_ms)
         self._roll_jitter_ms = self.settings.draw_below(limit) if limit > 0 else 0

@@ -10,7 +10,7 @@ from protocol.errors import ApiError, ErrorCode
 from storage.batch_scan import MAX_RELATIVE_OFFSET
 from storage.log_reading import LogReading
 from storage.producer_recovery import rebuild
-from storage.retention import LogFacts, SegmentFacts, count_deletable
+from storage.retention import LogFacts, count_deletable
 from storage.segment import Segment
 
 if TYPE_CHECKING:
@@ -128,13 +128,14 @@ class LogUpkeep(LogReading):
 
         The files are renamed to `.deleted`, and readers that hold a region of them are not hurt.
         """
-        facts = self._segment_facts()
-        bounds = LogFacts(self.high_watermark, self.log_start_offset)
-        count = count_deletable(facts, bounds, self._config, now_ms)
-        if count == 0:
-            return []
         with self.directory:
-            if count == len(facts):
+            segments = list(self.segments)
+            ends = [*self.segments.base_offsets[1:], self.log_end_offset]
+            facts = LogFacts(ends, self.high_watermark, self.log_start_offset)
+            count = count_deletable(segments, facts, self._config, now_ms)
+            if count == 0:
+                return []
+            if count == len(segments):
                 self.roll(now_ms)
             removed = self.segments.take_first(count)
             self.log_start_offset = max(self.log_start_offset, self.segments[0].base_offset)
@@ -142,6 +143,11 @@ class LogUpkeep(LogReading):
             for segment in removed:
                 self.snapshots.remove(segment.base_offset)
             return [path for segment in removed for path in segment.mark_deleted()]
+
+    def sync_names(self) -> None:
+        """Wait until the names of the files are on the disk; safe to call from another thread."""
+        with self.directory, suppress(FileNotFoundError):  # the log was deleted meanwhile
+            self.directory.disk.filesystem.sync_directory(self.path)
 
     def expire_producers(self, now_ms: int) -> int:
         """Forget idle producers; returns how many."""
@@ -179,7 +185,7 @@ class LogUpkeep(LogReading):
         config = self._config
         if (  # the common case, with nothing called that can be spared
             0 < segment.size <= config.segment_bytes - size
-            and timestamp - config.segment_ms + self._roll_jitter_ms <= segment.first_timestamp >= 0
+            and timestamp - self._roll_ms + self._roll_jitter_ms <= segment.first_timestamp >= 0
             and last_offset - segment.base_offset <= MAX_RELATIVE_OFFSET
             and not segment.is_index_full
         ):
@@ -193,7 +199,7 @@ class LogUpkeep(LogReading):
             return not segment.fits(last_offset)
         return (
             segment.size > config.segment_bytes - size
-            or segment.age_ms(timestamp, now_ms) > config.segment_ms - self._roll_jitter_ms
+            or segment.age_ms(timestamp, now_ms) > self._roll_ms - self._roll_jitter_ms
             or segment.is_index_full
             or not segment.fits(last_offset)
         )
@@ -236,14 +242,6 @@ class LogUpkeep(LogReading):
             for offset in self.snapshots.offsets[-len(segments) - 1 :]:
                 self.snapshots.sync(offset)
             self.epochs.sync()
-            with suppress(FileNotFoundError):  # the log was deleted meanwhile
-                self.directory.disk.filesystem.sync_directory(self.path)
+        self.sync_names()
         if truncations == self.truncations:
             self.recovery_point = max(self.recovery_point, end_offset)
-
-    def _segment_facts(self) -> list[SegmentFacts]:
-        ends = [*self.segments.base_offsets[1:], self.log_end_offset]
-        return [
-            SegmentFacts(segment.size, segment.age_timestamp, end)
-            for segment, end in zip(self.segments, ends, strict=True)
-        ]

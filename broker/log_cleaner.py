@@ -1,0 +1,214 @@
+"""When which log is compacted, and what becomes of one that cannot be.
+
+Each of `log.cleaner.threads` takes the log that is worth it most (`storage.compaction.choice`),
+has a process rewrite it, and puts each new segment in place as soon as that is written. When
+nothing is worth it the process ends, and after `log.cleaner.backoff.ms` there is another look.
+
+A log that is cut, deleted or no longer compacted meanwhile is left as it is, with what was put in
+place so far: each segment is whole. So is one whose disk is full, and tried again later. One that
+cannot be read is said to be so once, and left alone until the broker starts again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from broker.cleaner_process import CleanerProcess, ProcessEndedError
+from storage.compaction.choice import COMPACT, assess, make_job
+from storage.compaction.job import CleanedGroup, CleanerLimits, CleaningDone, CleaningFailed
+from storage.compaction.swap import LogUnderCleaning, discard_cleaned
+from storage.errors import LogDirectoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from broker.clock import Clock
+    from broker.timers import Timers
+    from config.broker import BrokerConfig
+    from storage.compaction.choice import Cleanable
+    from storage.directories import LogDirectories
+    from storage.log import Log
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+LOGS_AT_A_TIME: Final = 64
+"""Looked at before the event loop serves others."""
+CHECK_SECONDS: Final = 1.0
+"""How often it is seen to it that a log under cleaning is still wanted."""
+HOLD_MS: Final = 60_000
+"""How long a log is left alone after a cleaning that failed for want of something."""
+LARGEST_MAP: Final = 2**31 - 1
+FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class _UnwantedError(Exception):
+    """The log is not what it was when its cleaning began."""
+
+
+class LogCleaner:
+    """All decisions and all renaming of files happen on the event loop."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        logs: LogDirectories,
+        clock: Clock,
+        timers: Timers,
+        executor: Executor,
+    ) -> None:
+        threads = max(1, config.log_cleaner_threads)
+        self._logs = logs
+        self._clock = clock
+        self._timers = timers
+        self._executor = executor
+        self._backoff_ms = config.log_cleaner_backoff_ms
+        self._limits = CleanerLimits(
+            min(config.log_cleaner_dedupe_buffer_size // threads, LARGEST_MAP),
+            config.log_cleaner_io_buffer_load_factor,
+            config.log_cleaner_io_buffer_size // threads // 2,
+            config.log_cleaner_io_max_bytes_per_second / threads,
+        )
+        self._in_progress: set[Log] = set()
+        self._uncleanable: set[Log] = set()
+        self._held_until_ms: dict[Log, int] = {}
+
+    async def run(self) -> None:
+        """Clean for as long as the broker runs; as often at once as there may be processes."""
+        process = CleanerProcess()
+        try:
+            while True:
+                chosen = await self._choose()
+                if chosen is None:
+                    process.close()
+                    await self._timers.sleep(self._backoff_ms)
+                    continue
+                try:
+                    await self._clean(chosen, process)
+                finally:
+                    self._in_progress.discard(chosen.log)
+        finally:
+            process.close()
+
+    async def _choose(self) -> Cleanable | None:
+        """What is worth it most, marked as in progress; None when nothing is worth it."""
+        best: Cleanable | None = None
+        now_ms = self._clock.now_ms()
+        for count, log in enumerate(self._logs):
+            if count % LOGS_AT_A_TIME == LOGS_AT_A_TIME - 1:
+                await self._timers.sleep(0)
+            if self._may_clean(log, now_ms):
+                with suppress(LogDirectoryError), log.directory:
+                    found = assess(log, now_ms)
+                    if found and found.is_worth_it and (not best or found.ratio > best.ratio):
+                        best = found
+        if best is None or not self._may_clean(best.log, now_ms):
+            return None
+        self._in_progress.add(best.log)
+        return best
+
+    def _may_clean(self, log: Log, now_ms: int) -> bool:
+        return (
+            log not in self._in_progress
+            and log not in self._uncleanable
+            and self._held_until_ms.get(log, now_ms) <= now_ms
+            and self._is_present(log)
+        )
+
+    def _is_present(self, log: Log) -> bool:
+        return (
+            self._logs.get(log.topic, log.partition) is log
+            and log.directory.failure is None
+            and COMPACT in log.config.cleanup_policy
+        )
+
+    async def _clean(self, chosen: Cleanable, process: CleanerProcess) -> None:
+        """Clean one log; whatever goes wrong with it is told and keeps nothing else from going."""
+        log = chosen.log
+        started_ms = self._clock.monotonic_ms()
+        try:
+            done = await self._rewrite(chosen, process)
+        except _UnwantedError:
+            process.close()
+            logger.info("compaction of %s is given up: the log has changed meanwhile", log.name)
+        except (ProcessEndedError, OSError) as error:
+            process.close()
+            self._hold(log, str(error))
+        except LogDirectoryError:
+            process.close()
+        else:
+            if isinstance(done, CleaningFailed):
+                self._note_failure(log, done)
+            else:
+                self._note_success(chosen, done, started_ms)
+                await self._in_background(self._logs.checkpoint_cleaner_offsets)
+                return
+        with suppress(OSError, LogDirectoryError):
+            await self._in_background(lambda: discard_cleaned(log))
+
+    async def _rewrite(
+        self, chosen: Cleanable, process: CleanerProcess
+    ) -> CleaningDone | CleaningFailed:
+        """Have the process do it, and put in place what it writes."""
+        log = chosen.log
+        target = LogUnderCleaning(log)
+        now_ms = self._clock.now_ms()
+        await process.submit(
+            await self._in_background(lambda: make_job(chosen, self._limits, now_ms).encode())
+        )
+        while True:
+            report = await process.report(CHECK_SECONDS)
+            if not (self._is_present(log) and target.is_as_it_was()):
+                raise _UnwantedError
+            if isinstance(report, CleanedGroup):
+                removals = target.swap_in(report)
+                if removals is None:
+                    raise _UnwantedError
+                self._logs.remove_later(log, removals, self._clock.now_ms())
+                await self._in_background(log.sync_names)
+                await process.go_on()
+            elif report is not None:
+                return report
+
+    def _note_success(self, chosen: Cleanable, done: CleaningDone, started_ms: int) -> None:
+        log = chosen.log
+        log.cleaned_offset = done.end_offset
+        before = chosen.clean_bytes + chosen.cleanable_bytes
+        logger.info(
+            "compacted %s up to offset %d: %d bytes became %d, in %d ms%s",
+            log.name,
+            done.end_offset,
+            before,
+            done.bytes_written,
+            self._clock.monotonic_ms() - started_ms,
+            f"; {done.keyless} records without a key were dropped" if done.keyless else "",
+        )
+
+    def _note_failure(self, log: Log, failed: CleaningFailed) -> None:
+        if failed.errno in FULL:
+            self._hold(log, f"{failed.message}; its segments stay as they are")
+        elif failed.errno not in (0, errno.ENOENT):
+            with suppress(LogDirectoryError), log.directory:
+                raise OSError(failed.errno, failed.message)
+        else:
+            self._uncleanable.add(log)
+            logger.error(
+                "%s is not compacted any more until the broker starts again: %s",
+                log.name,
+                failed.message,
+            )
+
+    def _hold(self, log: Log, reason: str) -> None:
+        self._held_until_ms[log] = self._clock.now_ms() + HOLD_MS
+        logger.warning(
+            "compaction of %s is tried again in %d s: %s", log.name, HOLD_MS // 1000, reason
+        )
+
+    async def _in_background(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)

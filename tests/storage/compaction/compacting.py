@@ -1,0 +1,79 @@
+"""Clean a log within the test's own process, by the same steps as the broker takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.records.builder import NewRecord, build_batch
+from protocol.records.compression import Codec
+from storage.compaction.choice import assess, make_job
+from storage.compaction.cleaning import clean
+from storage.compaction.job import (
+    CleanedGroup,
+    CleanerLimits,
+    CleaningDone,
+    CleaningJob,
+    decode_report,
+    encode_report,
+)
+from storage.compaction.swap import LogUnderCleaning
+from tests.storage.produced import NOW_MS, Producer, append
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from storage.log import AppendInfo, Log
+
+LIMITS = CleanerLimits(1 << 20, 0.9, 4096, 1e12)
+DAY_MS = 86_400_000
+
+
+def compact(log: Log, now_ms: int = NOW_MS, limits: CleanerLimits = LIMITS) -> CleaningDone | None:
+    """Clean what may be cleaned, however little it is; None when there is nothing."""
+    chosen = assess(log, now_ms)
+    if chosen is None or chosen.end_offset <= chosen.first_dirty_offset:
+        return None
+    job = CleaningJob.decode(make_job(chosen, limits, now_ms).encode())
+    target = LogUnderCleaning(log)
+    filesystem = log.directory.disk.filesystem
+    for report in clean(job, filesystem, lambda _count: None):
+        again = decode_report(encode_report(report))
+        assert again == report
+        if isinstance(again, CleanedGroup):
+            removals = target.swap_in(again)
+            assert removals is not None
+            for path in removals:
+                filesystem.remove(path)
+        else:
+            assert isinstance(again, CleaningDone)
+            log.cleaned_offset = again.end_offset
+            return again
+    raise AssertionError("the cleaning did not end")
+
+
+def keyed(
+    pairs: Iterable[tuple[bytes | None, bytes | None]],
+    timestamp: int = NOW_MS,
+    producer: Producer | None = None,
+    codec: Codec = Codec.NONE,
+) -> memoryview:
+    """A batch of keys and values."""
+    who = producer or Producer(-1, -1, -1)
+    return memoryview(
+        build_batch(
+            [NewRecord(timestamp + index, *pair) for index, pair in enumerate(pairs)],
+            codec=codec,
+            producer_id=who.producer_id,
+            producer_epoch=who.epoch,
+            base_sequence=who.sequence,
+            is_transactional=who.is_transactional,
+        )
+    )
+
+
+def put(log: Log, **values: str | None) -> AppendInfo:
+    """Append one batch with these keys and values."""
+    pairs = [
+        (key.encode(), None if value is None else value.encode()) for key, value in values.items()
+    ]
+    return append(log, keyed(pairs))
