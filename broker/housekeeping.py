@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
 
     from broker.clock import Clock
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REMOVAL_INTERVAL_MS = 1000
+SLICE_MS = 5
 FLUSH_CHECK_INTERVAL_MS = 1000
 """Apache looks after `flush.ms` every log.flush.scheduler.interval.ms, by default never."""
 
@@ -33,11 +35,13 @@ class Housekeeping:
         self._logs = logs
         self._clock = clock
         self._executor = executor
+        self._timers: Timers = cast("Timers", None)
         self._series: list[Cancellable] = []
         self._checkpointed: object = None
 
     def start(self, timers: Timers) -> None:
         """Begin."""
+        self._timers = timers
         config = self._config
         flush_ms = min(config.log_flush_scheduler_interval_ms, FLUSH_CHECK_INTERVAL_MS)
         work: list[tuple[int, Callable[[], None]]] = [
@@ -69,8 +73,15 @@ class Housekeeping:
     def _checkpoint_log_starts(self) -> None:
         self._submit(self._logs.checkpoint_log_starts)
 
-    def _delete_expired(self) -> None:
-        count = self._logs.delete_expired(self._clock.now_ms())
+    def _delete_expired(self, rest: Iterator[int] | None = None, count: int = 0) -> None:
+        """Go through the logs, in slices: on many of them, segments have to be read for this."""
+        started_ms = self._clock.monotonic_ms()
+        steps = self._logs.delete_expired(self._clock.now_ms()) if rest is None else rest
+        for files in steps:
+            count += files
+            if self._clock.monotonic_ms() - started_ms >= SLICE_MS:
+                self._timers.soon(partial(self._delete_expired, steps, count))
+                return
         if count:
             logger.info("retention gave up %d files", count)
 

@@ -191,18 +191,19 @@ class LogDirectories:
             self._disk.filesystem.rename(log.path, target)
         self._removals.append((now_ms + log.config.file_delete_delay_ms, target))
 
-    def delete_expired(self, now_ms: int) -> int:
-        """Apply retention to all logs; how many files are due for removal later is returned."""
-        count = 0
+    def delete_expired(self, now_ms: int) -> Iterator[int]:
+        """Apply retention, to one log at each step; how many of its files will go is yielded."""
         for log in self:
+            is_deleted = self._logs.get((log.topic, log.partition)) is not log
+            if is_deleted or log.directory.failure is not None:
+                continue
             try:
                 paths = log.delete_expired(now_ms)
             except ApiError as error:
                 LOGGER.warning("retention passes %s by: %s", log.name, error.message)
                 continue
             self.remove_later(log, paths, now_ms)
-            count += len(paths)
-        return count
+            yield len(paths)
 
     def remove_later(self, log: Log, paths: Sequence[str], now_ms: int) -> None:
         """Have files of `log` that were set aside removed, `file.delete.delay.ms` from now."""

@@ -7,7 +7,7 @@ segments from the old end go, and only below the high watermark. A limit of -1 i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,28 +18,35 @@ UNLIMITED: Final = -1
 DELETE: Final = "delete"
 
 
-class SegmentFacts(NamedTuple):
+class OldSegment(Protocol):
     """What the decision needs to know of a segment."""
 
-    size: int
-    age_timestamp: int
-    """Greatest timestamp of its records, or when its file was last changed if it has none."""
-    end_offset: int
-    """Where the next segment begins; of the active one, the log end offset."""
+    @property
+    def size(self) -> int:
+        """Bytes of its batches."""
+
+    @property
+    def age_timestamp(self) -> int:
+        """Greatest timestamp of its records, or when its file was last changed if it has none.
+
+        Asked for only where the decision hangs on it: it may have to be read from a file.
+        """
 
 
 class LogFacts(NamedTuple):
     """What the decision needs to know of the log."""
 
+    end_offsets: Sequence[int]
+    """Where each segment ends and the next begins; of the active one, the log end offset."""
     high_watermark: int
     log_start_offset: int
 
 
 def count_deletable(
-    segments: Sequence[SegmentFacts], log: LogFacts, config: TopicConfig, now_ms: int
+    segments: Sequence[OldSegment], log: LogFacts, config: TopicConfig, now_ms: int
 ) -> int:
     """How many segments, counted from the oldest, may go; the active one may be among them."""
-    count = _count_before_start(segments, log.log_start_offset)
+    count = _count_before_start(log)
     if DELETE in config.cleanup_policy:
         count = max(
             count,
@@ -47,7 +54,7 @@ def count_deletable(
             _count_excess(segments, config.retention_bytes),
         )
     replicated = 0
-    while replicated < count and segments[replicated].end_offset <= log.high_watermark:
+    while replicated < count and log.end_offsets[replicated] <= log.high_watermark:
         replicated += 1
     # An empty active segment is what deleting would leave, so there is nothing to gain.
     if replicated == len(segments) and segments[-1].size == 0:
@@ -55,14 +62,15 @@ def count_deletable(
     return replicated
 
 
-def _count_before_start(segments: Sequence[SegmentFacts], log_start_offset: int) -> int:
+def _count_before_start(log: LogFacts) -> int:
+    """The active segment is not counted: it holds the log end offset, so there is no gain."""
     count = 0
-    while count < len(segments) - 1 and segments[count].end_offset <= log_start_offset:
+    while count < len(log.end_offsets) - 1 and log.end_offsets[count] <= log.log_start_offset:
         count += 1
     return count
 
 
-def _count_expired(segments: Sequence[SegmentFacts], retention_ms: int, now_ms: int) -> int:
+def _count_expired(segments: Sequence[OldSegment], retention_ms: int, now_ms: int) -> int:
     count = 0
     if retention_ms != UNLIMITED:
         while count < len(segments) and now_ms - segments[count].age_timestamp > retention_ms:
@@ -70,7 +78,7 @@ def _count_expired(segments: Sequence[SegmentFacts], retention_ms: int, now_ms: 
     return count
 
 
-def _count_excess(segments: Sequence[SegmentFacts], retention_bytes: int) -> int:
+def _count_excess(segments: Sequence[OldSegment], retention_bytes: int) -> int:
     count = 0
     if retention_bytes != UNLIMITED:
         excess = sum(segment.size for segment in segments) - retention_bytes

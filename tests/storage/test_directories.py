@@ -267,7 +267,7 @@ def test_retention_runs_over_all_logs_and_removes_files_later(tmp_path: Path) ->
     for log in directories:
         log.config = TopicConfig(segment_bytes=2000, retention_bytes=0)
 
-    count = directories.delete_expired(NOW_MS)
+    count = sum(directories.delete_expired(NOW_MS))
     for path in directories.take_removals(NOW_MS + 60_000):
         directories.remove(path)
 

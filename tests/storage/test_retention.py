@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
-from storage.retention import LogFacts, SegmentFacts, count_deletable
+from storage.retention import LogFacts, count_deletable
 from tests.storage.produced import NOW_MS, SMALL, all_offsets, append, batch, new_log
 
 if TYPE_CHECKING:
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
     from storage.log import Log
 
-SEGMENTS = [
-    SegmentFacts(100, 1000, 10),
-    SegmentFacts(100, 2000, 20),
-    SegmentFacts(100, 1500, 30),
-    SegmentFacts(50, 3000, 35),
-]
-WHOLE = LogFacts(high_watermark=35, log_start_offset=0)
+
+class Old(NamedTuple):
+    size: int
+    age_timestamp: int
+
+
+SEGMENTS = [Old(100, 1000), Old(100, 2000), Old(100, 1500), Old(50, 3000)]
+ENDS = [10, 20, 30, 35]
+WHOLE = LogFacts(ENDS, high_watermark=35, log_start_offset=0)
 KEEP = TopicConfig(retention_ms=-1, retention_bytes=-1)
 
 
@@ -35,19 +37,25 @@ KEEP = TopicConfig(retention_ms=-1, retention_bytes=-1)
         ({"retention_ms": 500}, WHOLE, 1501, 1),
         ({"retention_ms": 500}, WHOLE, 2501, 3),
         ({"retention_ms": 500}, WHOLE, 3501, 4),
-        ({"retention_ms": 500}, LogFacts(20, 0), 3501, 2),
-        ({"retention_ms": 500}, LogFacts(19, 0), 3501, 1),
+        ({"retention_ms": 500}, LogFacts(ENDS, 20, 0), 3501, 2),
+        ({"retention_ms": 500}, LogFacts(ENDS, 19, 0), 3501, 1),
         ({"retention_bytes": 350}, WHOLE, 0, 0),
         ({"retention_bytes": 251}, WHOLE, 0, 0),
         ({"retention_bytes": 250}, WHOLE, 0, 1),
         ({"retention_bytes": 50}, WHOLE, 0, 3),
         ({"retention_bytes": 0}, WHOLE, 0, 4),
+        ({"retention_ms": 0}, WHOLE, 1000, 0),
+        ({"retention_ms": 0}, WHOLE, 3001, 4),
+        ({"retention_ms": 500, "cleanup_policy": frozenset()}, WHOLE, 10**9, 0),
+        ({"cleanup_policy": frozenset()}, LogFacts(ENDS, 35, 20), 0, 2),
+        ({"retention_ms": 500, "retention_bytes": 350}, WHOLE, 1501, 1),
+        ({"retention_ms": 500, "retention_bytes": 150}, LogFacts(ENDS, 35, 10), 1501, 2),
         ({"retention_bytes": 250, "cleanup_policy": frozenset({"compact"})}, WHOLE, 0, 0),
         ({"retention_bytes": 250, "cleanup_policy": frozenset({"compact", "delete"})}, WHOLE, 0, 1),
-        ({}, LogFacts(35, 19), 0, 1),
-        ({}, LogFacts(35, 20), 0, 2),
-        ({}, LogFacts(35, 35), 0, 3),
-        ({"cleanup_policy": frozenset({"compact"})}, LogFacts(35, 20), 0, 2),
+        ({}, LogFacts(ENDS, 35, 19), 0, 1),
+        ({}, LogFacts(ENDS, 35, 20), 0, 2),
+        ({}, LogFacts(ENDS, 35, 35), 0, 3),
+        ({"cleanup_policy": frozenset({"compact"})}, LogFacts(ENDS, 35, 20), 0, 2),
     ],
 )
 def test_oldest_segments_past_a_limit_go(
@@ -59,10 +67,10 @@ def test_oldest_segments_past_a_limit_go(
 
 
 def test_empty_active_segment_stays() -> None:
-    segments = [SegmentFacts(0, 0, 0)]
+    segments = [Old(0, 0)]
     config = dataclasses.replace(KEEP, retention_ms=1, retention_bytes=0)
 
-    assert count_deletable(segments, LogFacts(0, 0), config, 10**9) == 0
+    assert count_deletable(segments, LogFacts([0], 0, 0), config, 10**9) == 0
 
 
 @pytest.fixture
