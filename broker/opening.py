@@ -74,6 +74,7 @@ def open_directories(config: BrokerConfig, executor: Executor) -> LogDirectories
     settings = LogSettings(
         producer_id_expiration_ms=config.producer_id_expiration_ms,
         run_later=run_later,
+        verifies_transactions=config.transaction_partition_verification_enable,
         draw_below=secrets.randbelow,
     )
     try:

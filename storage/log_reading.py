@@ -67,6 +67,8 @@ class LogSettings:
     run_later: Callable[[Callable[[], None]], None] = _call_at_once
     """Runs work that waits for the disk; on another thread if the broker likes. The work takes no
     argument, returns nothing and raises LogDirectoryError at most."""
+    verifies_transactions: bool = False
+    """The first batch of a transaction needs a guard (`storage.transaction_guards`)."""
     draw_below: Callable[[int], int] = _draw_zero
     """Draws a number from [0, limit), for the jitter of rolls by time."""
 
@@ -142,6 +144,7 @@ class LogReading:
         self.segments = contents.segments
         self.epochs = contents.epochs
         self.producers = contents.producers
+        self.producers.guards.is_required = settings.verifies_transactions
         self.snapshots = contents.snapshots
         self.log_start_offset = contents.log_start_offset
         self.log_end_offset = contents.log_end_offset

@@ -1,7 +1,8 @@
 """Produce: append record batches to partitions that this broker leads.
 
 Versions 3 to 13 are served; 0 to 2 are listed because librdkafka looks for them (KAFKA-18659), and
-end the connection when sent. From v13 on topics are named by id.
+end the connection when sent. From v11 on TRANSACTION_ABORTABLE is understood, from v12 on writing
+to a partition adds it to the transaction (KIP-890), from v13 on topics are named by id.
 """
 
 from __future__ import annotations
@@ -11,207 +12,121 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.deferred import Deferred
-from broker.partition import ACKS_ALL
-from broker.recompressing import Recompression, recompress_all
+from broker.producing import (
+    ADDS_PARTITIONS_SINCE,
+    FIRST_VERSION_BY_ID,
+    Appends,
+    refuse_all,
+    refused,
+)
+from broker.recompressing import recompress_all
 from broker.routing import HangUp, handles
+from broker.verification import Support, Transaction, Verification
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
-from protocol.records.batch import TRANSACTIONAL_BIT
-from protocol.records.validation import OtherCodecError
+from protocol.records.batch import HEADER_BYTES, TRANSACTIONAL_BIT, parse_header
 from storage.producers import AppendOrigin
 
 if TYPE_CHECKING:
-    from uuid import UUID
+    from collections.abc import Callable
 
     from broker.context import Context
     from broker.partition import Partition
+    from broker.producing import Answer
     from broker.timers import Cancellable
-    from protocol.schema import Part
-    from storage.log import AppendInfo
+    from broker.verification import Key, Verified
+    from protocol.records.batch import BatchHeader
 
-Pending = tuple["Partition", int, "ProduceResponse.Response.PartitionResponse"]
-"""A partition, the high watermark that its answer waits for, and the answer."""
+Now = ProduceResponse | None
+Outcome = Now | HangUp
+Later = Deferred[ProduceResponse] | Deferred[Outcome]
 
-Outcome = ProduceResponse | HangUp | None
-
-Answer = ProduceResponse.Response.PartitionResponse
-"""One partition's part of the answer."""
-
-_NO_LEADER = Answer.CurrentLeader()
-"""Shared by all answers, which it makes a third cheaper; never changed in place."""
-
-_CLIENT = AppendOrigin.CLIENT
-FIRST_VERSION_BY_ID = 13
-VALID_ACKS = (-1, 0, 1)
+ABORTABLE_SINCE = 11
 ATTRIBUTES_LOW_BYTE = 22
 """Where in a batch its transactional flag is; the log checks all the rest of the batch."""
-ADMIN_CLIENT_ID = "__admin_client"
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
 @handles(ProduceRequest, versions="3-13", advertised="0-13")
-def produce(
-    context: Context, request: ProduceRequest
-) -> ProduceResponse | Deferred[ProduceResponse] | Deferred[Outcome] | None:
+def produce(context: Context, request: ProduceRequest) -> Now | Later:
     """Append, and answer when `acks` is satisfied. With acks=0 an error ends the connection."""
-    pending: list[Pending] = []
-    waiting: list[Recompression] = []
-    responses = [
-        _append_topic(context, request, topic, pending, waiting) for topic in request.topic_data
-    ]
-    response = ProduceResponse(responses=responses)
-    if waiting:
-        return RecompressedProduce(context, request, response, pending, waiting).deferred
-    return _conclude(context, request, response, pending)
+    appends = Appends(context, request)
+    if _has_transactional_batch(request):
+        return _produce_in_transaction(appends)
+    return _produce(appends)
 
 
-def _conclude(
-    context: Context, request: ProduceRequest, response: ProduceResponse, pending: list[Pending]
-) -> ProduceResponse | Deferred[ProduceResponse] | None:
+def _produce(
+    appends: Appends,
+) -> Now | Later:
+    response = appends.append_all()
+    if appends.waiting:
+        return RecompressedProduce(appends, response).deferred
+    return _conclude(appends, response)
+
+
+def _conclude(appends: Appends, response: ProduceResponse) -> Now | Later:
     """After all that can be appended was."""
-    if request.acks == 0:
+    if appends.request.acks == 0:
         _hang_up_on_error(response.responses)
         return None
-    if not pending:
+    if not appends.pending:
         return response
-    return DelayedProduce(context, response, pending, request.timeout_ms).deferred
+    return DelayedProduce(appends, response).deferred
 
 
-def _append_topic(
-    context: Context,
-    request: ProduceRequest,
-    topic: ProduceRequest.TopicData,
-    pending: list[Pending],
-    waiting: list[Recompression] | None,
-) -> ProduceResponse.Response:
-    """Append what has its topic's codec; the rest goes into `waiting`.
-
-    Without `waiting`, all of `topic` has been recompressed.
-    """
-    origin = _CLIENT if waiting is not None else AppendOrigin.CHECKED
-    replicas = context.broker.replicas
-    name: str | None = topic.name
-    if context.api_version >= FIRST_VERSION_BY_ID:
-        name = replicas.names_by_id.get(topic.topic_id)
-    partitions = replicas.by_topic.get(name, {}) if name is not None else {}
-    refusal = _refusal(context, request, name)
-    is_acks_all = request.acks == ACKS_ALL
-    answers: list[Answer] = []
-    for data in topic.partition_data:
-        index = data.index
-        partition = partitions.get(index)
-        try:
-            if partition is None:
-                raise ApiError(_absent(context, name, topic.topic_id, index))
-            if refusal is not None:
-                raise refusal
-            info = _append(context, request, partition, data.records, origin)
-        except ApiError as error:
-            answers.append(_refused(index, error))
-            continue
-        except OtherCodecError:
-            assert partition is not None
-            assert waiting is not None
-            waiting.append(_recompression(topic, data, partition, answers))
-            continue
-        answer = Answer(
-            index=index,
-            error_code=0,
-            base_offset=info.first_offset,
-            log_append_time_ms=info.log_append_time_ms,
-            log_start_offset=info.log_start_offset,
-            current_leader=_NO_LEADER,
-        )
-        answers.append(answer)
-        if is_acks_all and partition.log.high_watermark <= info.last_offset:
-            pending.append((partition, info.last_offset + 1, answer))
-    return ProduceResponse.Response(
-        name=topic.name, topic_id=topic.topic_id, partition_responses=answers
-    )
+def _has_transactional_batch(request: ProduceRequest) -> bool:
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if (
+                records is not None
+                and len(records) > ATTRIBUTES_LOW_BYTE
+                and records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT  # type: ignore[index]
+            ):
+                return True
+    return False
 
 
-def _refusal(context: Context, request: ProduceRequest, topic: str | None) -> ApiError | None:
-    """Why nothing of the request may be appended to any partition of `topic`."""
-    if request.acks not in VALID_ACKS:
-        return ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}")
-    if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
-        return ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by brokers only")
-    return None
+def _produce_in_transaction(
+    appends: Appends,
+) -> Now | Later:
+    """Append once the coordinator of the transaction vouches for the partitions."""
+    request = appends.request
+    if request.transactional_id is None:
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        error = ApiError(code, "a transactional batch came without a transactional id")
+        return _conclude(appends, refuse_all(request, error))
+    batches = _transactional_batches(appends)
+    producers = {(header.producer_id, header.producer_epoch) for _, header in batches.values()}
+    if len(producers) > 1:
+        code = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        error = ApiError(code, "Transactional records contained more than one producer ID")
+        return _conclude(appends, refuse_all(request, error))
+    if not producers:
+        return _produce(appends)
+    transaction = Transaction(request.transactional_id, *producers.pop())
+    return VerifiedProduce(appends, transaction, batches).start()
 
 
-def _append(
-    context: Context,
-    request: ProduceRequest,
-    partition: Partition,
-    records: Part | None,
-    origin: AppendOrigin,
-) -> AppendInfo:
-    if records is None:
-        raise ApiError(ErrorCode.INVALID_RECORD, "there is no record batch")
-    assert isinstance(records, memoryview)
-    if len(records) > ATTRIBUTES_LOW_BYTE and records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
-        raise _no_transaction(request.transactional_id)
-    return partition.append_records(
-        records, request.acks, origin, context.now_ms, context.api_version
-    )
-
-
-def _recompression(
-    topic: ProduceRequest.TopicData,
-    data: ProduceRequest.TopicData.PartitionData,
-    partition: Partition,
-    answers: list[Answer],
-) -> Recompression:
-    """Note what waits, with a place for its answer."""
-    assert isinstance(data.records, memoryview)
-    alone = ProduceRequest.TopicData(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partition_data=[ProduceRequest.TopicData.PartitionData(index=data.index, records=None)],
-    )
-    answers.append(Answer(index=data.index, error_code=0, base_offset=-1))
-    rules = partition.log.produce_rules
-    return Recompression(alone, bytearray(data.records), rules, answers, len(answers) - 1)
-
-
-def _no_transaction(transactional_id: str | None) -> ApiError:
-    """What a transactional batch gets while transactions are not served (GAPS.md)."""
-    if transactional_id is None:
-        return ApiError(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-            "a transactional batch came without a transactional id",
-        )
-    return ApiError(
-        ErrorCode.INVALID_TXN_STATE,
-        f"the partition was not added to a transaction of {transactional_id!r}",
-    )
-
-
-def _absent(context: Context, name: str | None, topic_id: UUID, index: int) -> ErrorCode:
-    """The code for a partition that is not here: another broker may have it, or nobody."""
-    if name is None:
-        name = context.broker.metadata.topic_name(topic_id)
-        if name is None:
-            return ErrorCode.UNKNOWN_TOPIC_ID
-    if context.broker.metadata.partition(name, index) is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-
-def _refused(index: int, error: ApiError) -> Answer:
-    answer = Answer(
-        index=index,
-        error_code=error.code,
-        base_offset=-1,
-        log_append_time_ms=-1,
-        log_start_offset=-1,
-        error_message=error.message or None,
-    )
-    answer.record_errors = [
-        Answer.RecordError(batch_index=number, batch_index_error_message=message)
-        for number, message in getattr(error, "record_errors", ())
-    ]
-    return answer
+def _transactional_batches(appends: Appends) -> dict[Key, tuple[Partition, BatchHeader]]:
+    """The headers of transactional batches for partitions that are led here."""
+    replicas = appends.context.broker.replicas
+    is_by_id = appends.context.api_version >= FIRST_VERSION_BY_ID
+    found = {}
+    for topic in appends.request.topic_data:
+        name = replicas.names_by_id.get(topic.topic_id) if is_by_id else topic.name
+        for data in topic.partition_data:
+            partition = replicas.partition(name, data.index) if name is not None else None
+            records = data.records
+            if partition is None or not partition.is_leader or records is None:
+                continue
+            assert isinstance(records, memoryview)
+            if len(records) < HEADER_BYTES:
+                continue
+            header = parse_header(records)
+            if header.producer_id >= 0 and header.attributes & TRANSACTIONAL_BIT:
+                found[partition.topic, data.index] = (partition, header)
+    return found
 
 
 def _hang_up_on_error(responses: list[ProduceResponse.Response]) -> None:
@@ -223,50 +138,103 @@ def _hang_up_on_error(responses: list[ProduceResponse.Response]) -> None:
                 )
 
 
-class RecompressedProduce:
-    """A produce with batches that come to be appended once they have their topic's codec."""
+def _deliver(deferred: Deferred[Outcome], work: Callable[[], Now | Later]) -> None:
+    """Complete `deferred` with what `work` returns, brings later or hangs up with."""
+
+    def complete(outcome: Outcome) -> None:
+        deferred.complete(outcome)
+
+    try:
+        outcome = work()
+    except HangUp as reason:
+        complete(reason)
+        return
+    if isinstance(outcome, Deferred):
+        outcome.then(complete)
+    else:
+        complete(outcome)
+
+
+class VerifiedProduce:
+    """A produce that is part of a transaction."""
 
     def __init__(
         self,
-        context: Context,
-        request: ProduceRequest,
-        response: ProduceResponse,
-        pending: list[Pending],
-        waiting: list[Recompression],
+        appends: Appends,
+        transaction: Transaction,
+        batches: dict[Key, tuple[Partition, BatchHeader]],
     ) -> None:
-        self.deferred: Deferred[Outcome] = Deferred(on_abandon=self._forget)
-        self._context = context
-        self._request = request
-        self._response = response
-        self._pending = pending
-        self._waiting = waiting
+        version = appends.context.api_version
+        support = Support.BASIC
+        if version >= ADDS_PARTITIONS_SINCE:
+            support = Support.ADDS_PARTITIONS
+        elif version >= ABORTABLE_SINCE:
+            support = Support.ABORTABLE
+        self._appends = appends
+        self._deferred: Deferred[Outcome] | None = None
         self._is_abandoned = False
-        recompress_all(context, waiting, self._append)
+        self._verification = Verification(
+            appends.context.broker,
+            transaction,
+            {
+                key: (partition, header.base_sequence)
+                for key, (partition, header) in batches.items()
+            },
+            support,
+            self._verified,
+        )
+
+    def start(
+        self,
+    ) -> Now | Later:
+        """Ask, and append as soon as there is an answer: now, as a rule."""
+        self._verification.ask()
+        if self._appends.verified is not None:
+            return _produce(self._appends)
+        # The connection's buffer takes other requests meanwhile.
+        for topic in self._appends.request.topic_data:
+            for data in topic.partition_data:
+                if isinstance(data.records, memoryview):
+                    data.records = memoryview(bytearray(data.records))
+        self._deferred = Deferred(on_abandon=self._forget)
+        return self._deferred
+
+    def _verified(self, verified: Verified) -> None:
+        self._appends.verified = verified
+        if self._deferred is None or self._is_abandoned:
+            return
+        context = self._appends.context
+        self._appends.context = replace(context, now_ms=context.broker.clock.now_ms())
+        _deliver(self._deferred, partial(_produce, self._appends))
+
+    def _forget(self) -> None:
+        self._is_abandoned = True
+
+
+class RecompressedProduce:
+    """A produce with batches that come to be appended once they have their topic's codec."""
+
+    def __init__(self, appends: Appends, response: ProduceResponse) -> None:
+        self.deferred: Deferred[Outcome] = Deferred(on_abandon=self._forget)
+        self._appends = appends
+        self._response = response
+        self._is_abandoned = False
+        recompress_all(appends.context, appends.waiting, self._append)
 
     def _append(self, results: list[bytearray | ApiError]) -> None:
         if self._is_abandoned:
             return  # nobody would know of the append, and the logs may be closed by now
-        context = replace(self._context, now_ms=self._context.broker.clock.now_ms())
-        for one, result in zip(self._waiting, results, strict=True):
+        appends = self._appends
+        appends.context = replace(appends.context, now_ms=appends.context.broker.clock.now_ms())
+        for one, result in zip(appends.waiting, results, strict=True):
             (data,) = one.topic.partition_data
             if isinstance(result, ApiError):
-                one.answers[one.position] = _refused(data.index, result)
+                one.answers[one.position] = refused(data.index, result)
                 continue
             data.records = memoryview(result)
-            appended = _append_topic(context, self._request, one.topic, self._pending, None)
+            appended = appends.append(one.topic, AppendOrigin.CHECKED)
             one.answers[one.position] = appended.partition_responses[0]
-        try:
-            outcome = _conclude(context, self._request, self._response, self._pending)
-        except HangUp as reason:
-            self._complete(reason)
-            return
-        if isinstance(outcome, Deferred):
-            outcome.then(self._complete)
-        else:
-            self._complete(outcome)
-
-    def _complete(self, outcome: Outcome) -> None:
-        self.deferred.complete(outcome)
+        _deliver(self.deferred, partial(_conclude, appends, self._response))
 
     def _forget(self) -> None:
         self._is_abandoned = True
@@ -277,18 +245,17 @@ class DelayedProduce:
 
     def __init__(
         self,
-        context: Context,
+        appends: Appends,
         response: ProduceResponse,
-        pending: list[Pending],
-        timeout_ms: int,
     ) -> None:
         self.deferred: Deferred[ProduceResponse] = Deferred(
             is_ordered_only=True, on_abandon=self._forget
         )
         self._response = response
-        self._waiting = {id(answer): answer for _, _, answer in pending}
-        self._timer: Cancellable = context.broker.timers.schedule(timeout_ms, self._expire)
-        for partition, offset, answer in pending:
+        self._waiting = {id(answer): answer for _, _, answer in appends.pending}
+        timers = appends.context.broker.timers
+        self._timer: Cancellable = timers.schedule(appends.request.timeout_ms, self._expire)
+        for partition, offset, answer in appends.pending:
             partition.when_committed(offset, partial(self._settle, answer))
 
     def _settle(self, answer: Answer, code: ErrorCode) -> None:

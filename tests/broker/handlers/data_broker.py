@@ -27,6 +27,7 @@ from protocol.records.batch import iterate_headers
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.record import iterate_records
 from tests.broker.handlers.one_broker import OneBroker, as_bytes
+from tests.broker.handlers.transaction_registry import TransactionRegistry
 from tests.controller.harness import NOW_MS
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class DataBroker(OneBroker):
         super().__init__(directory, config)
         self.clock = FixedClock()
         self.side_work = SideWork(asyncio.get_running_loop())
+        self.transactions = TransactionRegistry()
         identities = iter(range(1, 1000))
         self.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots, 120_000, lambda: next(identities)
@@ -99,7 +101,17 @@ class DataBroker(OneBroker):
 
     def call(self, request: Request, version: int, client_id: str | None = "a-client") -> Any:
         """Whatever the handler returns, without waiting for it."""
-        cls = type(request)
+        frame = memoryview(bytearray(request.encode(version)))
+        return self.call_frame(type(request), frame, version, client_id)
+
+    def call_frame(
+        self,
+        cls: type[Request],
+        frame: memoryview,
+        version: int,
+        client_id: str | None = "a-client",
+    ) -> Any:
+        """As `call`, for a request that is encoded already."""
         context = Context(
             cast("Any", self),
             version,
@@ -110,7 +122,6 @@ class DataBroker(OneBroker):
             NOW_MS,
             self,
         )
-        frame = memoryview(bytearray(request.encode(version)))
         return ROUTES[int(cls.API_KEY)].handler(context, cls.decode(version, frame))
 
     async def produce(

@@ -55,7 +55,10 @@ class OneBroker:
         self.timers = Timers(loop)
         self.store = MemoryEnsemble().connect()
         self.metadata = MetadataCache()
-        self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), LogSettings())
+        settings = LogSettings(
+            verifies_transactions=config.transaction_partition_verification_enable
+        )
+        self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), settings)
         self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
         self.replicas = Replicas(
             self.logs, self.topic_configs, surroundings(BROKER_ID, self.timers)

@@ -297,27 +297,6 @@ def test_gone_client_leaves_no_timer_behind(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-@pytest.mark.parametrize(
-    ("transactional_id", "code"),
-    [
-        (None, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-        ("t", ErrorCode.INVALID_TXN_STATE),
-    ],
-)
-def test_transactional_batch_without_a_transaction_is_refused(
-    transactional_id: str | None, code: ErrorCode, tmp_path: Path
-) -> None:
-    async def scenario(broker: DataBroker) -> None:
-        await broker.create_topic()
-        batch = records(producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
-
-        (answer,) = await broker.produce({(TOPIC, 0): batch}, transactional_id=transactional_id)
-
-        assert answer.error_code == code
-
-    run_data_broker(tmp_path, scenario)
-
-
 def test_log_start_offset_is_told_after_records_were_deleted(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic()
