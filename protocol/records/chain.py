@@ -46,21 +46,25 @@ def last_record(body: bytes | bytearray, count: int, position: int = 0) -> int:
 
     Raises ApiError(INVALID_RECORD) unless they do, exactly.
     """
-    left = count - 1
+    left = count
     patience = FIRST_PATIENCE
     window = FIRST_WINDOW
+    end = position
     try:
         while left > 0:
-            run, stride = _run(body, position, min(left, window))
-            position += run * stride
-            left -= run
-            window = window * 4 if run == window else FIRST_WINDOW
+            limit = left if left < window else window  # noqa: FURB136 - the call costs more
+            run, stride = _run(body, end, limit)
+            if run:
+                left -= run
+                end += run * stride
+                position = end - stride
+                window = window * 4 if run == window else FIRST_WINDOW
             if run < SHORT_RUN and left > 0:
                 singles = min(left, patience)
-                position = _follow(body, position, singles)
+                position = _follow(body, end, singles - 1)
+                end = _follow(body, position, 1)
                 left -= singles
                 patience *= 2
-        end = _follow(body, position, 1)
     except IndexError:
         raise invalid(
             f"the batch counts {count} records, but its {len(body)} bytes end before the last"
@@ -82,24 +86,24 @@ def _run(body: bytes | bytearray, position: int, limit: int) -> tuple[int, int]:
     low = body[position]
     if low < _HIGH_BIT:
         stride = _STEP_OF_ONE[low]
-        if stride == _PAST_EVERYTHING:
-            return 0, 0
-        return _equal(body[position : position + limit * stride : stride]), stride
-    high = _STEP_OF_HIGH[body[position + 1]]
-    if _STEP_OF_TWO[low] == _PAST_EVERYTHING or not high:
-        return 0, 0
+        column = body[position : position + limit * stride : stride]
+        first = column[:1]
+        if column == first * limit:  # five times as fast as stripping
+            return limit, stride
+        return len(column) - len(column.lstrip(first)), stride
+    second = position + 1
+    high = _STEP_OF_HIGH[body[second]]
     stride = _STEP_OF_TWO[low] + high
-    stop = position + limit * stride
-    lows = body[position:stop:stride]
-    highs = body[position + 1 : stop : stride]
-    if lows == lows[:1] * limit and highs == highs[:1] * limit:  # five times as fast as `_equal`
+    if not high or stride >= _PAST_EVERYTHING:
+        return 0, 0
+    lows = body[position : position + limit * stride : stride]
+    highs = body[second : second + limit * stride : stride]
+    low_bytes, high_bytes = lows[:1], highs[:1]
+    if lows == low_bytes * limit and highs == high_bytes * limit:
         return limit, stride
-    return min(_equal(lows), _equal(highs)), stride
-
-
-def _equal(column: bytes | bytearray) -> int:
-    """How many bytes at the beginning of `column` equal its first."""
-    return len(column) - len(column.lstrip(column[:1]))
+    return min(
+        len(lows) - len(lows.lstrip(low_bytes)), len(highs) - len(highs.lstrip(high_bytes))
+    ), stride
 
 
 def _follow(body: bytes | bytearray, position: int, count: int) -> int:

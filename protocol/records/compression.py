@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 import cramjam
 
 from protocol.errors import ApiError, ErrorCode
+from protocol.records.lz4_stored import stored_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,6 +110,9 @@ def decompress(codec: Codec, data: Buffer, limit: int = DEFAULT_LIMIT) -> bytes 
         if codec is Codec.SNAPPY:
             return _decompress_snappy(data, limit)
         if codec is Codec.LZ4:
+            stored = stored_blocks(memoryview(data))
+            if stored is not None and len(stored) <= limit:
+                return stored
             _check_lz4_blocks(data)
         return _decompress_growing(codec, data, limit)
     except cramjam.DecompressionError as error:

@@ -33,6 +33,7 @@ from protocol.records.batch import (
 from protocol.records.chain import last_record
 from protocol.records.compression import DEFAULT_LIMIT, Codec, decompress
 from protocol.records.outline import outline_record
+from protocol.records.plain import NOT_PLAIN, is_plain_first, plain_last_timestamp
 from protocol.records.record import INT64_MAX, INT64_MIN, invalid
 
 if TYPE_CHECKING:
@@ -162,12 +163,7 @@ def _check_records(
 ) -> BatchHeader:
     data, start = body
     count = header.record_count
-    end, first_time, first_offset, _ = outline_record(data, start)
-    last_time, last_offset = first_time, first_offset
-    if count > 1 or end != len(data):
-        _, last_time, last_offset, _ = outline_record(data, last_record(data, count, start))
-    if first_offset != 0 or last_offset != count - 1:
-        raise invalid(f"offset deltas of {count} records go from {first_offset} to {last_offset}")
+    first_time, last_time = _end_times(data, start, count)
     base, newest = header.base_timestamp, header.max_timestamp
     if (
         base + first_time <= newest >= base + last_time
@@ -176,6 +172,24 @@ def _check_records(
     ):
         return header
     return _check_each_record(buffer, header, body, rules, now_ms)
+
+
+def _end_times(data: bytes | bytearray, start: int, count: int) -> tuple[int, int]:
+    """Timestamp deltas of the first and the last of the records, whose other fields are checked."""
+    if count == 1:
+        end, time, offset, _ = outline_record(data, start)
+        if end == len(data) and offset == 0:
+            return time, time
+    last = last_record(data, count, start)
+    if is_plain_first(data, start):
+        last_time = plain_last_timestamp(data, last, count - 1)
+        if last_time != NOT_PLAIN:
+            return 0, last_time
+    _, first_time, first_offset, _ = outline_record(data, start)
+    _, last_time, last_offset, _ = outline_record(data, last)
+    if first_offset != 0 or last_offset != count - 1:
+        raise invalid(f"offset deltas of {count} records go from {first_offset} to {last_offset}")
+    return first_time, last_time
 
 
 def _is_in_time(base: int, newest: int, rules: ProduceRules, now_ms: int | None) -> bool:
