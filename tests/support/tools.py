@@ -30,6 +30,8 @@ _COMMON = {
     "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "transactions": "org.apache.kafka.tools.TransactionsCommand",
+    "transactional-message-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
     "producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
 }
