@@ -31,6 +31,8 @@ class Route:
     advertised: Versions
     """Versions listed in ApiVersions. Wider than `versions` for Produce only (KAFKA-18659)."""
     handler: Callable[[Context, Any], Any]
+    is_for_clusters: bool = False
+    """Asked by other brokers only: a broker that is alone does not serve it."""
 
 
 ROUTES: dict[int, Route] = {}
@@ -38,7 +40,7 @@ ROUTES: dict[int, Route] = {}
 
 
 def handles(
-    request: type[Req], versions: str, *, advertised: str = ""
+    request: type[Req], versions: str, *, advertised: str = "", for_clusters: bool = False
 ) -> Callable[
     [Callable[[Context, Req], Response | Deferred[Any] | None]],
     Callable[[Context, Req], Response | Deferred[Any] | None],
@@ -46,7 +48,8 @@ def handles(
     """Register a function as the handler of `request`.
 
     It returns the response, a `Deferred` of it, or None when there is nothing to answer (acks=0). A
-    `Deferred` may also bring None, or the HangUp that it can raise no more.
+    `Deferred` may also bring None, or the HangUp that it can raise no more. With `for_clusters`, a
+    broker that is alone hangs up on who asks, and does not list the request.
     """
 
     def register(
@@ -59,8 +62,18 @@ def handles(
             request=request,
             versions=served,
             advertised=Versions.parse(advertised) if advertised else served,
-            handler=handler,
+            handler=_refusing_when_alone(handler) if for_clusters else handler,
+            is_for_clusters=for_clusters,
         )
         return handler
 
     return register
+
+
+def _refusing_when_alone(handler: Callable[[Context, Any], Any]) -> Callable[[Context, Any], Any]:
+    def handle(context: Context, request: Request) -> object:
+        if not context.broker.is_in_cluster:
+            raise HangUp(f"{type(request).__name__} is for clusters; this broker is alone")
+        return handler(context, request)
+
+    return handle

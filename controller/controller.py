@@ -143,6 +143,12 @@ class Controller:
 
         return await self._do("controlled shutdown", work)
 
+    def require_broker(self, broker_id: int, broker_epoch: int) -> None:
+        """Raises ApiError NOT_CONTROLLER, or STALE_BROKER_EPOCH for an earlier life of a broker."""
+        if self._office is None:
+            raise ApiError(ErrorCode.NOT_CONTROLLER)
+        self._office.require_broker(broker_id, broker_epoch)
+
     async def _do(self, name: str, work: Callable[[Office], Awaitable[T]]) -> T:
         """Have work done in office, in its turn; raises ApiError NOT_CONTROLLER."""
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 import broker.handlers.api_versions
+import broker.handlers.control
 import broker.handlers.groups
 import broker.handlers.metadata
 import broker.handlers.produce  # noqa: F401  (the handlers register themselves)
@@ -20,6 +22,7 @@ from protocol.api_keys import ApiKey
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.groups import ListGroupsRequest, ListGroupsResponse
+from protocol.messages.stop_replica import StopReplicaRequest
 from tests.support.wire import request_header
 
 if TYPE_CHECKING:
@@ -41,8 +44,8 @@ class ClosableConnection:
 class OneConnection:
     """A dispatcher with one client."""
 
-    def __init__(self) -> None:
-        surroundings: Any = type("Surroundings", (), {"clock": SystemClock()})()
+    def __init__(self, *, is_in_cluster: bool = False) -> None:
+        surroundings: Any = SimpleNamespace(clock=SystemClock(), is_in_cluster=is_in_cluster)
         self.connection = ClosableConnection()
         self._dispatcher = Dispatcher(surroundings)
         self._peer = Peer("PLAINTEXT", set())
@@ -101,13 +104,26 @@ def test_newer_api_versions_request_is_told_what_to_try(
     assert client.connection.reasons == []
 
 
-def test_api_versions_lists_what_is_served(client: OneConnection) -> None:
+@pytest.mark.parametrize("is_in_cluster", [False, True])
+def test_api_versions_lists_what_is_served(is_in_cluster: bool) -> None:
+    client = OneConnection(is_in_cluster=is_in_cluster)
     decoded = ApiVersionsResponse.decode(0, joined(client.send(ApiKey.API_VERSIONS, 0)))
 
     assert decoded.error_code == ErrorCode.NONE
     listed = {key.api_key: (key.min_version, key.max_version) for key in decoded.api_keys}
-    assert listed.keys() == ROUTES.keys()
+    served = {key for key, route in ROUTES.items() if is_in_cluster or not route.is_for_clusters}
+    assert listed.keys() == served
+    assert (ApiKey.LEADER_AND_ISR in listed) == is_in_cluster
     assert listed[ApiKey.PRODUCE] == (0, 13), "librdkafka looks for 0 (KAFKA-18659)"
+
+
+def test_broker_that_is_alone_takes_no_orders(client: OneConnection) -> None:
+    request = StopReplicaRequest(controller_id=1, controller_epoch=9, topic_states=[])
+    body = b"\0" + request.encode(4)
+
+    assert client.send(ApiKey.STOP_REPLICA, 4, body) is None
+
+    assert client.connection.reasons == ["StopReplicaRequest is for clusters; this broker is alone"]
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a b", "a/b"])
