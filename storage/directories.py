@@ -19,6 +19,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import threading
 from collections import Counter, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -65,13 +66,15 @@ class LogDirectories:
         self.identity = MetaProperties()
         """What the directories say they belong to."""
         self._disk = disk
-        self._settings = settings
+        self.settings = settings
         self._locks: list[File] = []
         self._is_loaded = False
         self._logs: dict[tuple[str, int], Log] = {}
         self._counts: Counter[str] = Counter()
         """How many logs each directory holds."""
         self._unidentified: list[LogDirectory] = []
+        self._one_checkpoint = threading.Lock()
+        """An older state must not replace a newer one that another thread wrote meanwhile."""
         self._removals: deque[tuple[int, str]] = deque()
         """Time from which it may be removed, and path, of what was deleted."""
 
@@ -128,7 +131,7 @@ class LogDirectories:
         Raises DirectoryRefusedError when a log is there twice or in a format of long ago.
         """
         report = LoadReport()
-        plan = LoadPlan(self._settings, config_of, progress)
+        plan = LoadPlan(self.settings, config_of, progress)
         for directory in self._online():
             try:
                 contents = load_directory(directory, plan, report)
@@ -160,7 +163,7 @@ class LogDirectories:
         if existing is not None:
             return existing
         place = LogPlace(self._emptiest(), topic, partition, topic_id)
-        log = create_log(place, config, self._settings, now_ms)
+        log = create_log(place, config, self.settings, now_ms)
         self._add(log)
         return log
 
@@ -345,14 +348,13 @@ class LogDirectories:
         return min(online, key=lambda directory: self._counts[directory.path])
 
     def _checkpoint(self, name: str, offset_of: Callable[[Log], int | None]) -> None:
-        logs = list(self)
         for directory in self._online():
-            offsets = {}
-            for log in logs:
-                offset = offset_of(log) if log.directory is directory else None
-                if offset is not None:
-                    offsets[log.topic, log.partition] = offset
-            with suppress(LogDirectoryError), directory:
+            with self._one_checkpoint, suppress(LogDirectoryError), directory:
+                offsets = {
+                    (log.topic, log.partition): offset
+                    for log in self
+                    if log.directory is directory and (offset := offset_of(log)) is not None
+                }
                 path = f"{directory.path}/{name}"
                 self._disk.filesystem.replace(path, encode_offsets(offsets), sync=True)
 

@@ -2,13 +2,16 @@
 
 Versions 0 to 2. Offset -1 stands for the high watermark; beyond it is OFFSET_OUT_OF_RANGE. An
 offset before the present start changes nothing. Internal topics refuse, and so do topics that are
-only compacted.
+only compacted. The answer comes when the new starts are on the disk: what a client was told is gone
+does not come back with a crash (Apache notes them once a minute).
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from broker.deferred import Deferred
 from broker.routing import handles
 from controller.topic_names import INTERNAL_TOPICS
 from protocol.errors import ApiError, ErrorCode
@@ -25,9 +28,14 @@ NO_LOW_WATERMARK = -1
 
 
 @handles(DeleteRecordsRequest, versions="0-2")
-def delete_records(context: Context, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+def delete_records(
+    context: Context, request: DeleteRecordsRequest
+) -> Deferred[DeleteRecordsResponse]:
     """Move the starts; errors are per partition. The low watermark is the new start."""
-    return DeleteRecordsResponse(
+    answer: Deferred[DeleteRecordsResponse] = Deferred()
+    loop = asyncio.get_running_loop()
+    logs = context.broker.logs
+    response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsResponse.Topic(
                 name=topic.name,
@@ -39,6 +47,15 @@ def delete_records(context: Context, request: DeleteRecordsRequest) -> DeleteRec
             for topic in request.topics
         ]
     )
+
+    def note() -> None:
+        try:
+            logs.checkpoint_log_starts()
+        finally:
+            loop.call_soon_threadsafe(answer.complete, response)
+
+    logs.settings.run_later(note)
+    return answer
 
 
 def _answer(context: Context, topic: str, index: int, offset: int) -> Answer:
