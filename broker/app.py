@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
+from broker import stop_points
 from broker.auto_topics import AutoTopics
 from broker.clock import Clock, SystemClock
 from broker.connection_limits import configured_limits
 from broker.coordinators.groups import GroupCoordinators
-from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
+from broker.coordinators.internal_topics import GROUP_KEY, TRANSACTION_KEY, InternalTopics
+from broker.coordinators.marker_routes import MarkerRoutes
+from broker.coordinators.marker_sender import MarkerSender
+from broker.coordinators.shards import Loop
+from broker.coordinators.transactions import TransactionCoordinators
 from broker.dispatch import Dispatcher
 from broker.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
@@ -78,11 +84,14 @@ class Broker:
     cluster_id: str
     topic_configs: TopicConfigs
     replicas: Replicas
+    control: LocalChannels
+    """Takes what the controller says, in its order."""
     controller: Controller
     topics: TopicCommands
     auto_topics: AutoTopics
     internal_topics: InternalTopics
     groups: GroupCoordinators
+    transactions: TransactionCoordinators
     producer_ids: ProducerIds
     endpoints: dict[str, tuple[str, int]]
     """Advertised host and port by listener name."""
@@ -109,7 +118,13 @@ class Broker:
         self._stop = asyncio.Event()
         self._housekeeping: Housekeeping | None = None
         self._failure: str | None = None
-        self._broker_epoch = -1
+        self.broker_epoch = -1
+        """Of this life of the broker: the transaction that registered it."""
+
+    @property
+    def is_in_cluster(self) -> bool:
+        """Whether there may be other brokers."""
+        return bool(self.config.zookeeper_connect)
 
     def spawn(self, work: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:
         """Run a coroutine in the background; an error is logged and ends nothing else.
@@ -176,12 +191,13 @@ class Broker:
             config.broker_rack,
             self.clock.now_ms(),
         )
-        self._broker_epoch = await register_broker(self.store, config.broker_id, registration)
-        self.spawn(self._channels.run(), "control requests")
+        self.broker_epoch = await register_broker(self.store, config.broker_id, registration)
+        self.spawn(self.control.run(), "control requests")
         self.spawn(self.controller.run(), "controller")
         await self.controller.wait_until_ready()
-        await self._channels.wait_until_applied()
+        await self.control.wait_until_applied()
         self.groups.start()
+        self.transactions.start()
         self._housekeeping = Housekeeping(config, self.logs, self.clock, self._executor)
         self._housekeeping.start(self.timers)
         if config.log_cleaner_enable:
@@ -198,7 +214,7 @@ class Broker:
         config = self.config
         store = self.store
         proposals = Proposals(
-            (config.broker_id, lambda: self._broker_epoch),
+            (config.broker_id, lambda: self.broker_epoch),
             self._alter_partitions,
             self.timers,
             self.spawn,
@@ -212,11 +228,11 @@ class Broker:
             max_lag_ms=config.replica_lag_time_max_ms,
         )
         self.replicas = Replicas(self.logs, self.topic_configs, surroundings)
-        self._channels = LocalChannels(self.replicas, self.metadata, self.topic_configs)
+        self.control = LocalChannels(self.replicas, self.metadata, self.topic_configs)
         self.controller = Controller(
             config.broker_id,
             store,
-            self._channels,
+            self.control,
             self.clock.now_ms,
             is_unclean_default=config.unclean_leader_election_enable,
         )
@@ -231,7 +247,22 @@ class Broker:
             lambda: self.internal_topics.partition_count(GROUP_KEY),
         )
         self.producer_ids = ProducerIds(lambda: allocate_producer_ids(store, config.broker_id))
+        routes = MarkerRoutes(self)
+        self.transactions = TransactionCoordinators(
+            config,
+            Loop(self.clock, self.timers, self.spawn),
+            self.producer_ids,
+            MarkerSender(
+                routes.leader,
+                routes.send,
+                self.clock,
+                self.timers,
+                stop_points.armed(os.environ),
+            ),
+            lambda: self.internal_topics.partition_count(TRANSACTION_KEY),
+        )
         self.replicas.on_leadership_change(self.groups.partition_changed)
+        self.replicas.on_leadership_change(self.transactions.partition_changed)
         self.topic_configs.on_change(self._apply_topic_config)
         self.metadata.on_update(self._forget_deleted_topics)
         self.metadata.on_update(self.replicas.note_brokers)
@@ -271,6 +302,8 @@ class Broker:
         await self._listeners.close()
         if self._housekeeping is not None:
             self._housekeeping.stop()
+        if hasattr(self, "transactions"):
+            self.transactions.stop()
         if hasattr(self, "groups"):
             self.groups.stop()
         for task in tuple(self._tasks):

@@ -18,6 +18,11 @@ class ProducerIds:
         self._left = range(0)
         self._lock = asyncio.Lock()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether a new block has to be taken before the next id can be handed out."""
+        return not self._left
+
     def take(self) -> int | None:
         """The next id, None if the block is used up: then `obtain` gets one."""
         if not self._left:
@@ -25,9 +30,14 @@ class ProducerIds:
         taken, self._left = self._left[0], self._left[1:]
         return taken
 
+    async def refill(self) -> None:
+        """Have at least one id at hand."""
+        async with self._lock:
+            if not self._left:
+                self._left = await self._allocate()
+
     async def obtain(self) -> int:
         """The next id, taking a new block if need be; those who come meanwhile share the block."""
-        async with self._lock:
-            while (taken := self.take()) is None:
-                self._left = await self._allocate()
-            return taken
+        while (taken := self.take()) is None:
+            await self.refill()
+        return taken

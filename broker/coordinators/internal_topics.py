@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from controller.topic_names import GROUP_METADATA_TOPIC
+from controller.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from coordinator.partitioning import partition_for
 from protocol.errors import ApiError, ErrorCode
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
 
 GROUP_KEY: Final = 0
+TRANSACTION_KEY: Final = 1
 CREATION_TIMEOUT_SECONDS = 5
 """How long a look-up waits for the topic; the client comes back after that."""
 
@@ -48,7 +49,10 @@ class InternalTopics:
         spawn: Callable[[Coroutine[Any, Any, None], str], object],
     ) -> None:
         self._topics = {
-            GROUP_KEY: InternalTopic(GROUP_METADATA_TOPIC, config.offsets_topic_num_partitions)
+            GROUP_KEY: InternalTopic(GROUP_METADATA_TOPIC, config.offsets_topic_num_partitions),
+            TRANSACTION_KEY: InternalTopic(
+                TRANSACTION_STATE_TOPIC, config.transaction_state_log_num_partitions
+            ),
         }
         self._metadata = metadata
         self._auto_topics = auto_topics

@@ -3,17 +3,10 @@
 Versions 0-6: v1 key type, v3 flexible, v4 several keys (KIP-699), v6 share groups (KIP-932), which
 this broker does not serve. The coordinator of a key leads the partition of the internal topic that
 the key hashes to; the topic is created when the first key is looked up.
-
-There is no coordinator of transactions yet (GAPS.md). A client is told so here, before it has begun
-anything, and with the error that makes it give up at once and show our reason. Of the errors,
-librdkafka (which asks in versions up to 2) takes only TRANSACTIONAL_ID_AUTHORIZATION_FAILED for
-final, and repeats the question until its time is up after any other. Java's producer (which asks
-in version 4 since 3.0) shows the reason only with an error it does not expect here.
 """
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from broker.deferred import Deferred
@@ -24,9 +17,6 @@ from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoord
 if TYPE_CHECKING:
     from broker.context import Context
 
-logger = logging.getLogger(__name__)
-
-TRANSACTION_KEY = 1
 BATCH_SINCE = 4
 NO_NODE = -1
 
@@ -39,30 +29,12 @@ def find_coordinator(
 ) -> Deferred[FindCoordinatorResponse]:
     """Look the keys up; waits for the internal topic when it has to be created first."""
     answer: Deferred[FindCoordinatorResponse] = Deferred()
-    if request.key_type == TRANSACTION_KEY:
-        answer.complete(_respond(context, request, _no_transactions(context, request)))
-        return answer
 
     def ready(failure: ApiError | None) -> None:
         answer.complete(_respond(context, request, failure))
 
     context.broker.internal_topics.when_ready(request.key_type, ready)
     return answer
-
-
-def _no_transactions(context: Context, request: FindCoordinatorRequest) -> ApiError:
-    is_batch = context.api_version >= BATCH_SINCE
-    logger.warning(
-        "%s: producer with transactional id %r is refused: transactions are not served yet",
-        context.client_host,
-        ", ".join(request.coordinator_keys) if is_batch else request.key,
-    )
-    return ApiError(
-        ErrorCode.UNSUPPORTED_VERSION
-        if is_batch
-        else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        "this broker does not serve transactions yet; leave transactional.id unset",
-    )
 
 
 def _respond(

@@ -11,27 +11,29 @@ from config.key import CLUSTER_WIDE, HIGH, LOW, boolean, integer, short
 class TransactionKeys:
     """Transactions, their coordinator and its topic."""
 
-    add_partitions_to_txn_retry_backoff_max_ms: int = integer(100, low=0, importance=HIGH)
+    add_partitions_to_txn_retry_backoff_max_ms: int = integer(
+        100, low=0, importance=HIGH, acts=True
+    )
     """Longest wait before a partition is added to a transaction again."""
 
-    add_partitions_to_txn_retry_backoff_ms: int = integer(20, low=1, importance=HIGH)
+    add_partitions_to_txn_retry_backoff_ms: int = integer(20, low=1, importance=HIGH, acts=True)
     """First wait before a partition is added to a transaction again."""
 
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = integer(
-        10_000, low=1, importance=LOW
+        10_000, low=1, importance=LOW, acts=True
     )
     """How often timed-out transactions are looked for."""
 
-    transaction_max_timeout_ms: int = integer(900_000, low=1, importance=HIGH)
+    transaction_max_timeout_ms: int = integer(900_000, low=1, importance=HIGH, acts=True)
     """Longest timeout a transactional producer may ask for."""
 
     transaction_partition_verification_enable: bool = boolean(
-        True, importance=LOW, scope=CLUSTER_WIDE
+        True, importance=LOW, scope=CLUSTER_WIDE, acts=True
     )
     """Whether a leader asks if a partition is in the transaction it gets records of."""
 
     transaction_remove_expired_transaction_cleanup_interval_ms: int = integer(
-        3_600_000, low=1, importance=LOW
+        3_600_000, low=1, importance=LOW, acts=True
     )
     """How often expired transactional ids are looked for."""
 
@@ -50,8 +52,8 @@ class TransactionKeys:
     transaction_state_log_segment_bytes: int = integer(100 << 20, low=1, importance=HIGH, acts=True)
     """Segment size of the transaction topic."""
 
-    transaction_two_phase_commit_enable: bool = boolean(False, importance=LOW)
+    transaction_two_phase_commit_enable: bool = boolean(False, importance=LOW, acts=True)
     """Whether transactions may take part in two-phase commit."""
 
-    transactional_id_expiration_ms: int = integer(604_800_000, low=1, importance=HIGH)
+    transactional_id_expiration_ms: int = integer(604_800_000, low=1, importance=HIGH, acts=True)
     """Disuse after which a transactional id is forgotten."""

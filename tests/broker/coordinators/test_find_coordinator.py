@@ -1,4 +1,4 @@
-"""Who coordinates what; producers with a transactional id are told at once that nobody does."""
+"""Who coordinates what."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.handlers.find_coordinator import TRANSACTION_KEY
+from broker.coordinators.internal_topics import TRANSACTION_KEY
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.broker.coordinators.group_broker import GroupBroker, run_group_broker
@@ -29,26 +29,18 @@ def test_several_groups_are_looked_up_in_one_request(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_librdkafka_hears_the_error_it_takes_for_final(tmp_path: Path, version: int) -> None:
+def test_a_transactional_id_is_coordinated_where_its_partition_is_led(
+    tmp_path: Path, version: int
+) -> None:
     async def scenario(broker: GroupBroker) -> None:
         request = FindCoordinatorRequest(key="tx", key_type=TRANSACTION_KEY)
         answer = await broker.ask(request, version)
-        assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        assert "does not serve transactions" in answer.error_message
-        assert answer.node_id == -1
+        assert (answer.error_code, answer.node_id) == (ErrorCode.NONE, 0)
+        created = broker.metadata.topic("__transaction_state")
+        assert created is not None
+        assert len(created.partitions) == 3
 
-    run_group_broker(tmp_path, scenario)
-
-
-def test_java_hears_an_error_with_which_it_shows_the_reason(tmp_path: Path) -> None:
-    async def scenario(broker: GroupBroker) -> None:
-        request = FindCoordinatorRequest(coordinator_keys=["tx"], key_type=TRANSACTION_KEY)
-        [found] = (await broker.ask(request, 6)).coordinators
-        assert (found.key, found.error_code) == ("tx", ErrorCode.UNSUPPORTED_VERSION)
-        assert "does not serve transactions" in found.error_message
-        assert broker.metadata.topic("__transaction_state") is None
-
-    run_group_broker(tmp_path, scenario)
+    run_group_broker(tmp_path, scenario, transaction_state_log_num_partitions=3)
 
 
 def test_a_type_of_key_that_has_no_coordinator_is_an_invalid_request(tmp_path: Path) -> None:

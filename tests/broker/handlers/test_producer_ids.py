@@ -38,13 +38,11 @@ def test_every_producer_gets_an_id_of_its_own(version: int, tmp_path: Path) -> N
     run_broker(tmp_path, scenario)
 
 
-def test_half_an_identity_and_transactional_ids_are_refused(tmp_path: Path) -> None:
+def test_half_an_identity_is_refused(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         cases: list[tuple[dict[str, Any], ErrorCode]] = [
             ({"producer_id": 5}, ErrorCode.INVALID_REQUEST),
             ({"producer_epoch": 5}, ErrorCode.INVALID_REQUEST),
-            ({"transactional_id": ""}, ErrorCode.INVALID_REQUEST),
-            ({"transactional_id": "t"}, ErrorCode.UNSUPPORTED_VERSION),
         ]
         for fields, code in cases:
             values: dict[str, Any] = {"transactional_id": None, **fields}

@@ -1,0 +1,261 @@
+"""Has markers written to all partitions of transactions that are decided, however long it takes.
+
+A marker goes to the leader of its partition by WriteTxnMarkers, together with what else is for the
+same broker at that moment. What fails is tried again, with the leader there is then, until it is
+written or the partition is no more. When all partitions of a transaction have their marker, its
+shard records that it is complete. Nothing of this is stored but where it ends: who loads the shard
+after a crash begins anew, and a marker written twice does no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+from broker.coordinators.local_shard import Stage
+from broker.stop_points import ALL_MARKED, SOME_MARKED
+from coordinator.transactions.states import TransactionState
+from protocol.errors import ErrorCode
+from protocol.messages.transactions import WriteTxnMarkersRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from broker.clock import Clock
+    from broker.coordinators.local_transactions import LocalTransactions
+    from broker.timers import Timers
+    from coordinator.transactions.transaction import TopicPartition, Transaction
+    from protocol.messages.transactions import WriteTxnMarkersResponse
+
+logger = logging.getLogger(__name__)
+
+RETRY_MS: Final = 100
+"""How long to wait before what failed is tried again."""
+PARTITIONS_PER_REQUEST: Final = 1_000
+"""Most markers that one request asks for; the rest follow when it is answered."""
+NO_LEADER: Final = -1
+
+_NOT_NEEDED = frozenset(
+    {ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.INVALID_PRODUCER_EPOCH}
+)
+"""The partition cannot hold a transaction, or a later epoch has written there, which only follows
+the end of this one. Apache gives up the whole transaction at the latter, which leaves it undone
+until its coordinator moves.
+"""
+
+
+class Leaders(Protocol):
+    """Who leads what."""
+
+    def __call__(self, topic: str, partition: int, /) -> int | None:
+        """The leader's broker id; NO_LEADER if there is none now, None for no such partition."""
+
+
+class MarkerChannel(Protocol):
+    """Takes requests to brokers, this one among them."""
+
+    def __call__(
+        self,
+        broker_id: int,
+        request: WriteTxnMarkersRequest,
+        answered: Callable[[WriteTxnMarkersResponse | None], None],
+        /,
+    ) -> None:
+        """Send, and call `answered` once: with None when the broker could not be asked."""
+
+
+class _Task:
+    """One decided transaction on its way."""
+
+    __slots__ = ("coordinator_epoch", "shard", "transaction", "waiting")
+
+    def __init__(self, shard: LocalTransactions, transaction: Transaction) -> None:
+        self.shard = shard
+        self.transaction = transaction
+        self.coordinator_epoch = shard.partition.leader_epoch
+        self.waiting = set(transaction.partitions)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the shard has gone to another broker, which begins anew."""
+        return self.shard.stage is not Stage.ACTIVE
+
+
+class MarkerSender:
+    """All markers that this broker's coordinators have to have written."""
+
+    def __init__(
+        self,
+        leaders: Leaders,
+        channel: MarkerChannel,
+        clock: Clock,
+        timers: Timers,
+        step_reached: Callable[[str], None] | None = None,
+    ) -> None:
+        """`step_reached` is for tests: see `broker.stop_points`."""
+        self.step_reached = step_reached
+        self._leaders = leaders
+        self._channel = channel
+        self._clock = clock
+        self._timers = timers
+        self._limit = 1 if step_reached is not None else PARTITIONS_PER_REQUEST
+        self._queues: dict[int, list[tuple[_Task, TopicPartition]]] = {}
+        self._asked: set[int] = set()
+        """Brokers that have a request of ours; each has one at a time."""
+        self._is_flush_due = False
+        self._is_started = False
+
+    def start(self) -> None:
+        """The metadata of all topics is there: a partition that it does not have is deleted."""
+        self._is_started = True
+        self._flush_soon()
+
+    def stop(self) -> None:
+        """Send nothing any more."""
+        self._is_started = False
+        self._queues.clear()
+
+    def send(self, shard: LocalTransactions, transaction: Transaction) -> None:
+        """Have all partitions of a decided transaction marked, then have it completed."""
+        task = _Task(shard, transaction)
+        if task.waiting:
+            self._queues.setdefault(NO_LEADER, []).extend((task, each) for each in task.waiting)
+            self._flush_soon()
+        else:
+            self._timers.soon(partial(self._complete, task))
+
+    def _flush_soon(self) -> None:
+        if self._is_started and not self._is_flush_due:
+            self._is_flush_due = True
+            self._timers.soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_flush_due = False
+        if not self._is_started:
+            return
+        self._find_leaders(self._queues.pop(NO_LEADER, ()))
+        for broker_id, queue in list(self._queues.items()):
+            if queue and broker_id not in self._asked:
+                self._ask(broker_id, queue[: self._limit])
+                del queue[: self._limit]
+
+    def _find_leaders(self, entries: Iterable[tuple[_Task, TopicPartition]]) -> None:
+        leaderless = []
+        for task, partition in entries:
+            leader = self._leaders(*partition)
+            if leader is None:
+                logger.info("%s-%d is deleted and gets no marker", *partition)
+                self._marked(task, partition)
+            elif leader < 0:
+                leaderless.append((task, partition))
+            else:
+                self._queues.setdefault(leader, []).append((task, partition))
+        if leaderless:
+            self._retry_later(leaderless)
+
+    def _retry_later(self, entries: list[tuple[_Task, TopicPartition]]) -> None:
+        def retry() -> None:
+            self._queues.setdefault(NO_LEADER, []).extend(
+                entry for entry in entries if not entry[0].is_over
+            )
+            self._flush_soon()
+
+        self._timers.schedule(RETRY_MS, retry)
+
+    def _ask(self, broker_id: int, entries: list[tuple[_Task, TopicPartition]]) -> None:
+        request = _request(entry for entry in entries if not entry[0].is_over)
+        if request.markers:
+            self._asked.add(broker_id)
+            self._channel(broker_id, request, partial(self._answered, broker_id, entries))
+
+    def _answered(
+        self,
+        broker_id: int,
+        entries: list[tuple[_Task, TopicPartition]],
+        response: WriteTxnMarkersResponse | None,
+    ) -> None:
+        self._asked.discard(broker_id)
+        codes = {} if response is None else _codes(response)
+        again = []
+        for task, partition in entries:
+            code = codes.get((task.transaction.producer_id, partition), ErrorCode.NETWORK_EXCEPTION)
+            if task.is_over:
+                continue
+            if code is ErrorCode.NONE or code in _NOT_NEEDED:
+                if code is not ErrorCode.NONE:
+                    _explain(task, partition, code, "is complete without it")
+                self._marked(task, partition)
+            elif code is ErrorCode.TRANSACTION_COORDINATOR_FENCED:
+                _explain(task, partition, code, "has another coordinator")
+            else:
+                _explain(task, partition, code, "is tried again")
+                again.append((task, partition))
+        if again:
+            self._retry_later(again)
+        if self._queues.get(broker_id):
+            self._flush_soon()
+
+    def _marked(self, task: _Task, partition: TopicPartition) -> None:
+        task.waiting.discard(partition)
+        if task.waiting:
+            self._reached(SOME_MARKED)
+        else:
+            self._reached(ALL_MARKED)
+            self._complete(task)
+
+    def _complete(self, task: _Task) -> None:
+        if task.is_over:
+            return
+        effects = task.shard.transactions.handle_markers_written(
+            task.transaction, self._clock.now_ms()
+        )
+        if not task.shard.run(effects):
+            self._timers.schedule(RETRY_MS, partial(self._complete, task))
+
+    def _reached(self, step: str) -> None:
+        if self.step_reached is not None:
+            self.step_reached(step)
+
+
+def _request(entries: Iterable[tuple[_Task, TopicPartition]]) -> WriteTxnMarkersRequest:
+    by_task: dict[int, tuple[_Task, dict[str, list[int]]]] = {}
+    for task, (topic, index) in entries:
+        by_task.setdefault(id(task), (task, {}))[1].setdefault(topic, []).append(index)
+    return WriteTxnMarkersRequest(
+        markers=[
+            WriteTxnMarkersRequest.Marker(
+                producer_id=task.transaction.producer_id,
+                producer_epoch=task.transaction.producer_epoch,
+                transaction_result=task.transaction.state is TransactionState.PREPARE_COMMIT,
+                topics=[
+                    WriteTxnMarkersRequest.Marker.Topic(name=topic, partition_indexes=indexes)
+                    for topic, indexes in topics.items()
+                ],
+                coordinator_epoch=task.coordinator_epoch,
+                transaction_version=task.transaction.client_version,
+            )
+            for task, topics in by_task.values()
+        ]
+    )
+
+
+def _codes(response: WriteTxnMarkersResponse) -> dict[tuple[int, TopicPartition], ErrorCode]:
+    return {
+        (marker.producer_id, (topic.name, partition.partition_index)): ErrorCode(
+            partition.error_code
+        )
+        for marker in response.markers
+        for topic in marker.topics
+        for partition in topic.partitions
+    }
+
+
+def _explain(task: _Task, partition: TopicPartition, code: ErrorCode, outcome: str) -> None:
+    logger.warning(
+        "%r: no marker in %s-%d (%s); the transaction %s",
+        task.transaction.transactional_id,
+        *partition,
+        code.name,
+        outcome,
+    )

@@ -1,0 +1,186 @@
+"""The transaction coordinators of this broker: a shard for each partition of `__transaction_state`.
+
+`Broker.transactions`. Handlers ask for the shard of a transactional id; produce and offset commits
+ask here whether partitions belong to a transaction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.coordinators.local_shard import Stage, Surroundings
+from broker.coordinators.local_transactions import LocalTransactions
+from broker.coordinators.shards import Loop, Shards, Slices
+from broker.deferred import Deferred
+from broker.features import TRANSACTION_VERSION
+from controller.topic_names import TRANSACTION_STATE_TOPIC
+from coordinator.transactions.initialisation import check
+from coordinator.transactions.ports import Identity, Initialisation
+from coordinator.transactions.settings import TransactionSettings
+from coordinator.transactions.transaction import EPOCH_PER_TRANSACTION
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from broker.coordinators.marker_sender import MarkerSender
+    from broker.partition import Partition
+    from broker.producer_ids import ProducerIds
+    from broker.timers import Cancellable
+    from config.broker import BrokerConfig
+    from coordinator.ports import Reply
+    from coordinator.transactions.transaction import TopicPartition
+
+Codes = dict["TopicPartition", ErrorCode]
+
+
+def transaction_settings(config: BrokerConfig) -> TransactionSettings:
+    """What a broker's configuration, and the cluster's features, say about transactions."""
+    return TransactionSettings(
+        max_timeout_ms=config.transaction_max_timeout_ms,
+        id_expiration_ms=config.transactional_id_expiration_ms,
+        is_two_phase_commit_enabled=config.transaction_two_phase_commit_enable,
+        version=TRANSACTION_VERSION.finalised,
+    )
+
+
+class TransactionCoordinators(Shards[LocalTransactions]):
+    """Shards of transactions, and what is done for all of them from time to time."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        loop: Loop,
+        producer_ids: ProducerIds,
+        sender: MarkerSender,
+        partition_count: Callable[[], int],
+    ) -> None:
+        """`partition_count` tells how many partitions `__transaction_state` has, or will have."""
+        settings = self._settings = transaction_settings(config)
+        surroundings = Surroundings(loop.clock, loop.timers, config.request_timeout_ms)
+
+        def make(partition: Partition) -> LocalTransactions:
+            return LocalTransactions(partition, surroundings, settings, self._new_id, sender)
+
+        super().__init__(TRANSACTION_STATE_TOPIC, loop, make, partition_count)
+        self._config = config
+        self._producer_ids = producer_ids
+        self._sender = sender
+        self._series: list[Cancellable] = []
+
+    def start(self) -> None:
+        """Metadata is complete: send markers, and look for what is overdue or not used."""
+        config = self._config
+        self._sender.start()
+        self._series = [
+            self.timers.every(
+                config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+                lambda: self.spawn(self.abort_overdue(), "transaction-timeouts"),
+            ),
+            self.timers.every(
+                config.transaction_remove_expired_transaction_cleanup_interval_ms,
+                lambda: self.spawn(self.forget_expired(), "transactional-id-expiry"),
+            ),
+        ]
+
+    def stop(self) -> None:
+        """Nothing is served or sent any more."""
+        for series in self._series:
+            series.cancel()
+        self._sender.stop()
+        super().stop()
+
+    # What producers ask
+
+    def initialise(self, request: Initialisation, reply: Reply[Identity]) -> None:
+        """InitProducerId with a transactional id; a wait only when a new block has to be taken."""
+        try:
+            check(request, self._settings)
+        except ApiError as error:
+            reply.complete(Identity(error.code))
+            return
+        if self._producer_ids.is_empty:
+            self.spawn(self._initialise_later(request, reply), "producer ids")
+        else:
+            self._initialise(request, reply)
+
+    async def _initialise_later(self, request: Initialisation, reply: Reply[Identity]) -> None:
+        try:
+            await self._producer_ids.refill()
+        except ApiError:
+            reply.complete(Identity(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+            return
+        self._initialise(request, reply)
+
+    def _initialise(self, request: Initialisation, reply: Reply[Identity]) -> None:
+        try:
+            shard = self.shard_for(request.transactional_id)
+        except ApiError as error:
+            reply.complete(Identity(error.code))
+            return
+        now_ms = self.clock.now_ms()
+        shard.run(shard.transactions.handle_initialise(request, reply, now_ms))
+
+    # What produce and offset commits ask
+
+    def verify_or_add_partitions(  # noqa: PLR0913  (who, what, how and where to)
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+        *,
+        verify_only: bool,
+        callback: Callable[[Codes], None],
+    ) -> None:
+        """Ask the coordinator whether partitions are in a producer's transaction, or add them.
+
+        `callback` gets the coordinator's code for each partition, NONE where the producer may
+        write: at once when the coordinator is here and nothing waits for its log.
+        """
+        try:
+            shard = self.shard_for(transactional_id)
+        except ApiError as error:
+            callback(dict.fromkeys(partitions, error.code))
+            return
+        producer = (transactional_id, producer_id, producer_epoch)
+        if verify_only:
+            verified: Deferred[Codes] = Deferred()
+            verified.then(callback)
+            shard.run(shard.transactions.handle_verify(producer, partitions, verified))
+            return
+        wanted = frozenset(partitions)
+        added: Deferred[ErrorCode] = Deferred()
+        added.then(lambda code: callback(dict.fromkeys(wanted, code)))
+        shard.run(
+            shard.transactions.handle_add_partitions(
+                producer, wanted, EPOCH_PER_TRANSACTION, added, self.clock.now_ms()
+            )
+        )
+
+    # Time
+
+    async def abort_overdue(self) -> None:
+        """Abort what is open for longer than its timeout, giving way to clients in between."""
+        slices = Slices(self.clock)
+        for shard in list(self.active_shards()):
+            for transactional_id in shard.transactions.overdue(self.clock.now_ms()):
+                if shard.stage is not Stage.ACTIVE:
+                    break
+                shard.run(shard.transactions.expire(transactional_id, self.clock.now_ms()))
+                await slices.give_way()
+
+    async def forget_expired(self) -> None:
+        """Forget transactional ids that were not used for too long."""
+        slices = Slices(self.clock)
+        for shard in list(self.active_shards()):
+            if shard.stage is Stage.ACTIVE:
+                shard.forget(list(shard.transactions.forgettable(self.clock.now_ms())))
+            await slices.give_way()
+
+    def _new_id(self) -> int | None:
+        """A producer id if one is at hand; else one is fetched for when the client comes again."""
+        producer_id = self._producer_ids.take()
+        if producer_id is None:
+            self.spawn(self._producer_ids.refill(), "producer ids")
+        return producer_id

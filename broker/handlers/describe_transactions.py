@@ -1,0 +1,67 @@
+"""DescribeTransactions and ListTransactions: what tools ask about transactions (KIP-664).
+
+ListTransactions 0-2: v1 how long they run (KIP-994), v2 a pattern of ids (KIP-1152), for which a
+Python regular expression is taken where Apache takes a Java one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.routing import handles
+from coordinator.transactions.listing import not_described, read_filters, unknown_states
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.producers import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.context import Context
+    from coordinator.transactions.listing import Description
+
+
+@handles(DescribeTransactionsRequest, versions="0")
+def describe_transactions(
+    context: Context, request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse:
+    """Each transactional id with its producer, state and partitions, or its own error."""
+    return DescribeTransactionsResponse(
+        transaction_states=[_describe(context, each) for each in request.transactional_ids]
+    )
+
+
+def _describe(context: Context, transactional_id: str) -> Description:
+    if not transactional_id:
+        return not_described(transactional_id, ErrorCode.INVALID_REQUEST)
+    try:
+        shard = context.broker.transactions.shard_for(transactional_id)
+    except ApiError as error:
+        return not_described(transactional_id, error.code)
+    return shard.transactions.handle_describe(transactional_id)
+
+
+@handles(ListTransactionsRequest, versions="0-2")
+def list_transactions(
+    context: Context, request: ListTransactionsRequest
+) -> ListTransactionsResponse:
+    """All that this broker coordinates and the filters let pass; none while some are loading."""
+    coordinators = context.broker.transactions
+    if coordinators.is_loading:
+        return ListTransactionsResponse(
+            error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+            unknown_state_filters=[],
+            transaction_states=[],
+        )
+    filters = read_filters(request)
+    return ListTransactionsResponse(
+        error_code=ErrorCode.NONE,
+        unknown_state_filters=unknown_states(request),
+        transaction_states=[
+            each
+            for shard in coordinators.active_shards()
+            for each in shard.transactions.handle_list(filters, context.now_ms)
+        ],
+    )

@@ -1,0 +1,52 @@
+"""Steps of a transaction at which a test can have the broker killed: in production, nothing.
+
+What a broker that dies between two steps leaves behind can only be shown by one that does. With
+`BROKER_DIE_AT=PrepareCommit` in its environment a broker kills itself, as SIGKILL does, when a
+transaction has been decided and nothing of it is marked; `BROKER_DIE_AT=PrepareCommit:3` lets two
+pass before. The steps, in their order:
+
+    Empty                           the record of a new epoch is in the log
+    Ongoing                         the record of added partitions is in the log
+    PrepareCommit, PrepareAbort     the record of the decision is in the log
+    SomeMarked                      one partition of several has its marker
+    AllMarked                       all partitions have
+    CompleteCommit, CompleteAbort   the record that says so is in the log
+
+Nobody has been answered about a step that is in the log, and what was answered before may not have
+been sent.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+VARIABLE: Final = "BROKER_DIE_AT"
+
+SOME_MARKED: Final = "SomeMarked"
+ALL_MARKED: Final = "AllMarked"
+
+StepReached = "Callable[[str], None]"
+"""What is called with the name of each step."""
+
+
+def armed(environment: Mapping[str, str]) -> Callable[[str], None] | None:
+    """What to call at each step, None (always, but in tests) when nobody wants to know."""
+    wanted = environment.get(VARIABLE)
+    if not wanted:
+        return None
+    name, _, count = wanted.partition(":")
+    left = int(count or "1")
+
+    def reached(step: str) -> None:
+        nonlocal left
+        if step == name:
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return reached

@@ -1,0 +1,116 @@
+"""ListTransactions and DescribeTransactions: transactions as tools see them (KIP-664, KIP-994)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from coordinator.transactions.states import STATES_BY_NAME
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.producers import DescribeTransactionsResponse, ListTransactionsResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from coordinator.transactions.states import TransactionState
+    from coordinator.transactions.transaction import Transaction
+    from protocol.messages.producers import ListTransactionsRequest
+
+Description = DescribeTransactionsResponse.TransactionState
+
+
+class Filters(NamedTuple):
+    """Which transactions are wanted; see `read_filters`."""
+
+    states: frozenset[TransactionState] | None
+    """None lets all pass, an empty set none."""
+    producer_ids: frozenset[int]
+    """Empty lets all pass."""
+    duration_ms: int
+    """Only those that began longer ago; negative lets all pass."""
+    pattern: re.Pattern[str] | None
+    """What the whole transactional id must match."""
+
+    def let_pass(self, transaction: Transaction, now_ms: int) -> bool:
+        """Whether the transaction is wanted."""
+        if self.producer_ids and transaction.producer_id not in self.producer_ids:
+            return False
+        if self.states is not None and transaction.state not in self.states:
+            return False
+        if self.duration_ms >= 0 and now_ms - transaction.started_ms <= self.duration_ms:
+            return False
+        return self.pattern is None or bool(self.pattern.fullmatch(transaction.transactional_id))
+
+
+def read_filters(request: ListTransactionsRequest) -> Filters:
+    """The filters of a request; raises INVALID_REGULAR_EXPRESSION."""
+    pattern = None
+    if request.transactional_id_pattern:
+        try:
+            pattern = re.compile(request.transactional_id_pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ApiError(
+                ErrorCode.INVALID_REGULAR_EXPRESSION,
+                f"{request.transactional_id_pattern!r} is not a regular expression: {error}",
+            ) from None
+    states = frozenset(
+        STATES_BY_NAME[name] for name in request.state_filters if name in STATES_BY_NAME
+    )
+    return Filters(
+        states=states if request.state_filters else None,
+        producer_ids=frozenset(request.producer_id_filters),
+        duration_ms=request.duration_filter,
+        pattern=pattern,
+    )
+
+
+def unknown_states(request: ListTransactionsRequest) -> list[str]:
+    """Names in the state filter that name no state."""
+    return [name for name in dict.fromkeys(request.state_filters) if name not in STATES_BY_NAME]
+
+
+def listed(
+    transactions: Iterable[Transaction], filters: Filters, now_ms: int
+) -> Iterator[ListTransactionsResponse.TransactionState]:
+    """Those that the filters let pass."""
+    for transaction in transactions:
+        if filters.let_pass(transaction, now_ms):
+            yield ListTransactionsResponse.TransactionState(
+                transactional_id=transaction.transactional_id,
+                producer_id=transaction.producer_id,
+                transaction_state=transaction.state.shown,
+            )
+
+
+def described(transaction: Transaction) -> Description:
+    """One transaction with its partitions."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(transaction.partitions):
+        by_topic.setdefault(topic, []).append(partition)
+    return Description(
+        error_code=ErrorCode.NONE,
+        transactional_id=transaction.transactional_id,
+        transaction_state=transaction.state.shown,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.started_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        topics=[
+            Description.Topic(topic=topic, partitions=indexes)
+            for topic, indexes in by_topic.items()
+        ],
+    )
+
+
+def not_described(transactional_id: str, error: ErrorCode) -> Description:
+    """Why there is nothing to say about a transactional id."""
+    return Description(
+        error_code=error,
+        transactional_id=transactional_id,
+        transaction_state="",
+        transaction_timeout_ms=0,
+        transaction_start_time_ms=0,
+        producer_id=0,
+        producer_epoch=0,
+        topics=[],
+    )

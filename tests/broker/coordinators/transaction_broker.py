@@ -1,0 +1,149 @@
+"""One broker without sockets that coordinates transactions; metadata in memory, logs on disk."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+import broker.handlers.describe_transactions
+import broker.handlers.produce
+import broker.handlers.producer_ids
+import broker.handlers.transactions  # noqa: F401
+from broker.coordinators.internal_topics import TRANSACTION_KEY
+from broker.coordinators.marker_routes import MarkerRoutes
+from broker.coordinators.marker_sender import MarkerSender
+from broker.coordinators.shards import Loop
+from broker.coordinators.transactions import TransactionCoordinators
+from config.broker import BrokerConfig
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.producer_ids import InitProducerIdRequest
+from protocol.messages.producers import DescribeTransactionsRequest
+from protocol.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    EndTxnRequest,
+)
+from tests.broker.coordinators.group_broker import GroupBroker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
+
+    from broker.partition import Partition
+    from coordinator.transactions.transaction import Transaction
+
+PRODUCER = "payments"
+TURNS = 50
+"""Turns of the event loop after which what was to be done soon is done."""
+
+
+class TransactionBroker(GroupBroker):
+    """`GroupBroker` with transaction coordinators."""
+
+    def __init__(self, directory: Path, config: BrokerConfig) -> None:
+        super().__init__(directory, config)
+        self.steps: list[str] = []
+        self.transactions = self.new_coordinators()
+        self.replicas.on_leadership_change(self._partition_changed)
+
+    def new_coordinators(self) -> TransactionCoordinators:
+        routes = MarkerRoutes(cast("Any", self))
+        self.sender = MarkerSender(
+            routes.leader, routes.send, self.clock, self.timers, self.steps.append
+        )
+        return TransactionCoordinators(
+            self.config,
+            Loop(self.clock, self.timers, self.spawn),
+            self.producer_ids,
+            self.sender,
+            lambda: self.internal_topics.partition_count(TRANSACTION_KEY),
+        )
+
+    def _partition_changed(self, partition: Partition, is_leader: bool) -> None:
+        self.transactions.partition_changed(partition, is_leader)
+
+    async def restart_coordinators(self) -> None:
+        """Forget all that is in memory, and load it from the log."""
+        self.transactions.stop()
+        self.transactions = self.new_coordinators()
+        for partition in self.replicas:
+            self.transactions.partition_changed(partition, partition.is_leader)
+        await self.transactions.wait_until_loaded()
+        self.sender.start()
+        await self.turn()
+
+    async def turn(self) -> None:
+        for _ in range(TURNS):
+            await asyncio.sleep(0)  # noqa: TID251
+
+    async def find_transaction_coordinator(self) -> Any:
+        return await self.ask(FindCoordinatorRequest(key=PRODUCER, key_type=TRANSACTION_KEY), 3)
+
+    async def initialise(self, version: int = 5, **fields: Any) -> Any:
+        values = {"transactional_id": PRODUCER, "transaction_timeout_ms": 60_000, **fields}
+        return await self.ask(InitProducerIdRequest(**values), version)
+
+    async def add(
+        self, producer: tuple[int, int], *partitions: tuple[str, int], version: int = 3
+    ) -> dict[tuple[str, int], int]:
+        topics: dict[str, list[int]] = {}
+        for topic, index in partitions:
+            topics.setdefault(topic, []).append(index)
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=PRODUCER,
+            v3_and_below_producer_id=producer[0],
+            v3_and_below_producer_epoch=producer[1],
+            v3_and_below_topics=[
+                AddPartitionsToTxnTopic(name=name, partitions=indexes)
+                for name, indexes in topics.items()
+            ],
+        )
+        answer = await self.ask(request, version)
+        return {
+            (topic.name, one.partition_index): one.partition_error_code
+            for topic in answer.results_by_topic_v3_and_below
+            for one in topic.results_by_partition
+        }
+
+    async def end(self, producer: tuple[int, int], *, commit: bool = True, version: int = 3) -> Any:
+        request = EndTxnRequest(
+            transactional_id=PRODUCER,
+            producer_id=producer[0],
+            producer_epoch=producer[1],
+            committed=commit,
+        )
+        return await self.ask(request, version)
+
+    async def describe(self, transactional_id: str = PRODUCER) -> Any:
+        request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+        return (await self.ask(request, 0)).transaction_states[0]
+
+    def known(self, transactional_id: str = PRODUCER) -> Transaction | None:
+        return self.transactions.shard_for(transactional_id).transactions.find(transactional_id)
+
+
+def run_transaction_broker(
+    directory: Path,
+    scenario: Callable[[TransactionBroker], Coroutine[None, None, None]],
+    **keys: Any,
+) -> None:
+    """Run a scenario on a broker on which nothing has been coordinated yet."""
+    options: dict[str, Any] = {
+        "group_initial_rebalance_delay_ms": 0,
+        "offsets_topic_num_partitions": 4,
+        "transaction_state_log_num_partitions": 4,
+        **keys,
+    }
+
+    async def main() -> None:
+        started = TransactionBroker(directory, BrokerConfig(**options))
+        await started.start()
+        started.sender.start()
+        try:
+            await scenario(started)
+        finally:
+            started.transactions.stop()
+            started.groups.stop()
+            await started.stop()
+
+    asyncio.run(main())
