@@ -10,7 +10,7 @@ never starts from a position that a failover could take back.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.coordinators.gather import Gather
 from broker.deferred import Deferred
@@ -52,7 +52,8 @@ def offset_fetch(context: Context, request: OffsetFetchRequest) -> Deferred[Offs
     gather = Gather(finish)
     for group in request.groups if version >= GROUPS_SINCE else [_only_group(request)]:
         response.groups.append(GroupResponse(group_id=group.group_id, topics=[]))
-        _fetch_group(context, group, response.groups[-1], gather)
+        reading = _Reading(group, response.groups[-1], require_stable=request.require_stable)
+        _fetch_group(context, reading, gather)
     gather.close()
     return answer
 
@@ -82,15 +83,25 @@ def offset_delete(context: Context, request: OffsetDeleteRequest) -> Deferred[Of
     return answer
 
 
-def _fetch_group(context: Context, request: Group, response: GroupResponse, gather: Gather) -> None:
-    """Fill in `response`, once what was read is committed."""
+class _Reading(NamedTuple):
+    """The part of a request that one group has, and its answer."""
+
+    request: Group
+    response: GroupResponse
+    require_stable: bool
+
+
+def _fetch_group(context: Context, reading: _Reading, gather: Gather) -> None:
+    """Fill in the response, once what was read is committed."""
+    request, response, require_stable = reading
     try:
         shard = context.broker.groups.shard_for(request.group_id)
     except ApiError as error:
         _refuse(request, response, error.code)
         return
     unknown = _resolve_ids(context, request)
-    response.topics = shard.groups.handle_offset_fetch(request).topics
+    groups = shard.groups
+    response.topics = groups.handle_offset_fetch(request, require_stable=require_stable).topics
     if context.api_version >= TOPIC_ID_SINCE:
         _restore_ids(context, response, unknown)
 

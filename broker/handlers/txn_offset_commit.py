@@ -1,0 +1,140 @@
+"""TxnOffsetCommit: store a group's positions as part of a transaction.
+
+Versions 0-5: v2 leader epoch, v3 the member and its generation (KIP-447), v4 TRANSACTION_ABORTABLE,
+v5 adds the group's partition of `__consumer_offsets` to the transaction (KIP-890).
+
+Partitions that do not exist are refused one by one; the response has the order of the request.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.deferred import Deferred
+from broker.routing import handles
+from broker.verification import Support, Transaction, Verification
+from coordinator.responses import transactional_storage_error
+from coordinator.transactional_commits import commit_error, topic_error
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from storage.transaction_guards import NO_VOUCHER
+
+if TYPE_CHECKING:
+    from broker.context import Context
+    from broker.coordinators.local_groups import LocalGroups
+    from broker.verification import Verified
+
+LOADING_SINCE = 2
+"""Producers before have no answer to COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
+ABORTABLE_SINCE = 4
+ADDS_PARTITIONS_SINCE = 5
+UNCHECKED_SEQUENCE = -1
+
+
+@handles(TxnOffsetCommitRequest, versions="0-5")
+def txn_offset_commit(
+    context: Context, request: TxnOffsetCommitRequest
+) -> Deferred[TxnOffsetCommitResponse]:
+    """Store positions of partitions that exist; answered when they are committed."""
+    reply = _Reply(request, context.api_version)
+    known = _known_partitions(context, request)
+    if not known.topics:
+        reply.complete(TxnOffsetCommitResponse(topics=[]))
+        return reply.deferred
+    try:
+        shard = context.broker.groups.shard_for_member(request.group_id)
+    except ApiError as error:
+        reply.complete(commit_error(known, transactional_storage_error(error.code)))
+        return reply.deferred
+    place = shard.partition.topic, shard.partition.index
+    Verification(
+        context.broker,
+        Transaction(request.transactional_id, request.producer_id, request.producer_epoch),
+        {place: (shard.partition, UNCHECKED_SEQUENCE)},
+        _support(context.api_version),
+        partial(_commit, context, known, reply),
+    ).ask()
+    return reply.deferred
+
+
+class _Reply:
+    """Puts the errors of partitions that do not exist in their places, and knows the version."""
+
+    __slots__ = ("_request", "_version", "deferred")
+
+    def __init__(self, request: TxnOffsetCommitRequest, version: int) -> None:
+        self.deferred: Deferred[TxnOffsetCommitResponse] = Deferred()
+        self._request = request
+        self._version = version
+
+    def complete(self, value: TxnOffsetCommitResponse) -> object:
+        given = {
+            (topic.name, each.partition_index): each.error_code
+            for topic in value.topics
+            for each in topic.partitions
+        }
+        response = TxnOffsetCommitResponse(
+            topics=[
+                topic_error(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                for topic in self._request.topics
+            ]
+        )
+        for topic in response.topics:
+            for each in topic.partitions:
+                code = given.get((topic.name, each.partition_index), each.error_code)
+                each.error_code = self._shown(code)
+        return self.deferred.complete(response)
+
+    def _shown(self, code: int) -> int:
+        is_loading = code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if is_loading and self._version < LOADING_SINCE:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return code
+
+
+def _support(version: int) -> Support:
+    if version >= ADDS_PARTITIONS_SINCE:
+        return Support.ADDS_PARTITIONS
+    return Support.ABORTABLE if version >= ABORTABLE_SINCE else Support.BASIC
+
+
+def _commit(
+    context: Context, request: TxnOffsetCommitRequest, reply: _Reply, verified: Verified
+) -> None:
+    """The coordinator of the transaction has answered; that of the group may have moved."""
+    groups = context.broker.groups
+    try:
+        shard: LocalGroups = groups.shard_for(request.group_id)
+        place = shard.partition.topic, shard.partition.index
+        code = verified.errors.get(place)
+        if code is not None:
+            raise ApiError(code)
+    except ApiError as error:
+        reply.complete(commit_error(request, transactional_storage_error(error.code)))
+        return
+    now_ms = context.broker.clock.now_ms()
+    effects = shard.groups.handle_transactional_commit(request, reply, now_ms)
+    shard.run_vouched(effects, verified.vouchers.get(place, NO_VOUCHER))
+
+
+def _known_partitions(context: Context, request: TxnOffsetCommitRequest) -> TxnOffsetCommitRequest:
+    """A copy of the request with the partitions that exist."""
+    metadata = context.broker.metadata
+    topics = []
+    for topic in request.topics:
+        known = metadata.topic(topic.name)
+        existing = known.partitions if known is not None else {}
+        partitions = [each for each in topic.partitions if each.partition_index in existing]
+        if partitions:
+            topics.append(TxnOffsetCommitRequest.Topic(name=topic.name, partitions=partitions))
+    return TxnOffsetCommitRequest(
+        transactional_id=request.transactional_id,
+        group_id=request.group_id,
+        producer_id=request.producer_id,
+        producer_epoch=request.producer_epoch,
+        generation_id=request.generation_id,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        topics=topics,
+    )
