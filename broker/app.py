@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from broker import stop_points
 from broker.auto_topics import AutoTopics
 from broker.clock import Clock, SystemClock
+from broker.cluster import Cluster
 from broker.connection_limits import configured_limits
 from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, TRANSACTION_KEY, InternalTopics
@@ -43,8 +44,6 @@ from broker.opening import (
 )
 from broker.producer_ids import ProducerIds
 from broker.replicas import Replicas
-from broker.replication.leading import Surroundings
-from broker.replication.proposals import Proposals
 from broker.side_work import SideWork
 from broker.timers import Timers
 from broker.topic_configs import TopicConfigs
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
     from config.topic import TopicConfig
     from controller.store import MetadataStore
-    from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
     from protocol.messages.update_metadata import UpdateMetadataRequest
     from storage.directories import LogDirectories
     from storage.log_directory import LogDirectory
@@ -83,6 +81,7 @@ class Broker:
     store: MetadataStore
     cluster_id: str
     topic_configs: TopicConfigs
+    cluster: Cluster
     replicas: Replicas
     control: LocalChannels
     """Takes what the controller says, in its order."""
@@ -125,6 +124,10 @@ class Broker:
     def is_in_cluster(self) -> bool:
         """Whether there may be other brokers."""
         return bool(self.config.zookeeper_connect)
+
+    @property
+    def _is_leave_wanted(self) -> bool:
+        return self.is_in_cluster and self.config.controlled_shutdown_enable
 
     def spawn(self, work: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:
         """Run a coroutine in the background; an error is logged and ends nothing else.
@@ -192,9 +195,13 @@ class Broker:
             self.clock.now_ms(),
         )
         self.broker_epoch = await register_broker(self.store, config.broker_id, registration)
+        self.cluster.start()
         self.spawn(self.control.run(), "control requests")
+        if self.is_in_cluster:
+            await self._serve()  # the controller may be another broker, and must be heard
         self.spawn(self.controller.run(), "controller")
         await self.controller.wait_until_ready()
+        await self.metadata.wait_until(lambda: self.metadata.is_alive(config.broker_id))
         await self.control.wait_until_applied()
         self.groups.start()
         self.transactions.start()
@@ -202,7 +209,8 @@ class Broker:
         self._housekeeping.start(self.timers)
         if config.log_cleaner_enable:
             self._start_cleaners()
-        await self._serve()
+        if not self.is_in_cluster:
+            await self._serve()
         took_ms = self.clock.monotonic_ms() - started_ms
         shown = ", ".join(
             f"{name}://{host}:{port}" for name, (host, port) in self.endpoints.items()
@@ -213,26 +221,13 @@ class Broker:
         """Make the parts that need the store and the logs."""
         config = self.config
         store = self.store
-        proposals = Proposals(
-            (config.broker_id, lambda: self.broker_epoch),
-            self._alter_partitions,
-            self.timers,
-            self.spawn,
-        )
-        surroundings = Surroundings(
-            local_id=config.broker_id,
-            timers=self.timers,
-            clock=self.clock,
-            changes=proposals,
-            is_alive=self.metadata.is_alive,
-            max_lag_ms=config.replica_lag_time_max_ms,
-        )
-        self.replicas = Replicas(self.logs, self.topic_configs, surroundings)
+        self.cluster = Cluster(self)
+        self.replicas = Replicas(self.logs, self.topic_configs, self.cluster.surroundings())
         self.control = LocalChannels(self.replicas, self.metadata, self.topic_configs)
         self.controller = Controller(
             config.broker_id,
             store,
-            self.control,
+            self.cluster.channels(self.control),
             self.clock.now_ms,
             is_unclean_default=config.unclean_leader_election_enable,
         )
@@ -265,15 +260,11 @@ class Broker:
         self.replicas.on_leadership_change(self.transactions.partition_changed)
         self.topic_configs.on_change(self._apply_topic_config)
         self.metadata.on_update(self._forget_deleted_topics)
-        self.metadata.on_update(self.replicas.note_brokers)
 
     def _start_cleaners(self) -> None:
         cleaner = LogCleaner(self.config, self.logs, self.clock, self.timers, self._executor)
         for number in range(self.config.log_cleaner_threads):
             self.spawn(cleaner.run(), f"log cleaner {number}")
-
-    async def _alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
-        return await self.controller.alter_partitions(request)
 
     async def _bind(self) -> None:
         config = self.config
@@ -299,13 +290,14 @@ class Broker:
     async def _shut_down(self) -> None:
         """Undo what was done, in the opposite order, however far the start came."""
         started_ms = self.clock.monotonic_ms()
+        if self._housekeeping is not None and self._is_leave_wanted:
+            await self.cluster.leave()
         await self._listeners.close()
         if self._housekeeping is not None:
             self._housekeeping.stop()
-        if hasattr(self, "transactions"):
-            self.transactions.stop()
-        if hasattr(self, "groups"):
-            self.groups.stop()
+        for part in ("cluster", "transactions", "groups"):
+            if hasattr(self, part):
+                getattr(self, part).stop()
         for task in tuple(self._tasks):
             task.cancel()
         if hasattr(self, "store"):
