@@ -131,10 +131,15 @@ class _Hints:
 def _sort_names(
     directory: LogDirectory, contents: DirectoryContents, report: LoadReport
 ) -> dict[str, tuple[str, int]]:
-    """Directories of partitions; those of deleted ones go into `contents`."""
+    """Directories of partitions; those of deleted ones go into `contents`.
+
+    Checkpoints that a crash left half written are removed.
+    """
     names = {}
     for entry in sorted(directory.disk.filesystem.scan(directory.path)):
         if not entry.is_directory:
+            if file_names.is_half_written(entry.name):
+                directory.disk.filesystem.remove(f"{directory.path}/{entry.name}")
             continue
         key = file_names.parse_partition_directory(entry.name)
         if file_names.is_deleted_directory(entry.name):

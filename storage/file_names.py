@@ -28,6 +28,16 @@ HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 LOG_STARTS: Final = "log-start-offset-checkpoint"
 CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
 
+REPLACED: Final = (
+    META_PROPERTIES,
+    CLEAN_SHUTDOWN,
+    RECOVERY_POINTS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    CLEANER_OFFSETS,
+)
+"""What is replaced as a whole in a log directory; with a suffix while it is being written."""
+
 DELETED_DIRECTORY: Final = "-delete"
 FUTURE_DIRECTORY: Final = "-future"
 STRAY_DIRECTORY: Final = "-stray"
@@ -38,6 +48,11 @@ MAX_DIRECTORY_NAME: Final = 255
 _SEGMENT_FILE = re.compile(r"(\d{20})(\.\w+)\Z")
 _PARTITION = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)\Z")
 _DELETED = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)\.([0-9a-f]{32})-(?:delete|stray)\Z")
+
+
+def is_half_written(name: str) -> bool:
+    """Tell whether a file of a log directory was about to replace one of the broker's there."""
+    return name.endswith(TEMPORARY) and name.startswith(REPLACED)
 
 
 def segment_file(directory: str, base_offset: int, suffix: str) -> str:
