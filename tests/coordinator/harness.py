@@ -7,9 +7,10 @@ clock is turned. Every reply it hands out must be answered at most once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordinator.join import Caller
+from coordinator.offset_store import NO_PRODUCER
 from coordinator.settings import GroupSettings
 from coordinator.shard import GroupShard
 from protocol.errors import ErrorCode
@@ -24,11 +25,12 @@ from protocol.messages.group_membership import (
 )
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from protocol.messages.offset_fetch import OffsetFetchRequest
+from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from coordinator.effects import Effects
+    from coordinator.effects import ShardEffects
     from coordinator.ports import TimerKey
     from coordinator.records import OffsetsRecord
 
@@ -59,6 +61,15 @@ class Inbox:
         return ErrorCode(self.response.error_code)
 
 
+class LogEntry(NamedTuple):
+    """A record in the log, or, without one, the marker that ends a producer's transaction."""
+
+    offset: int
+    record: OffsetsRecord | None
+    producer_id: int
+    is_commit: bool = False
+
+
 class VirtualTimers:
     """Timers by key; run by `Harness.advance`."""
 
@@ -80,21 +91,22 @@ class Harness:
         self.settings = settings or GroupSettings()
         self.now_ms = 1_000_000
         self.ids = 0
-        self.log: list[OffsetsRecord] = []
+        self.log: list[LogEntry] = []
         self.append_error: ErrorCode | None = None
         self.commit_error: ErrorCode | None = None
         self.inboxes: list[Inbox] = []
         self.timers = VirtualTimers(self)
         self.shard = GroupShard(self.settings, self.timers, self._new_id)
 
-    def run(self, effects: Effects) -> None:
+    def run(self, effects: ShardEffects[OffsetsRecord]) -> None:
         """Do what the broker does with the outcome of a decision."""
         failed = effects.records and self.append_error
         if failed:
             for refused in effects.committed_answers:
                 refused.reply.complete(refused.refuse(failed))
         else:
-            self.append(effects.records)
+            producer = effects.producer
+            self.append(effects.records, producer.producer_id if producer else NO_PRODUCER)
         for answer in effects.answers:
             answer.reply.complete(answer.response)
         if failed:
@@ -106,10 +118,21 @@ class Harness:
             response = committed.refuse(refusal) if refusal else committed.response
             committed.reply.complete(response)
 
-    def append(self, records: Iterable[OffsetsRecord]) -> None:
+    def append(self, records: Iterable[OffsetsRecord], producer_id: int = NO_PRODUCER) -> None:
         for record in records:
-            self.log.append(record)
-            self.shard.replay(record)
+            self.load(LogEntry(len(self.log), record, producer_id))
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """Write a marker."""
+        self.load(LogEntry(len(self.log), None, producer_id, is_commit))
+
+    def load(self, entry: LogEntry) -> None:
+        """Put an entry at the end of the log, and replay it."""
+        self.log.append(entry)
+        if entry.record is None:
+            self.shard.end_transaction(entry.producer_id, is_commit=entry.is_commit)
+        else:
+            self.shard.replay(entry.record, entry.offset, entry.producer_id)
 
     def advance(self, delay_ms: int) -> None:
         """Turn the clock, running timers in order of their due time."""
@@ -129,7 +152,8 @@ class Harness:
         other = Harness(self.settings)
         other.now_ms = self.now_ms
         other.ids = self.ids
-        other.append(self.log)
+        for entry in self.log:
+            other.load(entry)
         other.run(other.shard.on_loaded(self.now_ms))
         return other
 
@@ -254,12 +278,53 @@ class Harness:
         response: OffsetCommitResponse = inbox.response
         return ErrorCode(response.topics[0].partitions[0].error_code)
 
-    def fetch(self, topic: str = "orders", partition: int = 0, group_id: str = GROUP) -> Any:
+    def commit_in_transaction(  # noqa: PLR0913 - one keyword for each thing a client can say
+        self,
+        offset: int,
+        *,
+        producer_id: int = 7,
+        group_id: str = GROUP,
+        member_id: str = "",
+        generation: int = -1,
+        topic: str = "orders",
+        partition: int = 0,
+        metadata: str | None = "",
+        instance: str | None = None,
+    ) -> ErrorCode:
+        position = TxnOffsetCommitRequest.Topic.Partition(
+            partition_index=partition,
+            committed_offset=offset,
+            committed_leader_epoch=-1,
+            committed_metadata=metadata,
+        )
+        request = TxnOffsetCommitRequest(
+            transactional_id="t",
+            group_id=group_id,
+            producer_id=producer_id,
+            producer_epoch=0,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=instance,
+            topics=[TxnOffsetCommitRequest.Topic(name=topic, partitions=[position])],
+        )
+        inbox = self._inbox()
+        self.run(self.shard.handle_transactional_commit(request, inbox, self.now_ms))
+        return ErrorCode(inbox.response.topics[0].partitions[0].error_code)
+
+    def fetch(
+        self,
+        topic: str = "orders",
+        partition: int = 0,
+        group_id: str = GROUP,
+        *,
+        require_stable: bool = False,
+    ) -> Any:
         request = OffsetFetchRequest.Group(
             group_id=group_id,
             topics=[OffsetFetchRequest.Group.Topic(name=topic, partition_indexes=[partition])],
         )
-        return self.shard.handle_offset_fetch(request).topics[0].partitions[0]
+        answer = self.shard.handle_offset_fetch(request, require_stable=require_stable)
+        return answer.topics[0].partitions[0]
 
     def stored_offsets(self, group_id: str = GROUP) -> dict[tuple[str, int], int]:
         request = OffsetFetchRequest.Group(group_id=group_id, topics=None)
