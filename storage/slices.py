@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from storage.batch_scan import walk_headers
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from protocol.records.batch import BatchHeader
     from storage.filesystem import File
 
 
@@ -24,6 +29,13 @@ class Slice:
 
     def __len__(self) -> int:
         return self.length
+
+    def headers(self) -> Iterator[tuple[int, BatchHeader]]:
+        """Where in the region each whole header of a batch is; reads the headers only."""
+        if self.file is not None:
+            end = self.position + self.length
+            for position, header in walk_headers(self.file, self.position, end):
+                yield position - self.position, header
 
     def tobytes(self) -> bytes:
         """Read the region."""

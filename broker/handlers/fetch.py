@@ -8,6 +8,7 @@ of the first partition that has any is returned whatever its size.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from broker.deferred import Deferred
@@ -15,7 +16,6 @@ from broker.partition import NO_EPOCH
 from broker.routing import handles
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
-from protocol.records.batch import HEADER_BYTES, parse_header
 from protocol.records.compression import Codec
 from protocol.uuids import ZERO_UUID
 
@@ -194,9 +194,10 @@ class FetchRead:
         if self._replica_id >= 0:
             self._note_follower(wanted, partition)
         if piece is not None:
+            if self._context.api_version < FIRST_VERSION_WITH_ZSTD:
+                piece = _before_zstd(piece)
             self._bytes += piece.length
             answer.records = piece
-            self._check_codec(piece)
         return answer
 
     def _note_follower(self, wanted: FetchedPartition, partition: Partition) -> None:
@@ -242,14 +243,6 @@ class FetchRead:
         self.has_error = True
         return True
 
-    def _check_codec(self, piece: Slice) -> None:
-        if self._context.api_version >= FIRST_VERSION_WITH_ZSTD or piece.file is None:
-            return
-        header = parse_header(piece.file.read_at(piece.position, HEADER_BYTES))
-        if header.codec == Codec.ZSTD:
-            self._bytes -= piece.length
-            raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Fetch v10")
-
     def _absent(self, wanted: FetchedPartition) -> ErrorCode:
         metadata = self._context.broker.metadata
         name: str | None = wanted.topic
@@ -260,6 +253,16 @@ class FetchRead:
         if name is None or metadata.partition(name, wanted.index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def _before_zstd(piece: Slice) -> Slice:
+    """What a client that does not know zstd can be given; it is told when nothing is left."""
+    for position, header in piece.headers():
+        if header.codec is Codec.ZSTD:
+            if position == 0:
+                raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Fetch v10")
+            return replace(piece, length=position)
+    return piece
 
 
 class DelayedFetch:
