@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING, TypeVar
 
 from broker.deferred import Deferred
+from controller.store import StoreError
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ async def _outcome(work: Awaitable[T], refuse: Callable[[ApiError], T], name: st
         return await work
     except ApiError as error:
         return refuse(error)
+    except StoreError as error:
+        reason = f"The metadata store cannot do that now: {error.reason}. Try again."
+        return refuse(ApiError(ErrorCode.REQUEST_TIMED_OUT, reason))
     except Exception as error:  # the border: a bug costs its request, not the broker
         logger.exception("%s failed", name)
         return refuse(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)))

@@ -54,11 +54,11 @@ class StartError(Exception):
 class OpenStore(NamedTuple):
     """The metadata store, and who this broker is in it."""
 
-    store: EmbeddedStore
+    store: MetadataStore
     cluster_id: str
     broker_id: int
     is_new: bool
-    """Whether it knows no topics yet."""
+    """Whether it knows no topics yet, and nobody but this broker could tell it of any."""
 
 
 class StartAbandonedError(Exception):
@@ -86,21 +86,49 @@ def open_directories(config: BrokerConfig, executor: Executor) -> LogDirectories
 async def open_store(
     config: BrokerConfig, logs: LogDirectories, clock: Clock, executor: Executor
 ) -> OpenStore:
-    """Open the metadata store beside the logs, and settle what cluster and broker this is."""
-    directory = _store_directory(logs)
+    """Open the metadata store, and settle what cluster and broker this is."""
+    store = await _connect(config) if config.zookeeper_connect else None
     try:
-        store = await EmbeddedStore.open(LocalStoreFiles(directory), executor)
+        if store is None:
+            store = await _open_embedded(logs, executor)
         await create_skeleton(store)
-        is_new = not await store.children(TOPICS)
+        is_new = not config.zookeeper_connect and not await store.children(TOPICS)
         proposed = logs.identity.cluster_id or to_base64(draw_uuid())
         cluster_id = await obtain_cluster_id(store, proposed)
         broker_id = await _obtain_broker_id(config, logs.identity.broker_id, store)
         logs.identify(broker_id, cluster_id, clock.now_ms())
-    except DamagedStoreError as error:
-        raise StartError(f"{directory}: {error}") from None
     except (DirectoryRefusedError, LogDirectoryError, StoreError, OSError) as error:
+        if store is not None:
+            await store.close()
         raise StartError(str(error)) from None
     return OpenStore(store, cluster_id, broker_id, is_new)
+
+
+async def _open_embedded(logs: LogDirectories, executor: Executor) -> MetadataStore:
+    directory = _store_directory(logs)
+    try:
+        return await EmbeddedStore.open(LocalStoreFiles(directory), executor)
+    except DamagedStoreError as error:
+        raise StartError(f"{directory}: {error}") from None
+
+
+async def _connect(config: BrokerConfig) -> MetadataStore:
+    """The store in ZooKeeper; kazoo is imported only now."""
+    from controller.zookeeper.address import AddressError, parse_address  # noqa: PLC0415
+    from controller.zookeeper.store import ZooKeeperStore  # noqa: PLC0415
+
+    session_ms = config.zookeeper_session_timeout_ms
+    try:
+        return await ZooKeeperStore.connect(
+            parse_address(config.zookeeper_connect or ""),
+            session_timeout_ms=session_ms,
+            connection_timeout_ms=config.zookeeper_connection_timeout_ms or session_ms,
+            max_in_flight=config.zookeeper_max_in_flight_requests,
+        )
+    except AddressError as error:
+        raise StartError(str(error)) from None
+    except StoreError as error:
+        raise StartError(error.reason) from None
 
 
 def _store_directory(logs: LogDirectories) -> str:

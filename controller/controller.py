@@ -80,6 +80,8 @@ class Controller:
         self._is_retired = False
         self.controller_id: int | None = None
         """The controller as last seen in the store."""
+        self.before_election: Handler = _do_nothing
+        """Has this broker registered: who is not cannot hold office."""
 
     @property
     def is_active(self) -> bool:
@@ -171,6 +173,15 @@ class Controller:
         self._put(name, handle, str(id(answer)))
         return await answer
 
+    def interrupted(self) -> None:
+        """Forget the term: the session is new, or it is unknown what of the last writes was done.
+
+        What there is now is found out in an election, which this broker may win by still being in
+        office; then it reads everything anew.
+        """
+        self._office = None
+        self._put("elect", self._run_for_office)
+
     # Events
 
     def _put(self, name: str, handle: Handler, *details: str) -> None:
@@ -205,6 +216,7 @@ class Controller:
     async def _run_for_office(self) -> None:
         if self._is_retired:
             return
+        await self.before_election()
         watch = self._watch("elect", self._run_for_office)
         term = await elect(self._store, self._broker_id, self._now_ms(), watch)
         if term is None:
@@ -365,3 +377,7 @@ def _give(answer: asyncio.Future[T], outcome: T | ApiError) -> None:
         answer.set_exception(outcome)
     else:
         answer.set_result(outcome)
+
+
+async def _do_nothing() -> None:
+    """Stand in for what must happen before an election, where nothing must."""

@@ -157,6 +157,12 @@ class MetadataStore(Protocol):
         store can be reached again, before any watch is.
         """
 
+    async def wait_until_reachable(self) -> None:
+        """Return once the store can be asked; at once if it can be now.
+
+        Raises SessionExpiredError if the store is closed.
+        """
+
     async def get(self, path: str, watch: Watch | None = None) -> Znode:
         """Read a node and watch its data. Raises NoNodeError."""
 

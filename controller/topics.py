@@ -24,8 +24,10 @@ from controller.store import (
     MetadataStore,
     NodeExistsError,
     Operation,
+    OutcomeUnknownError,
     SetData,
     StoreError,
+    StoreUnavailableError,
 )
 from controller.topic_names import check_name, collision_key
 from controller.znodes import (
@@ -201,8 +203,23 @@ class TopicCommands:
         for topic, outcome in zip(topics, outcomes, strict=True):
             if isinstance(outcome, NodeExistsError):
                 results[topic.name] = _exists(topic.name)
+            elif isinstance(outcome, OutcomeUnknownError):
+                created = results[topic.name]
+                assert isinstance(created, CreatedTopic)
+                if not await self._turned_out(topic.name, created):
+                    results[topic.name] = _unavailable(outcome)
             elif isinstance(outcome, StoreError):
                 results[topic.name] = _unavailable(outcome)
+
+    async def _turned_out(self, topic: str, created: CreatedTopic) -> bool:
+        """Whether a topic was created after all; waits until the store can tell."""
+        while True:
+            await self._store.wait_until_reachable()
+            try:
+                node = await self._store.exists(topic_path(topic))
+            except StoreUnavailableError:
+                continue
+            return node is not None and decode_topic(topic, node.data).topic_id == created.topic_id
 
     def _place_growth(
         self, growth: PartitionGrowth, current: TopicAssignment, brokers: Brokers

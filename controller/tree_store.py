@@ -40,6 +40,10 @@ class TreeStore(ABC):
         """Take a listener that will never be called: the tree is always within reach."""
         del listener
 
+    async def wait_until_reachable(self) -> None:
+        """Return at once."""
+        return
+
     async def get(self, path: str, watch: Watch | None = None) -> Znode:
         """Read a node and watch its data."""
         node = self._tree.get(path)

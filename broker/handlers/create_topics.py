@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from broker.answering import answer_later
+from broker.bounded_creation import create_within
 from broker.metadata_waiting import not_controller, repeated, timed_out, wait_for_topics
 from broker.routing import handles
 from config.alteration import validate_topic_config
@@ -55,8 +56,8 @@ def create_topics(
 async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopicsResponse:
     broker = context.broker
     planned, refused = _plan(context, request.topics)
-    results = await broker.topics.create(
-        list(planned.values()), broker.metadata.racks, validate_only=request.validate_only
+    results = await create_within(
+        broker, list(planned.values()), request.timeout_ms, validate_only=request.validate_only
     )
     created = {n: r for n, r in results.items() if isinstance(r, CreatedTopic)}
     if not request.validate_only:

@@ -14,13 +14,13 @@ class ZooKeeperKeys:
     zookeeper_client_cnxn_socket: str | None = string(None, name="zookeeper.clientCnxnSocket")
     """Java class of the connection; required there for TLS."""
 
-    zookeeper_connect: str | None = string(None, importance=HIGH)
-    """ZooKeeper's `host:port` list, with an optional path; metadata is kept embedded for now."""
+    zookeeper_connect: str | None = string(None, importance=HIGH, acts=True)
+    """ZooKeeper's `host:port` list, with an optional path; unset keeps metadata beside the logs."""
 
-    zookeeper_connection_timeout_ms: int | None = integer(None, importance=HIGH)
+    zookeeper_connection_timeout_ms: int | None = integer(None, importance=HIGH, acts=True)
     """How long to wait for a connection; unset takes the session timeout."""
 
-    zookeeper_max_in_flight_requests: int = integer(10, low=1, importance=HIGH)
+    zookeeper_max_in_flight_requests: int = integer(10, low=1, importance=HIGH, acts=True)
     """Requests sent to ZooKeeper before the first is answered."""
 
     zookeeper_metadata_migration_enable: bool = boolean(False, importance=HIGH)
@@ -29,7 +29,7 @@ class ZooKeeperKeys:
     zookeeper_metadata_migration_min_batch_size: int = integer(200, low=1, internal=True)
     """Records in one batch of that move."""
 
-    zookeeper_session_timeout_ms: int = integer(18_000, importance=HIGH)
+    zookeeper_session_timeout_ms: int = integer(18_000, importance=HIGH, acts=True)
     """Silence after which ZooKeeper counts this broker as dead."""
 
     zookeeper_set_acl: bool = boolean(False, importance=HIGH)

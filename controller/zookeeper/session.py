@@ -95,7 +95,7 @@ class ZooKeeperSession:
     @property
     def is_connected(self) -> bool:
         """Whether a request made now would be sent."""
-        return self._connected.is_set()
+        return self._connected.is_set() and not self._is_closed
 
     @property
     def is_closed(self) -> bool:
@@ -111,15 +111,15 @@ class ZooKeeperSession:
         self._client.add_listener(self._note_state)
         self._client.start_async()
         try:
-            await self.wait_until_connected(timeout_ms)
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self.wait_until_connected()
         except TimeoutError:
             await self.close()
             raise
 
-    async def wait_until_connected(self, timeout_ms: float) -> None:
-        """Return once there is a connection. Raises TimeoutError."""
-        async with asyncio.timeout(timeout_ms / 1000):
-            await self._connected.wait()
+    async def wait_until_connected(self) -> None:
+        """Return once there is a connection, or the session is closed."""
+        await self._connected.wait()
 
     def send(self, request: object) -> asyncio.Future[Any]:
         """Send a request in its turn; the future has kazoo's answer or kazoo's exception."""
@@ -137,7 +137,7 @@ class ZooKeeperSession:
         if self._is_closed:
             return
         self._is_closed = True
-        self._connected.clear()
+        self._connected.set()  # who waits for a connection sees that there will be none
         ended = asyncio.Event()
 
         def stop() -> None:

@@ -111,6 +111,11 @@ class ZooKeeperStore:
         """Call ``listener`` when the session is new or an outcome is unknown."""
         self._listeners.append(listener)
 
+    async def wait_until_reachable(self) -> None:
+        """Return once there is a connection."""
+        await self._session.wait_until_connected()
+        self._require_session()
+
     # Reads
 
     async def get(self, path: str, watch: Watch | None = None) -> Znode:
@@ -239,16 +244,21 @@ class ZooKeeperStore:
         return answers
 
     async def _require_connection(self) -> None:
-        if self._session.is_closed:
-            raise SessionExpiredError("/", "the session is closed")
+        self._require_session()
         if self._session.is_connected:
             return
         broken_ms = (self._loop.time() - (self._session.broke_at or 0.0)) * 1000
-        left_ms = RECONNECT_GRACE_MS - broken_ms
+        left_ms = max(0.0, RECONNECT_GRACE_MS - broken_ms)
         try:
-            await self._session.wait_until_connected(max(0.0, left_ms))
+            async with asyncio.timeout(left_ms / 1000):
+                await self._session.wait_until_connected()
         except TimeoutError:
             raise StoreUnavailableError("/", UNREACHABLE) from None
+        self._require_session()
+
+    def _require_session(self) -> None:
+        if self._session.is_closed:
+            raise SessionExpiredError("/", "the session is closed")
 
     # Interruptions and watches
 

@@ -56,13 +56,6 @@ def test_both_names_of_the_broker_id_say_the_same(path: Path) -> None:
     assert config.stated == {"log.dirs": "/x", "broker.id": "1001", "node.id": "1001"}
 
 
-def test_zookeeper_connect_says_what_is_used_instead(path: Path) -> None:
-    path.write_text("zookeeper.connect=localhost:2181\n")
-    [warning] = load_broker_config(path)[1]
-    assert warning.startswith(f"{path}:1: zookeeper.connect has no effect in this broker: ")
-    assert warning.endswith("not served yet: metadata is kept beside the logs (GAPS.md)")
-
-
 def test_an_unknown_key_gets_a_line_with_a_suggestion(path: Path) -> None:
     path.write_text("# mine\nlog.rol.hours=3\nfoo=1\n")
     _, warnings = load_broker_config(path)
