@@ -82,6 +82,8 @@ class DecoderSource:
         self._version = version
         self._is_flexible = is_flexible
         self._run: list[tuple[str, str]] = []
+        self._after_run: list[str] = []
+        """What is made of the values of the run, once they are read."""
         self.source = Source(
             DecodeError=wire.DecodeError,
             checked_stop=wire.checked_stop,
@@ -155,7 +157,10 @@ class DecoderSource:
             targets = ", ".join(place for _, place in run)
             self.source.line(f"{targets}, = {self.source.unpacker(codes)}(buffer, position)")
             self.source.line(f"position += {structs.calcsize('>' + codes)}")
+        for line in self._after_run:
+            self.source.line(line)
         self._run = []
+        self._after_run = []
 
     def _length(self, kind: Kind, hint: str) -> str:
         """Read what stands for a length, as far as one `unpack` goes; null becomes -1."""
@@ -172,23 +177,29 @@ class DecoderSource:
             with self.source.block(f"if {length} > {LONGEST_SHORT}:"):
                 self.source.line(f"{length}, position = long_length(buffer, position, {length})")
 
-    def _finish_records_length(self, length: str) -> None:
-        """Records mostly have a length of two bytes, whose second is read without a call."""
-        with self.source.block(f"if {length} > {LONGEST_SHORT}:"):
-            self.source.line("second = buffer[position]")
-            with self.source.block(f"if second < {wire.CONTINUES}:"):
-                self.source.line("position += 1")
-                self.source.line(f"{length} += (second << 7) - {wire.CONTINUES}")
-            with self.source.block("else:"):
-                self.source.line(f"{length}, position = long_length(buffer, position, {length})")
+    def _records_length(self) -> str:
+        """Read the length of records, which mostly takes two bytes: both at once.
+
+        The second byte is there even if the length takes one: a tag section follows.
+        """
+        size, second = self.source.variable("size"), self.source.variable("second")
+        self._run.append(("B", size))
+        self._end_run("B", second)
+        self.source.line(f"{size} -= 1")
+        with self.source.block(f"if {size} <= {LONGEST_SHORT}:"):
+            self.source.line("position -= 1")
+        with self.source.block(f"elif {second} < {wire.CONTINUES}:"):
+            self.source.line(f"{size} += ({second} << 7) - {wire.CONTINUES}")
+        with self.source.block("else:"):
+            self.source.line(f"{size}, position = long_length(buffer, position - 1, {size})")
+        return size
 
     # Values of varying size.
 
     def _uuid(self, place: str) -> None:
         raw = self.source.variable("raw")
         self._run.append(("16s", raw))
-        self._end_run()
-        self.source.line(f"{place} = known_uuids.get({raw}) or intern_uuid({raw})")
+        self._after_run.append(f"{place} = known_uuids.get({raw}) or intern_uuid({raw})")
 
     def _string(self, field: Field, place: str) -> None:
         size = self._length(Kind.STRING, "size")
@@ -204,10 +215,10 @@ class DecoderSource:
             self.source.line(f"{place}, position = {reader}({arguments})")
 
     def _bytes(self, field: Field, place: str) -> None:
-        size = self._length(field.kind, "size")
         if field.kind is Kind.RECORDS and self._is_flexible:
-            self._finish_records_length(size)
+            size = self._records_length()
         else:
+            size = self._length(field.kind, "size")
             self._finish_length(size)
         if self._version in field.nullable:
             with self.source.block(f"if {size} == -1:"):

@@ -38,6 +38,16 @@ version 9 becomes (comments are not part of it)
         append(b'\x00')
         parts.append(b''.join(small))
 
+Fields at the end of a struct that mostly have their default (null, nothing, no tags) are looked at
+together first, and written by the same `pack` as what is before them if none says otherwise. So a
+successful answer to Produce is one call. For `name: str | None = string(nullable="0+",
+default=None)` above it would be
+
+            if topics_3.name is not None:
+                ...                                             # as it stands above
+            else:
+                append(pack_hxx(topics_3.error_code))           # null, no tagged fields
+
 Records are not joined: what was written before them goes to `parts`, then they do, as they are.
 """
 
@@ -75,18 +85,45 @@ class EncoderSource:
 
     def _struct(self, cls: type[Struct], owner: str) -> None:
         """Write the fields of `owner`. The last of them may still be in the run."""
-        tagged: list[Field] = []
-        for field in cls.FIELDS:
-            if self._version not in field.versions:
-                continue
-            if self._is_flexible and field.tag is not None:
-                tagged.append(field)
-            else:
-                self._value(field, f"{owner}.{field.name}")
-        if tagged:
-            self._tags(sorted(tagged, key=lambda field: field.tag or 0), owner)
+        present = [field for field in cls.FIELDS if self._version in field.versions]
+        tagged = [field for field in present if self._is_flexible and field.tag is not None]
+        tagged.sort(key=lambda field: field.tag or 0)
+        plain = [field for field in present if field not in tagged]
+        rare = self._rare(plain, has_tags=bool(tagged))
+        for field in plain[: len(plain) - len(rare)]:
+            self._value(field, f"{owner}.{field.name}")
+        if rare or tagged:
+            self._end(rare, tagged, owner)
         elif self._is_flexible:
             self._run.append(("x", ""))
+
+    def _rare(self, plain: list[Field], *, has_tags: bool) -> list[Field]:
+        """The fields at the end that are mostly null, or an empty array, as is their default."""
+        rare: list[Field] = []
+        for field in reversed(plain if self._is_flexible else ()):
+            is_null = field.default is None and self._version in field.nullable
+            is_empty = field.kind is Kind.ARRAY and field.default == ()
+            if field.kind is Kind.STRUCT or not (is_null or (is_empty and (rare or has_tags))):
+                break
+            rare.insert(0, field)
+        return rare
+
+    def _end(self, rare: list[Field], tagged: list[Field], owner: str) -> None:
+        """Write the last fields of `owner` and its tags; if all are as usual, in one call."""
+        run = list(self._run)
+        conditions = [self._differs(field, f"{owner}.{field.name}") for field in rare + tagged]
+        with self.source.block(f"if {' or '.join(conditions)}:"):
+            for field in rare:
+                self._value(field, f"{owner}.{field.name}")
+            if tagged:
+                self._tags(tagged, owner)
+            else:
+                self._run.append(("x", ""))
+            self._end_run()
+        with self.source.block("else:"):
+            defaults = [("x", "") if field.default is None else ("B", "1") for field in rare]
+            self._run = [*run, *defaults, ("x", "")]
+            self._end_run()
 
     def _value(self, field: Field, value: str) -> None:
         """Write what the expression `value` gives."""
@@ -207,17 +244,14 @@ class EncoderSource:
     def _tags(self, tagged: list[Field], owner: str) -> None:
         """Write the tag section: in tag order, leaving out fields that have their default."""
         self._end_run()
-        conditions = [self._differs(field, f"{owner}.{field.name}") for field in tagged]
-        with self.source.block(f"if {' or '.join(conditions)}:"):
-            section = self.source.variable("tags")
-            self.source.line(f"{section} = []")
-            for field, condition in zip(tagged, conditions, strict=True):
-                with self.source.block(f"if {condition}:"):
-                    self._tagged_field(field, f"{owner}.{field.name}", section)
-            self.source.line(f"append(uvarint(len({section})))")
-            self.source.line(f"append(b''.join({section}))")
-        with self.source.block("else:"):
-            self.source.line("append(b'\\0')")
+        section = self.source.variable("tags")
+        self.source.line(f"{section} = []")
+        for field in tagged:
+            value = f"{owner}.{field.name}"
+            with self.source.block(f"if {self._differs(field, value)}:"):
+                self._tagged_field(field, value, section)
+        self.source.line(f"append(uvarint(len({section})))")
+        self.source.line(f"append(b''.join({section}))")
 
     def _tagged_field(self, field: Field, value: str, section: str) -> None:
         """Write tag, size and value. The size comes first, so the value is gathered apart."""
