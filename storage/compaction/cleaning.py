@@ -52,15 +52,15 @@ def clean(
     cleanable = [one for one in job.segments if one.base_offset < clean_end_offset]
     following = [one.base_offset for one in job.segments[len(cleanable) :]]
     end_offset = following[0] if following else job.end_offset
+    bytes_written = 0
     for group in group_segments(cleanable, end_offset, job.segment_limits):
         target = CleanedSegment(filesystem, job, group[0].base_offset)
         rewriting.rewrite(group, reader, target)
+        bytes_written += target.size
         index_sizes = target.finish(group[-1].modified_ms)
         sources = tuple(segment.base_offset for segment in group)
         yield CleanedGroup(sources, target.size, *index_sizes, group[-1].modified_ms)
-    yield CleaningDone(
-        clean_end_offset, reader.bytes_read, rewriting.bytes_written, rewriting.decide.keyless
-    )
+    yield CleaningDone(clean_end_offset, reader.bytes_read, bytes_written, rewriting.decide.keyless)
 
 
 class _Rewriting:
@@ -73,7 +73,6 @@ class _Rewriting:
         throttle: Callable[[int], None],
     ) -> None:
         self.decide = decide
-        self.bytes_written = 0
         self._transactions = transactions
         self._throttle = throttle
 
@@ -106,5 +105,4 @@ class _Rewriting:
         else:
             written = target.append(parse_header(stays), stays)
         if written:
-            self.bytes_written += written
             self._throttle(written)

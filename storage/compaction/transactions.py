@@ -32,7 +32,7 @@ class OngoingTransactions:
     __slots__ = ("_aborted", "_coming", "_committed", "_with_data")
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """`aborted` are those of the whole range that will be walked, in any order."""
+        """`aborted` are those of the range that will be walked, in any order; others do no harm."""
         self._coming = sorted(aborted, key=lambda one: one.first_offset, reverse=True)
         self._aborted: dict[int, AbortedTransaction] = {}
         """Aborted transactions that have begun, by producer id."""
@@ -45,7 +45,7 @@ class OngoingTransactions:
         """Note a data batch; tells whether its transaction was aborted."""
         if not header.is_transactional:
             return False
-        self._begin_up_to(header.last_offset)
+        self._begin_up_to(header)
         if header.producer_id in self._aborted:
             self._with_data.add(header.producer_id)
             return True
@@ -54,7 +54,7 @@ class OngoingTransactions:
 
     def end(self, header: BatchHeader, batch: Buffer) -> tuple[bool, AbortedTransaction | None]:
         """Note a control batch; tells whether it may go, and which index entry it must keep."""
-        self._begin_up_to(header.last_offset)
+        self._begin_up_to(header)
         if header.record_count == 0:
             return True, None
         marker = parse_marker(batch)
@@ -70,8 +70,9 @@ class OngoingTransactions:
         self._with_data.discard(producer_id)
         return not had_data, aborted if had_data else None
 
-    def _begin_up_to(self, offset: int) -> None:
+    def _begin_up_to(self, header: BatchHeader) -> None:
         coming = self._coming
-        while coming and coming[-1].first_offset <= offset:
+        while coming and coming[-1].first_offset <= header.last_offset:
             one = coming.pop()
-            self._aborted.setdefault(one.producer_id, one)
+            if one.last_offset >= header.base_offset:  # or it was over before the walk began
+                self._aborted[one.producer_id] = one
