@@ -51,7 +51,7 @@ from config.errors import ConfigError
 from config.listeners import read_listeners
 from controller.controller import Controller
 from controller.producer_ids import allocate_producer_ids
-from controller.registration import register_broker
+from controller.registrar import BrokerIdTakenError, Registrar
 from controller.store import StoreError
 from controller.topics import TopicCommands
 from controller.znodes import BrokerRegistration, Endpoint
@@ -70,6 +70,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DISK_THREADS = 4
+SESSIONS_TO_WAIT = 2
+"""How many session timeouts a broker waits for a node that its earlier life left behind."""
 SESSION_EVICTION_MS = 120_000
 """A fetch session that rested for so long makes room for a new one (as in Apache)."""
 
@@ -165,7 +167,7 @@ class Broker:
         """Start; a disk that fails meanwhile is a reason in one line, like any other."""
         try:
             await self._start()
-        except (StoreError, LogDirectoryError) as error:
+        except (StoreError, LogDirectoryError, BrokerIdTakenError) as error:
             raise StartError(str(error)) from None
 
     async def _start(self) -> None:
@@ -186,23 +188,13 @@ class Broker:
         if opened.is_new:
             await adopt(config, self.logs, self.store)
         self._wire()
-        registration = BrokerRegistration(
-            tuple(
-                Endpoint(endpoint.name, *self.endpoints[endpoint.name], endpoint.protocol)
-                for endpoint in read_listeners(config).advertised
-            ),
-            config.broker_rack,
-            self.clock.now_ms(),
-        )
-        self.broker_epoch = await register_broker(self.store, config.broker_id, registration)
+        await self._unless_stopped(self._register())
         self.cluster.start()
         self.spawn(self.control.run(), "control requests")
         if self.is_in_cluster:
             await self._serve()  # the controller may be another broker, and must be heard
         self.spawn(self.controller.run(), "controller")
-        await self.controller.wait_until_ready()
-        await self.metadata.wait_until(lambda: self.metadata.is_alive(config.broker_id))
-        await self.control.wait_until_applied()
+        await self._unless_stopped(self._hear_from_controller())
         self.groups.start()
         self.transactions.start()
         self._housekeeping = Housekeeping(config, self.logs, self.clock, self._executor)
@@ -216,6 +208,47 @@ class Broker:
             f"{name}://{host}:{port}" for name, (host, port) in self.endpoints.items()
         )
         logger.info("broker %d serves %s, after %d ms", config.broker_id, shown, took_ms)
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for what others must do; raises StartAbandonedError if told to stop meanwhile."""
+        doing = self._loop.create_task(work)
+        stopping = self._loop.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not doing.done():
+                raise StartAbandonedError("stopped before the cluster had taken this broker in")
+            await doing
+        finally:
+            doing.cancel()
+            stopping.cancel()
+
+    async def _register(self) -> None:
+        """Be registered in the session of now."""
+        self.broker_epoch = await self._registrar.ensure()
+
+    async def _register_again(self) -> None:
+        try:
+            await self._register()
+        except BrokerIdTakenError as error:
+            self._failure = str(error)
+            self.stop()
+            raise
+
+    def _registration(self) -> BrokerRegistration:
+        return BrokerRegistration(
+            tuple(
+                Endpoint(endpoint.name, *self.endpoints[endpoint.name], endpoint.protocol)
+                for endpoint in read_listeners(self.config).advertised
+            ),
+            self.config.broker_rack,
+            self.clock.now_ms(),
+        )
+
+    async def _hear_from_controller(self) -> None:
+        """Wait until somebody is controller and this broker knows what that one said."""
+        await self.controller.wait_until_ready()
+        await self.metadata.wait_until(lambda: self.metadata.is_alive(self.config.broker_id))
+        await self.control.wait_until_applied()
 
     def _wire(self) -> None:
         """Make the parts that need the store and the logs."""
@@ -231,6 +264,14 @@ class Broker:
             self.clock.now_ms,
             is_unclean_default=config.unclean_leader_election_enable,
         )
+        self._registrar = Registrar(
+            store,
+            config.broker_id,
+            self._registration,
+            SESSIONS_TO_WAIT * config.zookeeper_session_timeout_ms,
+        )
+        self.controller.before_election = self._register_again
+        store.on_interruption(self.controller.interrupted)
         self.topics = TopicCommands(store, secrets.randbelow, secrets.token_bytes)
         self.auto_topics = AutoTopics(config, self.metadata, self.topics, self.spawn)
         self.internal_topics = InternalTopics(config, self.metadata, self.auto_topics, self.spawn)

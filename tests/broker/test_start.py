@@ -17,6 +17,7 @@ from broker.app import Broker
 from broker.clock import SystemClock
 from broker.opening import StartAbandonedError, load_logs
 from controller.embedded_store import JOURNAL_NAME, EmbeddedStore
+from controller.registrar import Registrar
 from controller.store import StoreUnavailableError
 from storage.errors import LogDirectoryError
 from tests.storage.produced import SMALL, TOPIC_ID, append, batch, crash, open_directories
@@ -340,6 +341,6 @@ def test_disk_that_fails_while_the_broker_starts_is_one_line(
     async def fail(*_: object) -> NoReturn:
         raise error
 
-    monkeypatch.setattr(app, "register_broker", fail)
+    monkeypatch.setattr(Registrar, "ensure", fail)
 
     assert "No space left on device" in start()
