@@ -60,6 +60,7 @@ class Segment:
         "_tail_last_offset",
         "_tail_offset",
         "_tail_position",
+        "aborted_index",
         "base_offset",
         "created_ms",
         "is_index_full",
@@ -80,6 +81,7 @@ class Segment:
         index_bytes = config.segment_index_bytes
         self.offset_index = OffsetIndex(disk, directory, base_offset, index_bytes)
         self.time_index = TimeIndex(disk, directory, base_offset, index_bytes)
+        self.aborted_index = AbortedIndex(disk.filesystem, directory, base_offset)
         self.is_index_full = False
         """One of the indexes has no room for another entry."""
         self.was_used = False
@@ -102,11 +104,6 @@ class Segment:
     def path(self) -> str:
         """Where the `.log` file is."""
         return self._path(file_names.LOG)
-
-    @property
-    def aborted_index(self) -> AbortedIndex:
-        """The aborted transactions of this segment."""
-        return AbortedIndex(self._disk.filesystem, self._directory, self.base_offset)
 
     @property
     def file(self) -> File:

@@ -17,6 +17,7 @@ from storage.time_search import latest_from
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from storage.aborted_index import AbortedTransaction
     from storage.batch_scan import BatchPlace
     from storage.segment import Segment
     from storage.timestamp_offset import TimestampOffset
@@ -114,6 +115,33 @@ class Segments:
             return Slice(None, 0, 0, place.base_offset, size)
         length = min(limit, end - position)
         return Slice(segment.file, position, length, place.base_offset, size)
+
+    def end_of(self, piece: Slice) -> int:
+        """Offset after the last batch whose header is in `piece`."""
+        segment = self._segments[self.floor(piece.first_offset)]
+        end = piece.position + piece.length
+        start = max(piece.position, segment.offset_index.last_before(end).position)
+        offset = piece.first_offset
+        for _, header in segment.walk(start, end):
+            offset = header.next_offset
+        return offset
+
+    def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
+        """Aborted transactions that overlap [from, to), in the order of their markers."""
+        found: list[AbortedTransaction] = []
+        for index in range(self.floor(from_offset), len(self._segments)):
+            in_segment, is_all = self._segments[index].aborted_index.overlapping(
+                from_offset, to_offset
+            )
+            found += in_segment
+            if is_all:
+                break
+        return found
+
+    def has_aborted_after(self, offset: int) -> bool:
+        """Whether a transaction was aborted in the segment of `offset` or a later one."""
+        first = self.floor(offset)
+        return any(len(self._segments[i].aborted_index) for i in range(first, len(self._segments)))
 
     def batches(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
         """Whole batches that hold offsets of [from_offset, to_offset), in order."""

@@ -288,6 +288,20 @@ class OffsetIndex(SparseIndex):
         relative, position = self._entry_at(len(self) - 1)
         return OffsetEntry(self._base_offset + relative, position)
 
+    def last_before(self, position: int) -> OffsetEntry:
+        """Last entry of a batch before `position`; the beginning of the segment without one."""
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self._entry_at(middle)[1] < position:
+                low = middle + 1
+            else:
+                high = middle
+        if low == 0:
+            return OffsetEntry(self._base_offset, 0)
+        relative, found = self._entry_at(low - 1)
+        return OffsetEntry(self._base_offset + relative, found)
+
     def truncate_to(self, offset: int) -> None:
         """Drop the entries at and after `offset`."""
         self._truncate(self._floor_slot(offset - 1 - self._base_offset) + 1)

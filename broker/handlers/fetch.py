@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from storage.slices import Slice
 
 Answer = FetchResponse.Response.Partition
+AbortedTransaction = FetchResponse.Response.Partition.AbortedTransaction
 """One partition's part of the answer."""
 
 FIRST_VERSION_BY_ID = 13
@@ -198,6 +199,13 @@ class FetchRead:
                 piece = _before_zstd(piece)
             self._bytes += piece.length
             answer.records = piece
+            if self._is_read_committed:
+                answer.aborted_transactions = [
+                    AbortedTransaction(
+                        producer_id=aborted.producer_id, first_offset=aborted.first_offset
+                    )
+                    for aborted in log.aborted_in(piece, wanted.fetch_offset)
+                ]
         return answer
 
     def _note_follower(self, wanted: FetchedPartition, partition: Partition) -> None:
