@@ -20,7 +20,7 @@ class Feature(NamedTuple):
     """The level that the cluster works at."""
 
 
-TRANSACTION_VERSION: Final = Feature("transaction.version", 0, 2, finalised=0)
+TRANSACTION_VERSION: Final = Feature("transaction.version", 0, 2, finalised=2)
 
 FEATURES: Final = (TRANSACTION_VERSION,)
 EPOCH: Final = 0

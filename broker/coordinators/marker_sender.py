@@ -68,13 +68,15 @@ class MarkerChannel(Protocol):
 class _Task:
     """One decided transaction on its way."""
 
-    __slots__ = ("coordinator_epoch", "shard", "transaction", "waiting")
+    __slots__ = ("coordinator_epoch", "shard", "told", "transaction", "waiting")
 
     def __init__(self, shard: LocalTransactions, transaction: Transaction) -> None:
         self.shard = shard
         self.transaction = transaction
         self.coordinator_epoch = shard.partition.leader_epoch
         self.waiting = set(transaction.partitions)
+        self.told: set[ErrorCode] = set()
+        """What has gone wrong and was logged; it is not logged again at each try."""
 
     @property
     def is_over(self) -> bool:
@@ -252,6 +254,9 @@ def _codes(response: WriteTxnMarkersResponse) -> dict[tuple[int, TopicPartition]
 
 
 def _explain(task: _Task, partition: TopicPartition, code: ErrorCode, outcome: str) -> None:
+    if code in task.told:
+        return
+    task.told.add(code)
     logger.warning(
         "%r: no marker in %s-%d (%s); the transaction %s",
         task.transaction.transactional_id,

@@ -24,6 +24,7 @@ from protocol.messages.transactions import (
     EndTxnRequest,
 )
 from tests.broker.coordinators.group_broker import GroupBroker
+from tests.broker.handlers.one_broker import BROKER_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -129,6 +130,7 @@ def run_transaction_broker(
 ) -> None:
     """Run a scenario on a broker on which nothing has been coordinated yet."""
     options: dict[str, Any] = {
+        "broker_id": BROKER_ID,
         "group_initial_rebalance_delay_ms": 0,
         "offsets_topic_num_partitions": 4,
         "transaction_state_log_num_partitions": 4,

@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.produce import ProduceRequest
 from protocol.messages.producer_ids import InitProducerIdRequest
@@ -46,7 +47,9 @@ TRANSACTION_KEY = 1
 UNDER_WAY = ("PrepareCommit", "PrepareAbort")
 POLL_SECONDS = 0.02
 NOW_MS = 1_700_000_000_000
-PRODUCER_ID_FIELDS = ("producer_id",)
+PRODUCER_ID_FIELDS = ("producer_id", "ongoing_txn_producer_id")
+EPOCH_FIELDS = ("producer_epoch", "ongoing_txn_producer_epoch")
+LEFT_OUT = ("error_message", "current_leader")
 TIME_FIELDS = ("transaction_start_time_ms", "log_append_time_ms", "base_offset", "log_start_offset")
 
 
@@ -118,11 +121,13 @@ class TransactionScript(Script):
             if field.name in PRODUCER_ID_FIELDS:
                 is_told = value >= 0 and not getattr(answer, "error_code", 0)
                 setattr(answer, field.name, self._label_of(value) if is_told else None)
-            elif field.name == "producer_epoch":
-                setattr(answer, field.name, str(value))
+            elif field.name in EPOCH_FIELDS:
+                setattr(answer, field.name, str(value) if value >= 0 else None)
+            elif field.name == "partition_error_code" and value:
+                setattr(answer, field.name, ErrorCode(value).name)
             elif field.name in TIME_FIELDS:
                 setattr(answer, field.name, "some" if value > 0 else None)
-            elif field.name == "error_message":
+            elif field.name in LEFT_OUT:
                 setattr(answer, field.name, None)
             else:
                 self._rename(value)

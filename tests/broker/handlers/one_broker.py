@@ -114,7 +114,8 @@ class OneBroker:
             NOW_MS,
             self,
         )
-        decoded = cls.decode(version, request.encode(version))
+        received = memoryview(bytearray(request.encode(version)))
+        decoded = cls.decode(version, received)
         answer = route.handler(context, decoded)
         if isinstance(answer, Deferred):
             arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
