@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from protocol.records.batch import iterate_headers
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
+from protocol.records.record import iterate_records
 from storage.compaction.choice import assess, make_job
 from storage.compaction.cleaning import clean
 from storage.compaction.job import (
@@ -20,7 +22,7 @@ from storage.compaction.swap import LogUnderCleaning
 from tests.storage.produced import NOW_MS, Producer, append
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from storage.log import AppendInfo, Log
 
@@ -28,7 +30,12 @@ LIMITS = CleanerLimits(1 << 20, 0.9, 4096, 1e12)
 DAY_MS = 86_400_000
 
 
-def compact(log: Log, now_ms: int = NOW_MS, limits: CleanerLimits = LIMITS) -> CleaningDone | None:
+def compact(
+    log: Log,
+    now_ms: int = NOW_MS,
+    limits: CleanerLimits = LIMITS,
+    after_swap: Callable[[], None] = lambda: None,
+) -> CleaningDone | None:
     """Clean what may be cleaned, however little it is; None when there is nothing."""
     chosen = assess(log, now_ms)
     if chosen is None or chosen.end_offset <= chosen.first_dirty_offset:
@@ -42,6 +49,7 @@ def compact(log: Log, now_ms: int = NOW_MS, limits: CleanerLimits = LIMITS) -> C
         if isinstance(again, CleanedGroup):
             removals = target.swap_in(again)
             assert removals is not None
+            after_swap()
             for path in removals:
                 filesystem.remove(path)
         else:
@@ -77,3 +85,17 @@ def put(log: Log, **values: str | None) -> AppendInfo:
         (key.encode(), None if value is None else value.encode()) for key, value in values.items()
     ]
     return append(log, keyed(pairs))
+
+
+def records_in(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:
+    """Offset, key and value of all records but markers, as a consumer finds them."""
+    found = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        data = log.read(offset, 10_000, log.log_end_offset).tobytes()
+        for position, header in iterate_headers(data):
+            if not header.is_control:
+                batch = data[position : position + header.size_in_bytes]
+                found += [(one.offset, one.key, one.value) for one in iterate_records(batch)]
+            offset = header.next_offset
+    return found
