@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any
 from broker.context import Context
 from broker.deferred import Deferred
 from broker.routing import ROUTES, HangUp, Route
+from broker.served import Served
 from protocol.api_keys import ApiKey
 from protocol.errors import ApiError, ErrorCode
-from protocol.headers import RequestHeader, parse_request_header, response_front
+from protocol.headers import RequestHeader, parse_request_header
 from protocol.messages.api_versions import ApiVersionsResponse
-from protocol.wire import DecodeError
+from protocol.schema import UNDECODABLE
 
 if TYPE_CHECKING:
     from broker.app import Broker
     from broker.connection import Connection
     from broker.peer import Peer
-    from protocol.schema import Part, Request, Response
+    from protocol.schema import Part, Response
+    from protocol.wire import DecodeError
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +35,8 @@ class Dispatcher:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._clock = broker.clock
+        self._served: dict[tuple[int, int], Served] = {}
+        """What was asked for so far, by API key and version."""
 
     def dispatch(
         self, frame: memoryview, peer: Peer, connection: Connection
@@ -40,20 +44,21 @@ class Dispatcher:
         """Serve one frame (without its size). Closes the connection when it cannot be answered."""
         now_ms = self._clock.now_ms()
         peer.is_active = True
+        served = None
         try:
             header, position = parse_request_header(frame)
-            route = ROUTES.get(header.api_key)
-            if route is None:
-                connection.close(f"request {_name(header)} is not served (see GAPS.md)")
-                return None
-            first_version, last_version = route.versions
-            if not first_version <= header.api_version <= last_version:
-                return self._refuse_version(header, route, connection)
+            served = self._served.get((header.api_key, header.api_version))
+            if served is None:
+                route = ROUTES.get(header.api_key)
+                if route is None or header.api_version not in route.versions:
+                    return self._refuse(header, route, connection)
+                served = self._serve(route, header.api_version)
             # Bytes left over are let pass, as Apache does: librdkafka 2.16 sends a null array of
             # topics in Metadata v13 as four bytes where one belongs.
-            request, _ = route.request.decode_from(header.api_version, frame, position)
-        except DecodeError as error:
-            connection.close(f"malformed request of {len(frame)} bytes: {error}")
+            request, _ = served.decode(frame, position, len(frame))
+        except UNDECODABLE as error:
+            reason = error if served is None else _refusal(served, error)
+            connection.close(f"malformed request of {len(frame)} bytes: {reason}")
             return None
         context = Context(
             self._broker,
@@ -65,32 +70,28 @@ class Dispatcher:
             now_ms,
             connection,
         )
-        response = self._call(route, context, request, connection)
+        try:
+            response = served.handler(context, request)
+        except Exception as error:  # noqa: BLE001 - every one is told, most are answered
+            response = _answer_to(error, served.route, context, connection)
         if response is None:
             return None
         if not isinstance(response, Deferred):
-            return encode_response(header, response)
-        return _encode_later(header, response, connection)
+            return served.respond(header.correlation_id, response)
+        return _respond_later(served, header.correlation_id, response, connection)
 
-    def _call(
-        self, route: Route, context: Context, request: Request, connection: Connection
-    ) -> Response | Deferred[Response] | None:
-        version = context.api_version
-        try:
-            answer: Response | Deferred[Response] | None = route.handler(context, request)
-        except HangUp as reason:
-            connection.close(str(reason))
-            answer = None
-        except ApiError as error:
-            answer = error_response(route, version, error.code, error.message)
-            if answer is None:
-                connection.close(f"{route.request.__name__}: {error}")
-        except Exception as error:
-            logger.exception("%s from %s failed", route.request.__name__, context.client_host)
-            answer = error_response(route, version, ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
-            if answer is None:
-                connection.close(f"{route.request.__name__} failed: {error!r}")
-        return answer
+    def _serve(self, route: Route, version: int) -> Served:
+        key = int(route.request.API_KEY), version
+        served = self._served[key] = Served(route, version)
+        return served
+
+    def _refuse(
+        self, header: RequestHeader, route: Route | None, connection: Connection
+    ) -> list[Part] | None:
+        if route is None:
+            connection.close(f"request {_name(header)} is not served (see GAPS.md)")
+            return None
+        return self._refuse_version(header, route, connection)
 
     def _refuse_version(
         self, header: RequestHeader, route: Route, connection: Connection
@@ -111,20 +112,36 @@ class Dispatcher:
                 )
             ],
         )
-        header.api_version = 0
-        return encode_response(header, answer)
+        return Served(route, 0).respond(header.correlation_id, answer)
 
 
-def encode_response(header: RequestHeader, response: Response) -> list[Part]:
-    """Size, response header and body, ready to be sent."""
-    parts = response.encode_parts(header.api_version)
-    size = sum(map(len, parts)) if len(parts) > 1 else len(parts[0])
-    parts.insert(0, response_front(header.correlation_id, header.api_key, header.api_version, size))
-    return parts
+def _refusal(served: Served, error: Exception) -> DecodeError:
+    return served.route.request.refusal(served.version, error)
 
 
-def _encode_later(
-    header: RequestHeader, response: Deferred[Any], connection: Connection
+def _answer_to(
+    error: Exception, route: Route, context: Context, connection: Connection
+) -> Response | None:
+    """What to answer when a handler has raised; nothing, if only hanging up is left."""
+    name = route.request.__name__
+    version = context.api_version
+    if isinstance(error, HangUp):
+        connection.close(str(error))
+        return None
+    if isinstance(error, ApiError):
+        reason = f"{name}: {error}"
+        answer = error_response(route, version, error.code, error.message)
+    else:
+        logger.error("%s from %s failed", name, context.client_host, exc_info=error)
+        reason = f"{name} failed: {error!r}"
+        answer = error_response(route, version, ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+    if answer is None:
+        connection.close(reason)
+    return answer
+
+
+def _respond_later(
+    served: Served, correlation_id: int, response: Deferred[Any], connection: Connection
 ) -> Deferred[list[Part] | None]:
     """The bytes of a response that is to come; of None, no answer; a HangUp ends the connection."""
     encoded: Deferred[list[Part] | None] = Deferred(
@@ -135,7 +152,7 @@ def _encode_later(
         if isinstance(value, HangUp):
             connection.close(str(value))
             value = None
-        encoded.complete(None if value is None else encode_response(header, value))
+        encoded.complete(None if value is None else served.respond(correlation_id, value))
 
     response.then(finish)
     return encoded

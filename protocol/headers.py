@@ -19,9 +19,13 @@ from __future__ import annotations
 
 import functools
 import struct as structs
+from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
 from protocol.wire import SHORT, Buffer, DecodeError, skip_tags
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _NEVER = 32768
 
@@ -222,9 +226,14 @@ def response_header(correlation_id: int, api_key: int, api_version: int) -> byte
 
 def response_front(correlation_id: int, api_key: int, api_version: int, body_bytes: int) -> bytes:
     """The size of a whole response and its header: all that stands before a body of that size."""
-    if api_version >= _FLEXIBLE_RESPONSE[api_key]:
-        return _PACK_SIZED_TAGGED(_TAGGED_BYTES + body_bytes, correlation_id)
-    return _PACK_SIZED_PLAIN(_PLAIN_BYTES + body_bytes, correlation_id)
+    size = response_header_bytes(api_key, api_version) + body_bytes
+    return response_front_packer(api_key, api_version)(size, correlation_id)
+
+
+def response_front_packer(api_key: int, api_version: int) -> Callable[[int, int], bytes]:
+    """What makes that front of the size, with the header counted in, and the correlation id."""
+    is_tagged = api_version >= _FLEXIBLE_RESPONSE[api_key]
+    return _PACK_SIZED_TAGGED if is_tagged else _PACK_SIZED_PLAIN
 
 
 def request_front(

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 PREFIX_BYTES = 2
 """In front of a key or value of an internal topic."""
 
+UNDECODABLE = (DecodeError, structs.error, IndexError, UnicodeDecodeError)
+"""What compiled decoders raise at bytes that are no message."""
+
 Part = Buffer | SizedRegion
 """One piece of an encoded message: bytes, or a region of a file to be sent in its place."""
 
@@ -107,8 +110,8 @@ class Message(Struct):
         decoder = cls._decoders.get(version) or cls._compile_decoder(version)
         try:
             message, end = decoder(buffer, position, len(buffer))
-        except (DecodeError, structs.error, IndexError, UnicodeDecodeError) as error:
-            raise cls._refusal(version, error) from error
+        except UNDECODABLE as error:
+            raise cls.refusal(version, error) from error
         if end != len(buffer):
             raise DecodeError(f"{cls.__name__} v{version}: {len(buffer) - end} bytes left over")
         decoded: Self = message
@@ -120,8 +123,18 @@ class Message(Struct):
         decoder = cls._decoders.get(version) or cls._compile_decoder(version)
         try:
             return decoder(buffer, position, len(buffer))
-        except (DecodeError, structs.error, IndexError, UnicodeDecodeError) as error:
-            raise cls._refusal(version, error) from error
+        except UNDECODABLE as error:
+            raise cls.refusal(version, error) from error
+
+    @classmethod
+    def decoder(cls, version: int) -> compiler.Decoder:
+        """The function behind `decode_from`. What it raises is in UNDECODABLE; see `refusal`."""
+        return cls._decoders.get(version) or cls._compile_decoder(version)
+
+    @classmethod
+    def encoder(cls, version: int) -> compiler.Encoder:
+        """The function behind `encode_parts`."""
+        return cls._encoders.get(version) or cls._compile_encoder(version)
 
     @classmethod
     def _compile_decoder(cls, version: int) -> compiler.Decoder:
@@ -129,7 +142,8 @@ class Message(Struct):
         return decoder
 
     @classmethod
-    def _refusal(cls, version: int, error: Exception) -> DecodeError:
+    def refusal(cls, version: int, error: Exception) -> DecodeError:
+        """What to say of bytes with which a decoder failed."""
         if isinstance(error, UnicodeDecodeError):
             reason = "a string is not UTF-8"
         else:

@@ -250,7 +250,7 @@ def test_deferred_answer_is_encoded_when_it_comes(
     answer = None
     again: Deferred[Any] = Deferred()
     handle(lambda *_: again)
-    answer = ask_for_groups(client)
+    answer = ask_for_groups(OneConnection())
     again.complete(ListGroupsResponse(error_code=ErrorCode.NONE, groups=[]))
     assert ListGroupsResponse.decode(2, joined(answer.value)).groups == []
 

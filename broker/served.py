@@ -1,0 +1,39 @@
+"""One request in one version, as it is served: what reads it, handles it and makes its answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.headers import response_front_packer, response_header_bytes
+
+if TYPE_CHECKING:
+    from broker.routing import Route
+    from protocol.schema import Part, Response
+
+
+class Served:
+    """What is looked up once for all requests of the same key and version."""
+
+    __slots__ = ("_encode", "_header_bytes", "_pack_front", "decode", "handler", "route", "version")
+
+    def __init__(self, route: Route, version: int) -> None:
+        self.route = route
+        self.version = version
+        self.handler = route.handler
+        self.decode = route.request.decoder(version)
+        self._encode = route.request.RESPONSE.encoder(version)
+        key = route.request.API_KEY
+        self._header_bytes = response_header_bytes(key, version)
+        self._pack_front = response_front_packer(key, version)
+
+    def respond(self, correlation_id: int, response: Response) -> list[Part]:
+        """Size, response header and body, ready to be sent."""
+        parts: list[Part] = []
+        self._encode(response, parts)
+        if len(parts) == 1:
+            body = parts[0]
+            assert isinstance(body, bytes)
+            return [self._pack_front(self._header_bytes + len(body), correlation_id) + body]
+        size = self._header_bytes + sum(map(len, parts))
+        parts.insert(0, self._pack_front(size, correlation_id))
+        return parts
