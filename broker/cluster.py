@@ -159,14 +159,14 @@ class Cluster:
 
     async def _alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
         if self._broker.controller.is_active:
-            return await self._broker.controller.alter_partitions(request)
+            return await self._broker.controller.commands.alter_partitions(request)
         response = await self._ask_controller(request, ALTER_PARTITION_VERSION)
         return cast("AlterPartitionResponse", response)
 
     async def _relieve(self, request: ControlledShutdownRequest) -> list[tuple[str, int]]:
         controller = self._broker.controller
         if controller.is_active:
-            left = await controller.relieve(request.broker_id, request.broker_epoch)
+            left = await controller.commands.relieve(request.broker_id, request.broker_epoch)
             return [(at.topic, at.partition) for at in left]
         response = cast(
             "ControlledShutdownResponse",

@@ -57,6 +57,25 @@ class Leadership:
     partition_epoch: int
 
 
+@dataclass(frozen=True, slots=True)
+class Reassignment:
+    """A partition on its way to other replicas: all of them, and which come and go."""
+
+    replicas: Replicas
+    adding: Replicas = ()
+    removing: Replicas = ()
+
+    @property
+    def target(self) -> Replicas:
+        """Where it shall be."""
+        return tuple(one for one in self.replicas if one not in self.removing)
+
+    @property
+    def origin(self) -> Replicas:
+        """Where it was."""
+        return tuple(one for one in self.replicas if one not in self.adding)
+
+
 @dataclass(slots=True)
 class ControllerContext:
     """The controller's working copy of the store."""
@@ -69,6 +88,7 @@ class ControllerContext:
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     assignments: dict[str, dict[int, Replicas]] = field(default_factory=dict)
     leadership: dict[TopicPartition, Leadership] = field(default_factory=dict)
+    reassigning: dict[TopicPartition, Reassignment] = field(default_factory=dict)
     partition_phases: dict[TopicPartition, PartitionPhase] = field(default_factory=dict)
     replica_phases: dict[Replica, ReplicaPhase] = field(default_factory=dict)
     deleting: set[str] = field(default_factory=set)
@@ -103,6 +123,7 @@ class ControllerContext:
                 self.replica_phases.pop(Replica(at, broker_id), None)
             self.partition_phases.pop(at, None)
             self.leadership.pop(at, None)
+            self.reassigning.pop(at, None)
         self.assignments.pop(topic, None)
         self.topic_ids.pop(topic, None)
         self.deleting.discard(topic)

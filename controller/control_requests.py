@@ -48,6 +48,7 @@ class ControlRequestBatch:
         """Tell live ``brokers`` who leads a partition, and all brokers that it is so."""
         leadership = self._context.leadership[at]
         state = leadership.state
+        move = self._context.reassigning.get(at)
         for broker_id in brokers:
             if broker_id not in self._context.live_brokers:
                 continue
@@ -62,8 +63,8 @@ class ControlRequestBatch:
                 isr=list(state.in_sync_replicas),
                 partition_epoch=leadership.partition_epoch,
                 replicas=list(self._context.replicas_of(at)),
-                adding_replicas=[],
-                removing_replicas=[],
+                adding_replicas=[] if move is None else list(move.adding),
+                removing_replicas=[] if move is None else list(move.removing),
                 is_new=is_new or already_new,
                 leader_recovery_state=int(state.is_recovering),
             )

@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from controller.broker_changes import brokers_arrived, brokers_died, relieve
+from controller.broker_changes import brokers_arrived, brokers_died
+from controller.commands import ControllerCommands
 from controller.delivery import Delivery
 from controller.election import ControllerMovedError, current_controller, elect
 from controller.loading import load_brokers, load_states, load_topics
@@ -28,7 +29,6 @@ from protocol.errors import ApiError, ErrorCode
 if TYPE_CHECKING:
     from controller.context import ControllerContext, Term, TopicPartition
     from controller.ports import BrokerChannels
-    from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
     from protocol.schema import Request
 
 RETRY_AFTER_SECONDS = 1.0
@@ -78,6 +78,7 @@ class Controller:
         self._settlements: dict[str, list[asyncio.Future[None]]] = {}
         self._ready = asyncio.Event()
         self._is_retired = False
+        self.commands = ControllerCommands(self.perform)
         self.controller_id: int | None = None
         """The controller as last seen in the store."""
         self.before_election: Handler = _do_nothing
@@ -129,29 +130,13 @@ class Controller:
             await office.store.resign()
         self._settle(list(self._settlements))
 
-    async def alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
-        """Store in-sync sets that leaders propose; raises ApiError NOT_CONTROLLER."""
-        return await self._do("in-sync replicas", lambda office: office.in_sync.apply(request))
-
-    async def relieve(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
-        """A broker is about to stop: others lead from now on what it led.
-
-        Returns what it leads still. Raises ApiError NOT_CONTROLLER or STALE_BROKER_EPOCH.
-        """
-
-        async def work(office: Office) -> list[TopicPartition]:
-            office.require_broker(broker_id, broker_epoch)
-            return await relieve(office, broker_id)
-
-        return await self._do("controlled shutdown", work)
-
     def require_broker(self, broker_id: int, broker_epoch: int) -> None:
         """Raises ApiError NOT_CONTROLLER, or STALE_BROKER_EPOCH for an earlier life of a broker."""
         if self._office is None:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
         self._office.require_broker(broker_id, broker_epoch)
 
-    async def _do(self, name: str, work: Callable[[Office], Awaitable[T]]) -> T:
+    async def perform(self, name: str, work: Callable[[Office], Awaitable[T]]) -> T:
         """Have work done in office, in its turn; raises ApiError NOT_CONTROLLER."""
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
@@ -258,6 +243,8 @@ class Controller:
         office.send()
         await office.partitions.bring_online()
         office.send()
+        await office.reassignments.resume()
+        office.send()
         self._office = office
         self.controller_id = self._broker_id
         await self._advance_deletions(office)
@@ -289,6 +276,7 @@ class Controller:
         context.live_brokers = now
         if arrived:
             await brokers_arrived(office, arrived)
+            await office.reassignments.resume(arrived)
         office.batch.publish(context.live_brokers, ())
         office.send()
         await self._advance_deletions(office)

@@ -54,6 +54,16 @@ def preferred_leader(replicas: Replicas, in_sync: Replicas, live: Collection[int
     return Choice(head, in_sync) if head in live and head in in_sync else None
 
 
+def leader_when_moving(
+    target: Replicas, leader: int, in_sync: Replicas, live: Collection[int]
+) -> Choice | None:
+    """The leader if it is wanted, else the first wanted replica that is live and in sync."""
+    for replica in (leader, *target):
+        if replica in target and replica in live and replica in in_sync:
+            return Choice(replica, in_sync)
+    return None
+
+
 def leader_when_shutting_down(
     replicas: Replicas, in_sync: Replicas, live: Collection[int], leaving: Collection[int]
 ) -> Choice | None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from controller.context import ControllerContext, Leadership, LiveBroker, TopicPartition
+from controller.context import (
+    ControllerContext,
+    Leadership,
+    LiveBroker,
+    Reassignment,
+    TopicPartition,
+)
 from controller.store import MetadataStore, NoNodeError, Watch
 from controller.znodes import (
     BROKER_IDS,
@@ -57,6 +63,12 @@ async def load_topics(
         known = context.assignments.setdefault(topic, {})
         added += (TopicPartition(topic, p) for p in assignment.partitions if p not in known)
         known.update(assignment.partitions)
+        for index in assignment.adding_replicas.keys() | assignment.removing_replicas.keys():
+            context.reassigning[TopicPartition(topic, index)] = Reassignment(
+                assignment.partitions[index],
+                assignment.adding_replicas.get(index, ()),
+                assignment.removing_replicas.get(index, ()),
+            )
         context.topic_ids[topic] = assignment.topic_id
     return added
 

@@ -10,6 +10,7 @@ from controller.deletion import TopicDeletion
 from controller.election import FencedStore
 from controller.in_sync_changes import InSyncChanges
 from controller.partitions import PartitionMachine
+from controller.reassignment import Reassignments
 from controller.replicas import ReplicaMachine
 from controller.znodes import TOPIC_ENTITY, config_path, decode_config
 from protocol.errors import ApiError, ErrorCode
@@ -48,6 +49,7 @@ class Office:
         )
         self.replicas = ReplicaMachine(self.context, self.batch)
         self.in_sync = InSyncChanges(self.context, self.store, self.batch)
+        self.reassignments = Reassignments(self, store)
         self.deletion = TopicDeletion(
             self.context, (store, self.store), self.batch, (self.partitions, self.replicas)
         )

@@ -162,6 +162,17 @@ class PartitionMachine:
             self._batch.lead_or_follow(self._context.replicas_of(at), at, is_new=False)
         return results
 
+    async def renew(self, partitions: Iterable[TopicPartition]) -> None:
+        """Begin a new leader epoch under the same leader: all replicas hear who they are."""
+        leadership = self._context.leadership
+        decisions = []
+        for at in partitions:
+            state = leadership[at].state
+            choice = Choice(state.leader, state.in_sync_replicas, state.is_recovering)
+            decisions.append((at, self._state(choice, state.leader_epoch + 1)))
+        for at in await self._change(decisions):
+            self._batch.lead_or_follow(self._context.replicas_of(at), at, is_new=False)
+
     async def take_offline(self, partitions: Sequence[TopicPartition]) -> None:
         """Store that nobody leads these partitions any more; the in-sync replicas stay."""
         decisions: list[tuple[TopicPartition, PartitionState]] = []

@@ -75,7 +75,7 @@ def alter_partition(
     def refuse(error: ApiError) -> AlterPartitionResponse:
         return AlterPartitionResponse(error_code=error.code, topics=[])
 
-    work = context.broker.controller.alter_partitions(request)
+    work = context.broker.controller.commands.alter_partitions(request)
     return answer_later(context, work, refuse, "in-sync replicas")
 
 
@@ -86,7 +86,9 @@ def controlled_shutdown(
     """Move away what a broker leads that is about to stop."""
 
     async def work() -> ControlledShutdownResponse:
-        remaining = await context.broker.controller.relieve(request.broker_id, request.broker_epoch)
+        remaining = await context.broker.controller.commands.relieve(
+            request.broker_id, request.broker_epoch
+        )
         return ControlledShutdownResponse(
             error_code=ErrorCode.NONE,
             remaining_partitions=[

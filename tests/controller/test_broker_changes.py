@@ -139,13 +139,13 @@ def test_leadership_moves_before_a_broker_stops() -> None:
         channels = cluster.members[0].channels
         channels.take()
 
-        remaining = await controller(cluster).relieve(1, epoch_of(cluster, 1))
+        remaining = await controller(cluster).commands.relieve(1, epoch_of(cluster, 1))
 
         assert remaining == []
         assert await leader_and_in_sync(cluster) == (2, (2, 0))
         stops = of_kind(channels.take(), StopReplicaRequest)
         assert [broker_id for broker_id, _ in stops] == [1]
-        assert await controller(cluster).relieve(1, epoch_of(cluster, 1)) == []
+        assert await controller(cluster).commands.relieve(1, epoch_of(cluster, 1)) == []
 
     run_cluster(scenario, 0, 1, 2)
 
@@ -155,7 +155,7 @@ def test_broker_that_stops_keeps_what_nobody_can_take() -> None:
         await create(cluster, 1, 2)
         await cluster.kill(2)
 
-        remaining = await controller(cluster).relieve(1, epoch_of(cluster, 1))
+        remaining = await controller(cluster).commands.relieve(1, epoch_of(cluster, 1))
 
         assert remaining == [AT]
         assert await leader_and_in_sync(cluster) == (1, (1,))
@@ -166,10 +166,10 @@ def test_broker_that_stops_keeps_what_nobody_can_take() -> None:
 def test_broker_in_an_earlier_life_is_not_relieved() -> None:
     async def scenario(cluster: Cluster) -> None:
         with pytest.raises(ApiError) as refused:
-            await controller(cluster).relieve(1, epoch_of(cluster, 1) - 1)
+            await controller(cluster).commands.relieve(1, epoch_of(cluster, 1) - 1)
         assert refused.value.code == ErrorCode.STALE_BROKER_EPOCH
         with pytest.raises(ApiError) as refused:
-            await cluster.members[1].controller.relieve(1, epoch_of(cluster, 1))
+            await cluster.members[1].controller.commands.relieve(1, epoch_of(cluster, 1))
         assert refused.value.code == ErrorCode.NOT_CONTROLLER
 
     run_cluster(scenario, 0, 1)

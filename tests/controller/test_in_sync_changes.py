@@ -44,7 +44,7 @@ async def propose(
     topic = AlterPartitionRequest.Topic(
         topic_id=context.topic_ids["orders"], partitions=[partition]
     )
-    return await controller.alter_partitions(
+    return await controller.commands.alter_partitions(
         AlterPartitionRequest(broker_id=broker_id, broker_epoch=broker_epoch, topics=[topic])
     )
 
@@ -128,7 +128,7 @@ def test_a_broker_that_leaves_does_not_come_in() -> None:
         controller = cluster.members[0].controller
         context = controller.context
         assert context is not None
-        await controller.relieve(2, context.live_brokers[2].epoch)
+        await controller.commands.relieve(2, context.live_brokers[2].epoch)
 
         answer = only(await propose(cluster, (1, 0, 2), leader_epoch=1, partition_epoch=1))
 

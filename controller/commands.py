@@ -1,0 +1,106 @@
+"""What brokers and administrators ask of the controller; done in turn with all else that it does.
+
+Every command raises ApiError NOT_CONTROLLER when this broker is not in office.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from controller.broker_changes import relieve
+from controller.leader_balance import ElectionType, elect_leaders, out_of_balance
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Mapping
+
+    from controller.context import TopicPartition
+    from controller.office import Office
+    from controller.znodes import Replicas
+    from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Perform(Protocol):
+    """Has work done in office, in its turn."""
+
+    async def __call__(self, name: str, work: Callable[[Office], Awaitable[T]]) -> T:
+        """Raises ApiError NOT_CONTROLLER, and what the work raises."""
+        ...
+
+
+class ControllerCommands:
+    """`Controller.commands`."""
+
+    def __init__(self, perform: Perform) -> None:
+        """``perform`` is the controller's queue."""
+        self._perform = perform
+
+    async def alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
+        """Store in-sync sets that leaders propose; raises ApiError NOT_CONTROLLER."""
+
+        async def work(office: Office) -> AlterPartitionResponse:
+            response = await office.in_sync.apply(request)
+            await office.reassignments.advance_all()
+            return response
+
+        return await self._perform("in-sync replicas", work)
+
+    async def reassign(
+        self, wanted: Mapping[TopicPartition, Replicas | None]
+    ) -> dict[TopicPartition, ApiError | None]:
+        """Move partitions, or with None call a move off; an error for each, or None.
+
+        Raises ApiError NOT_CONTROLLER.
+        """
+
+        async def work(office: Office) -> dict[TopicPartition, ApiError | None]:
+            results: dict[TopicPartition, ApiError | None] = {}
+            for at, target in wanted.items():
+                try:
+                    await office.reassignments.alter(at, target)
+                except ApiError as error:
+                    results[at] = error
+                else:
+                    results[at] = None
+            return results
+
+        return await self._perform("reassignment", work)
+
+    async def elect_leaders(
+        self, partitions: Collection[TopicPartition] | None, kind: ElectionType
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Elect leaders of some or all partitions; raises ApiError NOT_CONTROLLER."""
+
+        async def work(office: Office) -> dict[TopicPartition, ErrorCode]:
+            wanted = list(office.context.partitions()) if partitions is None else partitions
+            return await elect_leaders(office, wanted, kind)
+
+        return await self._perform("leader election", work)
+
+    async def balance(self, tolerated_percentage: int) -> None:
+        """Give back what brokers should lead, if they miss too much of it."""
+
+        async def work(office: Office) -> None:
+            wanted = out_of_balance(office, tolerated_percentage)
+            if wanted:
+                logger.info("%d partitions go back to their preferred leaders", len(wanted))
+                await elect_leaders(office, wanted, ElectionType.PREFERRED)
+
+        await self._perform("balance", work)
+
+    async def relieve(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
+        """A broker is about to stop: others lead from now on what it led.
+
+        Returns what it leads still. Raises ApiError NOT_CONTROLLER or STALE_BROKER_EPOCH.
+        """
+
+        async def work(office: Office) -> list[TopicPartition]:
+            office.require_broker(broker_id, broker_epoch)
+            return await relieve(office, broker_id)
+
+        return await self._perform("controlled shutdown", work)
