@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 ALTER_PARTITION_VERSION = 3
 CONTROLLED_SHUTDOWN_VERSION = 3
+SECOND_MS = 1000
 ANSWER_OVERHEAD_BYTES = 1 << 20
 """What an answer may hold beside the records that were asked for."""
 
@@ -112,6 +113,15 @@ class Cluster:
         broker.replicas.on_assignment(self._following.partition_changed)
         broker.metadata.on_update(broker.replicas.note_brokers)
         broker.timers.every(config.replica_lag_time_max_ms / 2, broker.replicas.check_lag)
+        if config.auto_leader_rebalance_enable and broker.is_in_cluster:
+            interval_ms = config.leader_imbalance_check_interval_seconds * SECOND_MS
+            broker.timers.every(interval_ms, self._balance)
+
+    def _balance(self) -> None:
+        controller = self._broker.controller
+        if controller.is_active:
+            percentage = self._config.leader_imbalance_per_broker_percentage
+            self._broker.spawn(controller.commands.balance(percentage), "leader balance")
 
     def stop(self) -> None:
         """Follow nobody any more."""

@@ -23,13 +23,13 @@ class IdentityKeys:
     broker_rack: str | None = string(None, acts=True)
     """Where the broker stands; replicas are spread over racks."""
 
-    controlled_shutdown_enable: bool = boolean(True)
+    controlled_shutdown_enable: bool = boolean(True, acts=True)
     """Whether a stopping broker first hands its leaderships to others."""
 
-    controlled_shutdown_max_retries: int = integer(3)
+    controlled_shutdown_max_retries: int = integer(3, acts=True)
     """How often the hand-over is tried."""
 
-    controlled_shutdown_retry_backoff_ms: int = long(5000)
+    controlled_shutdown_retry_backoff_ms: int = long(5000, acts=True)
     """Wait before the hand-over is tried again."""
 
     node_id: int = integer(-1, importance=HIGH, acts=True)

@@ -18,7 +18,7 @@ class TopicKeys:
     auto_create_topics_enable: bool = boolean(True, importance=HIGH, acts=True)
     """Whether asking for a topic that does not exist creates it."""
 
-    auto_leader_rebalance_enable: bool = boolean(True, importance=HIGH)
+    auto_leader_rebalance_enable: bool = boolean(True, importance=HIGH, acts=True)
     """Whether leadership is moved back to preferred replicas by itself."""
 
     compression_gzip_level: int = integer(-1, rule=RangeOr(-1, 1, 9), scope=CLUSTER_WIDE, acts=True)
@@ -54,10 +54,10 @@ class TopicKeys:
     delete_topic_enable: bool = boolean(True, importance=HIGH, acts=True)
     """Whether topics can be deleted."""
 
-    leader_imbalance_check_interval_seconds: int = long(300, low=1, importance=HIGH)
+    leader_imbalance_check_interval_seconds: int = long(300, low=1, importance=HIGH, acts=True)
     """How often it is checked whether leadership should be moved back."""
 
-    leader_imbalance_per_broker_percentage: int = integer(10, importance=HIGH)
+    leader_imbalance_per_broker_percentage: int = integer(10, importance=HIGH, acts=True)
     """Share of misplaced leaderships from which they are moved back."""
 
     max_request_partition_size_limit: int = integer(2000, low=1, acts=True)
@@ -74,7 +74,9 @@ class TopicKeys:
     num_partitions: int = integer(1, low=1, acts=True)
     """Partitions of a topic created without saying how many."""
 
-    unclean_leader_election_enable: bool = boolean(False, importance=HIGH, scope=CLUSTER_WIDE)
+    unclean_leader_election_enable: bool = boolean(
+        False, importance=HIGH, scope=CLUSTER_WIDE, acts=True
+    )
     """Default of the topic key `unclean.leader.election.enable`."""
 
     unclean_leader_election_interval_ms: int = long(300_000, low=1, internal=True)
