@@ -37,6 +37,9 @@ class BrokerProcess:
 
     port: int
     working_directory: Path | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    """What it gets besides the environment of the tests, from its next start on."""
+
     startup_seconds: float = 0.0
     """From the start of the process to the first answered ApiVersions and Metadata."""
 
@@ -80,6 +83,7 @@ class BrokerProcess:
                 stdout=output,
                 stderr=output,
                 cwd=self.working_directory,
+                env={**os.environ, **self.environment},
             )
 
     def wait_until_serving(self, timeout_seconds: float = START_TIMEOUT_SECONDS) -> None:

@@ -78,11 +78,11 @@ class ConfluentProducer:
         group = reader.native.consumer_group_metadata()
         self._producer.send_offsets_to_transaction(asked, group, TIMEOUT_SECONDS)
 
-    def commit(self) -> None:
-        self._producer.commit_transaction(TIMEOUT_SECONDS)
+    def commit(self, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self._producer.commit_transaction(timeout_seconds)
 
-    def abort(self) -> None:
-        self._producer.abort_transaction(TIMEOUT_SECONDS)
+    def abort(self, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self._producer.abort_transaction(timeout_seconds)
 
     def close(self) -> None:
         from confluent_kafka import KafkaException
