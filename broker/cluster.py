@@ -96,6 +96,7 @@ class Cluster:
         """
         broker = self._broker
         config = self._config
+        broker.auto_topics.is_alone = not broker.is_in_cluster
         settings = FetcherSettings(
             local_id=config.broker_id,
             broker_epoch=broker.broker_epoch,
