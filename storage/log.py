@@ -154,8 +154,8 @@ class Log(LogUpkeep):
         except OSError as error:
             segment.cut_back(position)
             raise self.directory.fail(error) from error
-        self.log_end_offset = last_offset + 1
-        if last_offset - self.recovery_point >= self._config.flush_messages:
+        self.log_end_offset = end_offset = last_offset + 1
+        if end_offset - self.recovery_point >= self._config.flush_messages:
             self.flush()
         append_time = max_timestamp if self.produce_rules.is_log_append_time else NO_TIMESTAMP
         return AppendInfo(

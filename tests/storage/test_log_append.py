@@ -167,15 +167,20 @@ def test_follower_refuses_what_it_has_and_what_is_damaged(tmp_path: Path) -> Non
     assert log.log_end_offset == 3
 
 
-def test_flush_messages_moves_the_recovery_point_with_each_append(tmp_path: Path) -> None:
-    log = new_log(tmp_path, dataclasses.replace(SMALL, flush_messages=3))
+@pytest.mark.parametrize(
+    ("limit", "points"), [(1, [2, 4, 6]), (2, [2, 4, 6]), (3, [0, 4, 4]), (6, [0, 0, 6])]
+)
+def test_flush_messages_bounds_the_records_that_are_not_flushed(
+    tmp_path: Path, limit: int, points: list[int]
+) -> None:
+    log = new_log(tmp_path, dataclasses.replace(SMALL, flush_messages=limit))
 
     recovery_points = []
     for _ in range(3):
         append(log, batch(2))
         recovery_points.append(log.recovery_point)
 
-    assert recovery_points == [0, 4, 4]
+    assert recovery_points == points
 
 
 def test_error_of_a_damaged_file_has_a_code_for_clients() -> None:
