@@ -26,7 +26,6 @@ from broker.coordinators.marker_routes import MarkerRoutes
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.shards import Loop
 from broker.coordinators.transactions import TransactionCoordinators
-from broker.dispatch import Dispatcher
 from broker.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
 from broker.housekeeping import Housekeeping
@@ -34,6 +33,7 @@ from broker.listener import ListenError, Listeners
 from broker.local_channel import LocalChannels
 from broker.log_cleaner import LogCleaner
 from broker.metadata_cache import LEADER_DURING_DELETE, MetadataCache
+from broker.metrics.wanted import wanted_metrics
 from broker.opening import (
     StartAbandonedError,
     StartError,
@@ -111,7 +111,8 @@ class Broker:
             lambda: secrets.randbelow(2**31 - 1) + 1,
         )
         self.endpoints = {}
-        self._listeners = Listeners(Dispatcher(self), self.clock, self.timers)
+        self._metrics = wanted_metrics(self)
+        self._listeners = Listeners(self._metrics.dispatcher, self.clock, self.timers)
         self._executor = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="disk")
         self.side_work = SideWork(self._loop)
         self._group: asyncio.TaskGroup = cast("asyncio.TaskGroup", None)
@@ -199,8 +200,8 @@ class Broker:
         self.transactions.start()
         self._housekeeping = Housekeeping(config, self.logs, self.clock, self._executor)
         self._housekeeping.start(self.timers)
-        if config.log_cleaner_enable:
-            self._start_cleaners()
+        cleaner = self._start_cleaner() if config.log_cleaner_enable else None
+        self._metrics.serve(self._listeners, self._housekeeping, cleaner)
         if not self.is_in_cluster:
             await self._serve()
         took_ms = self.clock.monotonic_ms() - started_ms
@@ -302,10 +303,11 @@ class Broker:
         self.topic_configs.on_change(self._apply_topic_config)
         self.metadata.on_update(self._forget_deleted_topics)
 
-    def _start_cleaners(self) -> None:
+    def _start_cleaner(self) -> LogCleaner:
         cleaner = LogCleaner(self.config, self.logs, self.clock, self.timers, self._executor)
         for number in range(self.config.log_cleaner_threads):
             self.spawn(cleaner.run(), f"log cleaner {number}")
+        return cleaner
 
     async def _bind(self) -> None:
         config = self.config
@@ -315,6 +317,7 @@ class Broker:
             ports = {}
             for endpoint in listeners.bound:
                 ports[endpoint.name] = await self._listeners.bind(endpoint, config)
+            self._metrics.bind()
         except (ConfigError, ListenError) as error:
             raise StartError(str(error)) from None
         for endpoint in listeners.advertised:
@@ -334,6 +337,7 @@ class Broker:
         if self._housekeeping is not None and self._is_leave_wanted:
             await self.cluster.leave()
         await self._listeners.close()
+        self._metrics.close()
         if self._housekeeping is not None:
             self._housekeeping.stop()
         for part in ("cluster", "transactions", "groups"):

@@ -54,6 +54,11 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing: Outgoing = cast("Outgoing", None)
         self._transport: asyncio.Transport = cast("asyncio.Transport", None)
 
+    @property
+    def listener(self) -> str:
+        """Name of the listener it came in on."""
+        return self._peer.listener
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note the peer and prepare the socket."""
         self._transport = cast("asyncio.Transport", transport)

@@ -38,6 +38,8 @@ class Housekeeping:
         self._timers: Timers = cast("Timers", None)
         self._series: list[Cancellable] = []
         self._checkpointed: object = None
+        self.expired_files = 0
+        """Files that retention gave up so far."""
 
     def start(self, timers: Timers) -> None:
         """Begin."""
@@ -82,6 +84,7 @@ class Housekeeping:
             if self._clock.monotonic_ms() - started_ms >= SLICE_MS:
                 self._timers.soon(partial(self._delete_expired, steps, count))
                 return
+        self.expired_files += count
         if count:
             logger.info("retention gave up %d files", count)
 

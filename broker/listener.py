@@ -8,6 +8,7 @@ import errno
 import logging
 import os
 import socket
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from broker.connection import Connection
@@ -45,6 +46,8 @@ class Listeners:
         self._connections: set[Connection] = set()
         self.limits: ConnectionLimits | None = None
         """What connections of all listeners are held against as they come."""
+        self.accepted_count = 0
+        """Connections accepted so far."""
 
     async def bind(self, endpoint: Endpoint, config: BrokerConfig) -> int:
         """Take the address without serving it yet; returns the port. Raises ListenError."""
@@ -52,6 +55,7 @@ class Listeners:
         max_request_bytes = config.socket_request_max_bytes
 
         def accept() -> Connection:
+            self.accepted_count += 1
             peer = Peer(endpoint.name, self._connections, self.limits)
             return Connection(self._dispatcher, peer, max_request_bytes)
 
@@ -91,6 +95,11 @@ class Listeners:
     def connection_count(self) -> int:
         """How many connections are open."""
         return len(self._connections)
+
+    def open_connections(self) -> dict[str, int]:
+        """How many connections are open, by listener; from any thread."""
+        counts = Counter(connection.listener for connection in tuple(self._connections))
+        return {endpoint.name: counts[endpoint.name] for endpoint, _ in self._servers}
 
     async def close(self) -> None:
         """Stop listening and hang up on everybody."""

@@ -15,6 +15,7 @@ import asyncio
 import errno
 import logging
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker.cleaner_process import CleanerProcess, ProcessEndedError
@@ -52,6 +53,17 @@ class _UnwantedError(Exception):
     """The log is not what it was when its cleaning began."""
 
 
+@dataclass(slots=True)
+class CleanerCounts:
+    """What the cleaner has done so far."""
+
+    cleanings: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    """Of the same logs."""
+    uncleanable_logs: int = 0
+
+
 class LogCleaner:
     """All decisions and all renaming of files happen on the event loop."""
 
@@ -78,6 +90,7 @@ class LogCleaner:
         self._in_progress: set[Log] = set()
         self._uncleanable: set[Log] = set()
         self._held_until_ms: dict[Log, int] = {}
+        self.counts = CleanerCounts()
 
     async def run(self) -> None:
         """Clean for as long as the broker runs; as often at once as there may be processes."""
@@ -180,6 +193,9 @@ class LogCleaner:
         log = chosen.log
         log.cleaned_offset = done.end_offset
         before = chosen.clean_bytes + chosen.cleanable_bytes
+        self.counts.cleanings += 1
+        self.counts.bytes_before += before
+        self.counts.bytes_after += done.bytes_written
         logger.info(
             "compacted %s up to offset %d: %d bytes became %d, in %d ms%s",
             log.name,
@@ -198,6 +214,7 @@ class LogCleaner:
                 raise OSError(failed.errno, failed.message)
         else:
             self._uncleanable.add(log)
+            self.counts.uncleanable_logs = len(self._uncleanable)
             logger.error(
                 "%s is not compacted any more until the broker starts again: %s",
                 log.name,

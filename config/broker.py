@@ -15,6 +15,7 @@ from config.keys.metrics import MetricKeys
 from config.keys.network import NetworkKeys
 from config.keys.oauth import OauthKeys
 from config.keys.offsets import OffsetKeys
+from config.keys.own import OwnKeys
 from config.keys.producers import ProducerKeys
 from config.keys.quotas import QuotaKeys
 from config.keys.replication import ReplicationKeys
@@ -47,6 +48,7 @@ class BrokerConfig(
     NetworkKeys,
     OauthKeys,
     OffsetKeys,
+    OwnKeys,
     ProducerKeys,
     QuotaKeys,
     ReplicationKeys,

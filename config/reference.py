@@ -18,7 +18,8 @@ _INTRODUCTION = """\
 # Configuration
 
 Written by `make docs` from the rows in `config/`. Keys, types, defaults and ranges are those of
-Apache Kafka 3.9.1, and of 4.3.1 where only that has the key. A broker that is given a key without
+Apache Kafka 3.9.1, and of 4.3.1 where only that has the key; those it has not at all stand in a
+section of their own. A broker that is given a key without
 effect says so when it starts, with file and line number.
 
 | mark | meaning |

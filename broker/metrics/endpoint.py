@@ -1,0 +1,126 @@
+"""Where metrics can be had: `/metrics`, and of each partition `/metrics/partitions`.
+
+A thread of its own answers, one request after the other. Nothing protects it: by default it
+listens on this machine alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import threading
+from typing import TYPE_CHECKING
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from broker.listener import ListenError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+    from prometheus_client.registry import Collector
+
+logger = logging.getLogger(__name__)
+
+PATH = "/metrics"
+PARTITIONS_PATH = "/metrics/partitions"
+TIMEOUT_SECONDS = 10
+"""What a client may take over a request; it keeps others from being served."""
+
+
+class MetricsEndpoint:
+    """Serves registries by path."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Take the address; raises ListenError. Nothing is served until `serve`."""
+        self._pages: dict[str, CollectorRegistry] = {}
+        where = f"{host or '*'}:{port}"
+        server_class = _server_class(host)
+        try:
+            self._server = make_server(host, port, self._answer, server_class, _Handler)
+        except (OSError, OverflowError) as error:
+            number = getattr(error, "errno", None)
+            reason = os.strerror(number).lower() if number and number > 0 else str(error)
+            raise ListenError(f"metrics: cannot listen on {where}: {reason}") from None
+        self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
+        self._is_closed = False
+        self.port: int = self._server.server_port
+
+    @property
+    def address(self) -> str:
+        """Host and port, as in a URL."""
+        host = str(self._server.server_address[0])
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+    def serve(self, broker: Collector, partitions: Collector) -> None:
+        """Begin to answer."""
+        self._pages = {PATH: _registry(broker), PARTITIONS_PATH: _registry(partitions)}
+        ProcessCollector(registry=self._pages[PATH])
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer no more; a request under way is left to end by itself."""
+        self._is_closed = True
+        with contextlib.suppress(OSError):
+            self._server.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread
+        self._server.server_close()
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError, ValueError):  # the socket was closed in between
+            while not self._is_closed:
+                self._server.handle_request()
+
+    def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        registry = self._pages.get(environ["PATH_INFO"])
+        if registry is None:
+            text = "".join(f"{path}\n" for path in self._pages)
+            return _say(
+                "404 Not Found", f"There is nothing here. There is:\n{text}", start_response
+            )
+        if environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
+            return _say("405 Method Not Allowed", "GET only\n", start_response)
+        try:
+            page = generate_latest(registry)
+        except Exception:
+            logger.exception("metrics could not be read")
+            return _say("500 Internal Server Error", "see the broker's log\n", start_response)
+        start_response("200 OK", [("Content-Type", CONTENT_TYPE_LATEST)])
+        return [page]
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = TIMEOUT_SECONDS
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: a line for each scrape would bury what matters."""
+
+
+def _server_class(host: str) -> type[WSGIServer]:
+    class Server(WSGIServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+        def server_bind(self) -> None:
+            """As the base class, which besides asks a name server who this machine is."""
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.socket.bind(self.server_address)
+            self.server_address = self.socket.getsockname()
+            self.server_name, self.server_port = host, self.server_address[1]
+            self.setup_environ()
+
+    return Server
+
+
+def _registry(collector: Collector) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(collector)
+    return registry
+
+
+def _say(status: str, text: str, start_response: StartResponse) -> list[bytes]:
+    start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+    return [text.encode()]

@@ -1,0 +1,18 @@
+"""Keys of this broker alone, which Apache Kafka does not have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from config.key import LOW, integer, string
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class OwnKeys:
+    """Keys of this broker alone, which Apache Kafka does not have."""
+
+    metrics_host: str = string("127.0.0.1", importance=LOW, acts=True)
+    """Address at which metrics are served; empty is every interface."""
+
+    metrics_port: int = integer(-1, low=-1, importance=LOW, acts=True)
+    """Port at which metrics are served over HTTP, for Prometheus; -1 serves none, 0 takes any."""
