@@ -8,6 +8,7 @@ converted by pydantic, and its docstring is the help text. A `bool` has a `--no-
 from __future__ import annotations
 
 import argparse
+import re
 import typing
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
@@ -18,7 +19,6 @@ from pydantic import (
     ConfigDict,
     Field,
     PositiveInt,
-    StringConstraints,
     ValidationError,
 )
 
@@ -29,12 +29,42 @@ if typing.TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-SERVERS_PATTERN = r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$"
+_SERVER = re.compile(r"([^\s,:\[\]]+|\[[0-9a-fA-F:.%]+\]):(\d{1,5})")
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_DURATION = re.compile(r"[1-9]\d* (second|minute|hour|day)s?")
+_HIGHEST_PORT = 65_535
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 
-TopicName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
-Duration = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (second|minute|hour|day)s?$")]
-Servers = Annotated[str, StringConstraints(pattern=SERVERS_PATTERN)]
+
+def server_address(server: str) -> tuple[str, int]:
+    """Split HOST:PORT; an IPv6 address stands in brackets. Raises ValueError in words."""
+    found = _SERVER.fullmatch(server)
+    if found is None or not 0 < int(found[2]) <= _HIGHEST_PORT:
+        raise ValueError("expected HOST:PORT, or several with commas; IPv6 as [::1]:9092")
+    return found[1].strip("[]"), int(found[2])
+
+
+def _servers(text: str) -> str:
+    for server in text.split(","):
+        server_address(server)
+    return text
+
+
+def _topic_name(text: str) -> str:
+    if not _TOPIC.fullmatch(text):
+        raise ValueError("expected letters, digits, '.', '_' and '-', at most 249")
+    return text
+
+
+def _duration(text: str) -> str:
+    if not _DURATION.fullmatch(text):
+        raise ValueError("expected a number of seconds, minutes, hours or days, as '1 hour'")
+    return text
+
+
+TopicName = Annotated[str, AfterValidator(_topic_name)]
+Duration = Annotated[str, AfterValidator(_duration)]
+Servers = Annotated[str, AfterValidator(_servers)]
 
 
 def _without_prefix(settings: dict[str, str]) -> dict[str, str]:
@@ -166,6 +196,7 @@ def _key_and_value(name: str, text: str) -> tuple[str, str]:
 
 def _first_line(error: ValidationError) -> str:
     first = error.errors()[0]
+    message = str(first["msg"]).removeprefix("Value error, ")
     if not first["loc"]:
-        return str(first["msg"]).removeprefix("Value error, ")
-    return f"{_flag(str(first['loc'][0]))}: {first['msg']}, got '{first['input']}'"
+        return message
+    return f"{_flag(str(first['loc'][0]))}: {message}, got '{first['input']}'"

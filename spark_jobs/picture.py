@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -31,6 +32,9 @@ FEWEST_FLIGHTS = 30
 """A share or mean of fewer flights says nothing and is left blank."""
 
 HOTTEST_MINUTES = 50
+
+FORMATS = sorted(FigureCanvasBase.get_supported_filetypes())
+"""What a file's name may end in."""
 
 Ratios = dict[tuple[str, int, int], float]
 """By airport, month and hour; month 0 is the year."""

@@ -15,28 +15,34 @@ damaged line was rejected for its reason, and the windows hold every valid fligh
 
 from __future__ import annotations
 
+import re
 import shutil
+import signal
 import sys
 import time
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import PositiveInt, StringConstraints
-from rich.console import Console
-
 if not __package__:  # given to spark-submit as a file: let the imports below find the package
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import spark_jobs.extra  # noqa: F401 - first of all: it says what is not installed
+
+# isort: split
+from pydantic import AfterValidator, PositiveInt
+from rich.console import Console
+
 from spark_jobs import picture, route_flights, window_delays
-from spark_jobs.errors import EXIT_FAILED, BadOptionError, exit_code_of
+from spark_jobs.errors import EXIT_BY_SIGNAL, EXIT_FAILED, BadOptionError, exit_code_of
 from spark_jobs.local_broker import local_broker
-from spark_jobs.options import SERVERS_PATTERN, parse_options
+from spark_jobs.options import Servers, parse_options
+from spark_jobs.places import require_directory, require_file
 from spark_jobs.produce_flights import ProduceOptions, produce
 from spark_jobs.report import Report
 from spark_jobs.route_flights import RouteOptions
 from spark_jobs.session import check_java, spark_session
-from spark_jobs.streams import run_to_end
+from spark_jobs.streams import run
 from spark_jobs.tally import tally_routes, tally_windows
 from spark_jobs.window_delays import WindowOptions
 
@@ -50,10 +56,16 @@ NAME = "pipeline"
 OWN_BROKER = "own"
 
 
+def _drawable(path: Path) -> Path:
+    if path.suffix.lstrip(".").lower() not in picture.FORMATS:
+        raise ValueError(f"expected a name that ends in one of {', '.join(picture.FORMATS)}")
+    return path
+
+
 class PipelineOptions(RouteOptions, WindowOptions, ProduceOptions):
     """Options of all parts, and where the pipeline keeps its things."""
 
-    bootstrap_servers: Annotated[str, StringConstraints(pattern=rf"^$|{SERVERS_PATTERN}")] = ""
+    bootstrap_servers: Servers = ""
     """HOST:PORT of a running broker; without it the pipeline starts one of its own"""
 
     once: bool = True
@@ -68,7 +80,7 @@ class PipelineOptions(RouteOptions, WindowOptions, ProduceOptions):
     checkpoint: Path = Path()
     """directory that remembers how far each query came; under --work-dir when not given"""
 
-    picture: Path = Path("build/pipeline/delays.png")
+    picture: Annotated[Path, AfterValidator(_drawable)] = Path("build/pipeline/delays.png")
     """file for the picture of delays by hour and airport"""
 
     fresh: bool = False
@@ -76,7 +88,8 @@ class PipelineOptions(RouteOptions, WindowOptions, ProduceOptions):
 
     def place(self) -> Path:
         """Return the directory that belongs to this broker and no other."""
-        return self.work_dir / (self.bootstrap_servers.replace(":", "-") or OWN_BROKER)
+        name = re.sub(r"[^A-Za-z0-9.,-]", "-", self.bootstrap_servers)
+        return self.work_dir / (name or OWN_BROKER)
 
     def running_at(self, servers: str) -> PipelineOptions:
         """Return the options for a broker that runs."""
@@ -93,15 +106,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     description = (__doc__ or "").partition("\n")[0]
     options = parse_options(PipelineOptions, argv, NAME, description)
+    check_java()
     if options.fresh:
         _forget(options)
-    check_java()
+    _require_places(options)
     console = Console()
     with _broker(options) as servers:
         report = _work(options.running_at(servers), console)
     report.show(console)
     picture.draw(report.windows.hours, options.picture)
     console.print(f"picture: {options.picture}", highlight=False)
+    if report.is_unfinished:
+        print(f"stopped: {report.outstanding()}; run it again to go on", file=sys.stderr)
+        return EXIT_BY_SIGNAL + signal.SIGINT
     problems = report.problems()
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
@@ -115,13 +132,14 @@ def _work(options: PipelineOptions, console: Console) -> Report:
     with spark_session(options, NAME) as spark:
         with _step(console, "processed") as step:
             queries = [route_flights.start(spark, options), window_delays.start(spark, options)]
-            rows = run_to_end(queries)
+            rows = run(queries, options)
             step += [f"{name} {count:,}" for name, count in rows.items()]
         with _step(console, "counted"):
             return Report(
                 lines=outcome.lines,
                 expected_reasons=outcome.reasons,
                 topics=options.targets(),
+                was_stopped=not options.once,
                 routes=tally_routes(spark, options),
                 windows=tally_windows(spark, options),
             )
@@ -131,6 +149,14 @@ def _broker(options: PipelineOptions) -> AbstractContextManager[str]:
     if options.bootstrap_servers:
         return nullcontext(options.bootstrap_servers)
     return local_broker(options.place())
+
+
+def _require_places(options: PipelineOptions) -> None:
+    """See that all can be written in the end, before hours of work may be for nothing."""
+    require_directory("--work-dir", options.place())
+    require_file("--picture", options.picture)
+    require_file("--spark-log", options.spark_log)
+    require_directory("--checkpoint", options.running_at("").checkpoint)
 
 
 def _forget(options: PipelineOptions) -> None:

@@ -18,15 +18,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+if not __package__:  # given as a file: let the imports below find the package
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import spark_jobs.extra  # noqa: F401 - first of all: it says what is not installed
+
+# isort: split
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pydantic import Field, PositiveInt
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-if not __package__:  # given as a file: let the imports below find the package
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from spark_jobs.errors import JobError, exit_code_of
 from spark_jobs.feed import Feed, Line

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 from spark_jobs.errors import JobError
+from spark_jobs.options import server_address
 
 CONNECT_TIMEOUT_SECONDS = 3.0
 
@@ -13,11 +14,10 @@ def check_reachable(bootstrap_servers: str) -> None:
     """Raise `JobError` unless something listens at one of the servers."""
     reasons = []
     for server in bootstrap_servers.split(","):
-        host, _, port = server.rpartition(":")
         try:
-            with socket.create_connection((host, int(port)), CONNECT_TIMEOUT_SECONDS):
+            with socket.create_connection(server_address(server), CONNECT_TIMEOUT_SECONDS):
                 return
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             reasons.append(f"{server}: {_reason(error)}")
     raise JobError(
         f"no broker listens at {'; '.join(reasons)}. "

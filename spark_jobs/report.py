@@ -33,6 +33,23 @@ class Report:
     routes: RouteTally
     windows: WindowTally
 
+    was_stopped: bool
+    """Whether somebody ended the queries, which may then have had more to do."""
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the queries were stopped before they had taken all in."""
+        has_all = not self.routes.lost and self.windows.flights == self.valid
+        return self.was_stopped and not has_all and not self.routes.strays
+
+    def outstanding(self) -> str:
+        """Say how much of the source was not processed yet."""
+        missing = max(self.valid - self.windows.flights, 0)
+        return (
+            f"{self.routes.lost:,} of {self.routes.source:,} records are not routed yet, "
+            f"{missing:,} routed flights are in no window yet"
+        )
+
     @property
     def valid(self) -> int:
         """Flights that were not rejected."""

@@ -23,11 +23,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
-
 if not __package__:  # given to spark-submit as a file: let the imports below find the package
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import spark_jobs.extra  # noqa: F401 - first of all: it says what is not installed
+
+# isort: split
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from spark_jobs.errors import exit_code_of
 from spark_jobs.flights import FIELDS
@@ -35,7 +38,7 @@ from spark_jobs.options import TopicName, parse_options
 from spark_jobs.parsed_flights import PRODUCE_HINT, FlightsOptions, parsed_flights
 from spark_jobs.rules import REJECTED, ROUTES, route_sql
 from spark_jobs.session import spark_session
-from spark_jobs.streams import read_stream, run_to_end, start_query
+from spark_jobs.streams import read_stream, run, start_query
 from spark_jobs.topics import open_topics
 
 if TYPE_CHECKING:
@@ -67,7 +70,7 @@ def _run(argv: Sequence[str] | None) -> int:
     description = (__doc__ or "").partition("\n")[0]
     options = parse_options(RouteOptions, argv, NAME, description)
     with spark_session(options, NAME) as spark:
-        rows = run_to_end([start(spark, options)])
+        rows = run([start(spark, options)], options)
     print(f"{NAME}: {rows[NAME]:,} records routed")
     return 0
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_jobs.errors import JobError
+from spark_jobs.errors import JobError, take_signals
+from spark_jobs.places import require_file
 from spark_jobs.reachable import check_reachable
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def spark_session(options: SparkOptions, app_name: str) -> Iterator[SparkSession
     does not start, in this order, so that the quick checks come first.
     """
     check_reachable(options.bootstrap_servers)
+    require_file("--spark-log", options.spark_log)
     spark = start_spark(options, app_name)
     try:
         yield spark
@@ -65,12 +68,13 @@ def start_spark(options: SparkOptions, app_name: str) -> SparkSession:
     for key, value in _settings(options).items():
         builder = builder.config(key, value)
     try:
-        with _output_to(None if is_submitted() else options.spark_log):
+        with _output_to(None if is_submitted() else options.spark_log), _no_orphans():
             spark = builder.getOrCreate()
     except (PySparkException, OSError) as error:
         raise JobError(
             f"Spark did not start ({_one_line(error)}); its own words are in {options.spark_log}"
         ) from error
+    take_signals()
     spark.sparkContext.setLogLevel(options.log_level)
     _check_connector(spark, options.packages)
     return spark
@@ -148,7 +152,6 @@ def _output_to(log: Path | None) -> Iterator[None]:
     if log is None:
         yield
         return
-    log.parent.mkdir(parents=True, exist_ok=True)
     sys.stderr.flush()
     kept = os.dup(2)
     with log.open("ab") as file:
@@ -158,6 +161,25 @@ def _output_to(log: Path | None) -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+@contextmanager
+def _no_orphans() -> Iterator[None]:
+    """End the JVM if its start is given up: left alone it would never find out."""
+    before = _children()
+    try:
+        yield
+    except BaseException:
+        for child in _children() - before:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGTERM)
+        raise
+
+
+def _children() -> frozenset[int]:
+    """Processes this one has started, as far as the system tells (Linux does)."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return frozenset(int(child) for path in lists for child in path.read_text().split())
 
 
 def _one_line(error: Exception) -> str:

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -14,7 +15,8 @@ from pyspark.errors import PySparkException
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from spark_jobs.errors import JobError
+from spark_jobs.errors import JobError, interrupt
+from spark_jobs.places import require_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,17 +65,41 @@ def start_query(
         writer = writer.trigger(availableNow=True)
     else:
         writer = writer.trigger(processingTime=f"{options.trigger_seconds} seconds")
+    require_directory("--checkpoint", options.checkpoint)
     try:
         return writer.start()
     except (PySparkException, Py4JJavaError) as error:
         raise JobError(f"query {name}: {_first_line(error)}") from error
 
 
-def run_to_end(queries: Sequence[StreamingQuery]) -> dict[str, int]:
-    """Wait until all queries end, or SIGTERM or Ctrl-C asks them to; return rows read by each.
+def run(queries: Sequence[StreamingQuery], options: StreamOptions) -> dict[str, int]:
+    """Run queries to their end or, without `once`, until stopped; return rows read by each."""
+    return run_to_end(queries) if options.once else run_until_stopped(queries)
 
-    Shows a line per query while a terminal is there. Raises `JobError` when a query fails.
+
+def run_to_end(queries: Sequence[StreamingQuery]) -> dict[str, int]:
+    """Wait until all queries end; return rows read by each.
+
+    SIGTERM and Ctrl-C interrupt the job, after the batches under way. Raises `JobError` when a
+    query fails.
     """
+    rows, signal_number = _follow(queries)
+    if signal_number:
+        interrupt(signal_number)
+    return rows
+
+
+def run_until_stopped(queries: Sequence[StreamingQuery]) -> dict[str, int]:
+    """Wait until SIGTERM or Ctrl-C ends the queries; return rows read by each.
+
+    Raises `JobError` when a query fails.
+    """
+    rows, _ = _follow(queries)
+    return rows
+
+
+def _follow(queries: Sequence[StreamingQuery]) -> tuple[dict[str, int], int]:
+    """Show a line per query while a terminal is there; return rows, and the signal if one came."""
     rows: dict[str, dict[int, int]] = {query.name: {} for query in queries}
     with _stop_requested() as stop, _progress() as progress:
         tasks = {query.name: progress.add_task(query.name, rows=0) for query in queries}
@@ -81,15 +107,15 @@ def run_to_end(queries: Sequence[StreamingQuery]) -> dict[str, int]:
             for query in queries:
                 _note_progress(query, rows[query.name])
                 progress.update(tasks[query.name], rows=sum(rows[query.name].values()))
-            if stop.is_set() or not all(query.isActive for query in queries):
+            if stop.number or not all(query.isActive for query in queries):
                 _raise_failure(queries)
-                if stop.is_set() or not any(query.isActive for query in queries):
+                if stop.number or not any(query.isActive for query in queries):
                     break
-            stop.wait(POLL_SECONDS)
-    for query in queries:
-        query.stop()
-        _note_progress(query, rows[query.name])
-    return {name: sum(batches.values()) for name, batches in rows.items()}
+            stop.event.wait(POLL_SECONDS)
+        for query in queries:
+            query.stop()
+            _note_progress(query, rows[query.name])
+    return {name: sum(batches.values()) for name, batches in rows.items()}, stop.number
 
 
 def _note_progress(query: StreamingQuery, batches: dict[int, int]) -> None:
@@ -125,16 +151,25 @@ def _kafka(options: SparkOptions, defaults: Mapping[str, str] | None = None) -> 
     return {f"kafka.{key}": value for key, value in settings.items()}
 
 
+@dataclass(slots=True)
+class _Stop:
+    """Whether a signal asked for the end, and which."""
+
+    event: threading.Event = field(default_factory=threading.Event)
+    number: int = 0
+
+
 @contextmanager
-def _stop_requested() -> Iterator[threading.Event]:
-    """Give an event that SIGTERM or Ctrl-C sets, so that queries end after their batch."""
-    stop = threading.Event()
+def _stop_requested() -> Iterator[_Stop]:
+    """Note SIGTERM and Ctrl-C instead of ending at once, so that queries end after their batch."""
+    stop = _Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
 
     def request(signal_number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        stop.set()
+        stop.number = signal_number
+        stop.event.set()
 
     kept = {number: signal.signal(number, request) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

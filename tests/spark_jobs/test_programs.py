@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_FAILED
+from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_BY_SIGNAL, EXIT_FAILED
 from spark_jobs.options import CONNECTOR
 from tests.spark_jobs.conftest import TOPIC
 from tests.spark_jobs.month import DAMAGED, MONTH, flights_by_route, month_of_flights
@@ -99,6 +101,53 @@ def test_a_port_that_is_no_broker_is_one_line() -> None:
     assert outcome.returncode == EXIT_FAILED
     assert outcome.stderr.startswith(f"error: {server}: something listens there but does not")
     assert outcome.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_missing_extra_is_one_line(name: str, tmp_path: Path) -> None:
+    """Given a Python with none of the packages, when a job is started, then say what to do."""
+    python = f"{sys.base_prefix}/bin/python3"
+    outcome = _run(python, "-S", "-m", f"spark_jobs.{name}", PYTHONPATH="")
+    assert outcome.returncode == EXIT_FAILED
+    assert outcome.stderr.startswith("error: not installed: confluent_kafka, matplotlib, ")
+    assert "pip install '.[spark]'" in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "is_due",
+    [
+        lambda place: (place / "spark.log").exists(),
+        lambda place: (place / "own" / "checkpoint" / "route_flights" / "offsets").exists(),
+    ],
+    ids=["while Spark starts", "while queries run"],
+)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_pipeline_that_is_interrupted_says_no_more(
+    is_due: Callable[[Path], bool], number: signal.Signals, tmp_path: Path
+) -> None:
+    places = {"--work-dir": "", "--picture": "p.png", "--spark-log": "spark.log"}
+    arguments = [word for flag, name in places.items() for word in (flag, f"{tmp_path}/{name}")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spark_jobs.pipeline", "--months", str(MONTH), *arguments],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + PROGRAM_TIMEOUT_SECONDS
+    while not is_due(tmp_path) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    send = os.killpg if number == signal.SIGINT else os.kill  # a terminal's goes to all
+    send(process.pid, number)
+    out, err = process.communicate(timeout=PROGRAM_TIMEOUT_SECONDS)
+    assert err == "interrupted\n"
+    assert process.returncode == EXIT_BY_SIGNAL + number
+    assert "counted" not in out
+    assert not (tmp_path / "p.png").exists()
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ GOOD = Report(
     topics={route: f"flights.{route}" for route in ROUTES.routed},
     routes=ROUTES,
     windows=WindowTally(windows=4, flights=10, hours=[]),
+    was_stopped=False,
 )
 
 
@@ -41,6 +42,23 @@ def test_a_lost_record_is_a_problem() -> None:
     assert replace(GOOD, lines=13, routes=routes).problems() == [
         "1 records of the source are in no target topic"
     ]
+
+
+def test_what_a_stop_left_to_do_is_not_lost() -> None:
+    routes = replace(ROUTES, lost=3, source=15)
+    stopped = replace(GOOD, lines=15, routes=routes, was_stopped=True)
+    assert stopped.is_unfinished
+    assert stopped.outstanding() == (
+        "3 of 15 records are not routed yet, 0 routed flights are in no window yet"
+    )
+    assert not replace(GOOD, was_stopped=True).is_unfinished
+    assert not replace(stopped, was_stopped=False).is_unfinished
+
+
+def test_windows_that_a_stop_left_behind_are_unfinished() -> None:
+    behind = replace(GOOD, windows=WindowTally(windows=1, flights=4, hours=[]), was_stopped=True)
+    assert behind.is_unfinished
+    assert behind.outstanding().endswith("6 routed flights are in no window yet")
 
 
 def test_a_record_in_two_topics_is_a_problem() -> None:
