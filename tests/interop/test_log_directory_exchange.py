@@ -1,18 +1,26 @@
-"""A log directory that Apache Kafka 3.9.1 wrote is opened and served.
+"""Log directories change hands between Apache Kafka 3.9.1 and our broker, both ways.
 
-Apache's broker runs in ZooKeeper mode, whose `meta.properties` is version 0, and is stopped
-cleanly once and killed once. Against Apache itself the same broker opens its own directory again.
+Apache's broker runs in ZooKeeper mode, whose `meta.properties` is version 0. One of the two writes,
+and is stopped cleanly or killed; the other opens the directory and serves the same. Before ours can
+give one to Apache it takes it over with the topics in it, as Apache's ZooKeeper must know them.
+Against Apache itself the same broker opens its own directory again.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+)
 
 from tests.interop.clients import confluent
 from tests.interop.clients.record import CODECS, Placed, Sending, numbered_records
@@ -24,13 +32,12 @@ from tests.interop.conftest import (
     patiently,
 )
 from tests.support.apache import ZOOKEEPER_SESSION_MS, ZooKeeperCluster
+from tests.support.broker_process import BrokerProcess
 from tests.support.ours import ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from tests.support.broker_process import BrokerProcess
 
 SEGMENT_BYTES = {"segment.bytes": "16384", "index.interval.bytes": "200"}
 COUNT = 200
@@ -38,34 +45,37 @@ BATCH = 40
 GROUP = "movers"
 
 
-@pytest.fixture(scope="module", params=["stopped", "killed"])
+Ending = Callable[[BrokerProcess], object]
+ENDINGS: dict[str, Ending] = {"stopped": BrokerProcess.stop, "killed": BrokerProcess.kill}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(taker, ending) for taker in ("ours", "apache") for ending in ENDINGS],
+    ids="-after-".join,
+)
 def successor(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrokerProcess]:
-    """Return a broker that serves the directory after Apache 3.9.1 was stopped or killed."""
+    """Return a broker that serves what the other make wrote before it was stopped or killed."""
     directory = tmp_path_factory.mktemp("exchange")
     cluster = ZooKeeperCluster(directory / "apache")
+    taker, ending = request.param
+    pass_on = taken_over if taker == "ours" else given_back
     try:
         cluster.start()
-        fill(cluster.broker.bootstrap)
-        if request.param == "killed":
-            cluster.broker.kill()
-        else:
-            cluster.broker.stop()
-        yield from serve_again(cluster, directory)
+        yield from pass_on(cluster, directory, ENDINGS[ending])
     finally:
         cluster.kill()
 
 
-def serve_again(cluster: ZooKeeperCluster, directory: Path) -> Iterator[BrokerProcess]:
-    """Serve what the cluster's broker left behind: by itself, or by ours on a copy."""
+def taken_over(cluster: ZooKeeperCluster, directory: Path, end: Ending) -> Iterator[BrokerProcess]:
+    """Apache writes; ours serves a copy of the directory."""
+    create(cluster.broker.bootstrap)
+    fill(cluster.broker.bootstrap)
+    end(cluster.broker)
     if against_apache():
-        time.sleep(2 * ZOOKEEPER_SESSION_MS / 1000)
-        cluster.broker.start()
-        admin = AdminClient({"bootstrap.servers": cluster.broker.bootstrap})
-        eventually(lambda: is_served(admin, "moved", len(CODECS)))
-        eventually(lambda: is_served(admin, "continued", 1))
-        yield cluster.broker
+        yield started_again(cluster)
         return
     copy = directory / "copy"
     shutil.copytree(cluster.broker.data_directory, copy)
@@ -78,19 +88,66 @@ def serve_again(cluster: ZooKeeperCluster, directory: Path) -> Iterator[BrokerPr
         broker.kill()
 
 
-def fill(bootstrap: str) -> None:
-    """Write records with every codec, in several segments, and commit a group's offset."""
+def given_back(cluster: ZooKeeperCluster, directory: Path, end: Ending) -> Iterator[BrokerProcess]:
+    """Apache makes the topics, ours writes to its directory, Apache serves it again."""
+    create(cluster.broker.bootstrap)
+    commit(cluster.broker.bootstrap, "another", 1)  # Apache makes its topic for offsets
+    writer = cluster.broker
+    if not against_apache():
+        cluster.broker.stop()
+        writer = ours(directory / "ours", data_directory=cluster.broker.data_directory)
+        writer.start()
+    try:
+        roll_early(writer.bootstrap)
+        fill(writer.bootstrap)
+        end(writer)
+        yield started_again(cluster)
+    finally:
+        writer.kill()
+
+
+def started_again(cluster: ZooKeeperCluster) -> BrokerProcess:
+    """Apache's broker on its directory, when its old session is over and it leads again."""
+    time.sleep(2 * ZOOKEEPER_SESSION_MS / 1000)
+    cluster.broker.start()
+    admin = AdminClient({"bootstrap.servers": cluster.broker.bootstrap})
+    eventually(lambda: is_served(admin, "moved", len(CODECS)))
+    eventually(lambda: is_served(admin, "continued", 1))
+    return cluster.broker
+
+
+def create(bootstrap: str) -> None:
+    """Create the topics."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     create_topic(admin, "moved", len(CODECS), SEGMENT_BYTES)
+    create_topic(admin, "continued", 1)
+
+
+def roll_early(bootstrap: str) -> None:
+    """Configure small segments for a topic that was taken over, without its configuration."""
+    resource = ConfigResource(ConfigResource.Type.TOPIC, "moved")
+    for name, value in SEGMENT_BYTES.items():
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        resource.add_incremental_config(entry)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(30.0)
+
+
+def fill(bootstrap: str) -> None:
+    """Write records with every codec, in several segments, and commit a group's offset."""
     for partition, codec in enumerate(CODECS):
         sending = Sending(codec=codec, style="callback", is_idempotent=True)
         records = numbered_records(COUNT, partition, size=300)
         for start in range(0, COUNT, BATCH):
             confluent.produce(bootstrap, "moved", records[start : start + BATCH], sending)
-    create_topic(admin, "continued", 1)
     confluent.produce(bootstrap, "continued", numbered_records(10), Sending(style="callback"))
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
-    wanted = [TopicPartition("moved", 0, 123, "x")]
+    commit(bootstrap, GROUP, 123)
+
+
+def commit(bootstrap: str, group: str, offset: int) -> None:
+    """Commit an offset of a group."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    wanted = [TopicPartition("moved", 0, offset, "x")]
     patiently(lambda: consumer.commit(offsets=wanted, asynchronous=False))
     consumer.close()
 
