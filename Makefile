@@ -6,7 +6,7 @@ ARGS ?=
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check pipeline bench docs lock clean
+.PHONY: help run cluster test check pipeline bench docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -14,6 +14,10 @@ help: ## Show this list
 run: ## Start a broker on localhost:9092 (CONFIG=file, ARGS="--override key=value")
 	@scripts/setup broker
 	@exec $(PY) -m broker --config $(CONFIG) $(ARGS)
+
+cluster: ## Start ZooKeeper and three brokers on localhost:9092 to 9094, until Ctrl-C
+	@scripts/setup cluster
+	@exec $(PY) scripts/cluster.py $(ARGS)
 
 test: ## Run every test (ARGS="tests/storage -k recovery" for some)
 	@scripts/setup test

@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 ALTER_PARTITION_VERSION = 3
 CONTROLLED_SHUTDOWN_VERSION = 3
 SECOND_MS = 1000
+CONTROLLER_CHECK_MS = 50
 ANSWER_OVERHEAD_BYTES = 1 << 20
 """What an answer may hold beside the records that were asked for."""
 
@@ -136,8 +137,10 @@ class Cluster:
             broker_id=config.broker_id, broker_epoch=self._broker.broker_epoch
         )
         for attempt in range(config.controlled_shutdown_max_retries):
+            if len(self._broker.metadata.brokers) <= 1:
+                return  # nobody is left who could take anything
             if attempt:
-                await self._broker.timers.sleep(config.controlled_shutdown_retry_backoff_ms)
+                await self._rest_before_asking_again()
             try:
                 remaining = await self._relieve(request)
             except (ApiError, LinkError) as error:
@@ -150,6 +153,14 @@ class Cluster:
                 ", ".join(f"{topic}-{index}" for topic, index in remaining),
             )
         logger.warning("stopping all the same")
+
+    async def _rest_before_asking_again(self) -> None:
+        """Wait for `controlled.shutdown.retry.backoff.ms`, or until somebody else is controller."""
+        broker = self._broker
+        asked = broker.controller.controller_id
+        until_ms = broker.clock.monotonic_ms() + self._config.controlled_shutdown_retry_backoff_ms
+        while broker.clock.monotonic_ms() < until_ms and broker.controller.controller_id == asked:
+            await broker.timers.sleep(CONTROLLER_CHECK_MS)
 
     # replication.links.Links
 
