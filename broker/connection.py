@@ -51,6 +51,7 @@ class Connection(asyncio.BufferedProtocol):
         self._blocking: Deferred[list[Part] | None] | None = None
         self._is_reading = True
         self._is_closing = False
+        self._is_held = False
         self._outgoing: Outgoing = cast("Outgoing", None)
         self._transport: asyncio.Transport = cast("asyncio.Transport", None)
 
@@ -68,9 +69,20 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing = Outgoing(
             self._transport, -1 if is_tls else connected.fileno(), self._process
         )
+        if self._is_held:
+            self._transport.pause_reading()
         refusal = self._peer.connected(self, transport.get_extra_info("peername"))
         if refusal is not None:
             self.close(refusal)
+
+    def hold(self) -> None:
+        """Do not listen to the peer until `begin`; only before the connection is made."""
+        self._is_held = True
+
+    def begin(self) -> None:
+        """Listen to the peer from now on."""
+        self._is_held = False
+        self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Free what waits for this connection."""

@@ -1,16 +1,19 @@
-"""How many connections may be open, in all and from one address.
+"""How many connections may be open, in all and from one address, and how fast they may come.
 
 Apache lets a connection above `max.connections` wait until another one ends; here it is closed at
-once, as both do with one too many from an address.
+once, as both do with one too many from an address. One that comes too fast is accepted and waits
+for its turn to be heard.
 """
 
 from __future__ import annotations
 
+import math
 import socket
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from config.errors import ConfigError
+from config.key import INT_MAX
 from config.listeners import read_address_limits
 
 if TYPE_CHECKING:
@@ -19,8 +22,30 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
 
 
+SECOND_MS = 1000
+SLOWEST_PER_SECOND = 1
+"""What a rate of 0 comes to; a broker that nobody can reach is of no use."""
+
+
+class CreationPace:
+    """Gives connections their turns: a second's worth at once, further ones evenly after that."""
+
+    def __init__(self, per_second: int) -> None:
+        self._interval_ms = SECOND_MS / per_second
+        self._turn_ms = 0.0
+
+    def wait_ms(self, now_ms: int) -> int:
+        """Take a turn, at a monotonic time; returns how long to wait for it."""
+        turn_ms = max(self._turn_ms, now_ms - SECOND_MS + self._interval_ms)
+        self._turn_ms = turn_ms + self._interval_ms
+        return max(0, math.ceil(turn_ms - now_ms))
+
+
 class ConnectionLimits:
     """Counts open connections against the configured limits."""
+
+    pace: CreationPace | None = None
+    """None when connections may come as fast as they do."""
 
     def __init__(self, in_all: int, per_host: int, of_hosts: Mapping[str, int]) -> None:
         self._in_all = in_all
@@ -54,7 +79,10 @@ def configured_limits(config: BrokerConfig) -> ConnectionLimits:
         for host, limit in read_address_limits(config).items()
         for address in _addresses(host)
     }
-    return ConnectionLimits(config.max_connections, config.max_connections_per_ip, of_hosts)
+    limits = ConnectionLimits(config.max_connections, config.max_connections_per_ip, of_hosts)
+    if config.max_connection_creation_rate < INT_MAX:
+        limits.pace = CreationPace(max(config.max_connection_creation_rate, SLOWEST_PER_SECOND))
+    return limits
 
 
 def _addresses(host: str) -> Iterator[str]:

@@ -57,7 +57,9 @@ class Listeners:
         def accept() -> Connection:
             self.accepted_count += 1
             peer = Peer(endpoint.name, self._connections, self.limits)
-            return Connection(self._dispatcher, peer, max_request_bytes)
+            connection = Connection(self._dispatcher, peer, max_request_bytes)
+            self._pace(connection)
+            return connection
 
         with _naming(endpoint):
             server = await loop.create_server(
@@ -71,6 +73,15 @@ class Listeners:
         self._servers.append((endpoint, server))
         bound: int = server.sockets[0].getsockname()[1]
         return bound
+
+    def _pace(self, connection: Connection) -> None:
+        """Let a connection that comes too fast wait (max.connection.creation.rate)."""
+        if self.limits is None or self.limits.pace is None:
+            return
+        wait_ms = self.limits.pace.wait_ms(self._clock.monotonic_ms())
+        if wait_ms:
+            connection.hold()
+            self._timers.schedule(wait_ms, connection.begin)
 
     async def serve(self) -> None:
         """Accept connections on all that was bound. Raises ListenError."""

@@ -55,8 +55,8 @@ class NetworkKeys:
     )
     """Where to listen: `NAME://host:port`, comma-separated; no host is every interface."""
 
-    max_connection_creation_rate: int = integer(INT_MAX, low=0, scope=CLUSTER_WIDE)
-    """New connections accepted per second."""
+    max_connection_creation_rate: int = integer(INT_MAX, low=0, scope=CLUSTER_WIDE, acts=True)
+    """New connections per second; those beyond it wait until they are served."""
 
     max_connections: int = integer(INT_MAX, low=0, scope=CLUSTER_WIDE, acts=True)
     """Connections open at one time."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from broker.clock import SystemClock
-from broker.connection_limits import ConnectionLimits, configured_limits
+from broker.connection_limits import ConnectionLimits, CreationPace, configured_limits
 from broker.listener import Listeners
 from broker.timers import Timers
 from config.broker import BrokerConfig
@@ -107,6 +107,28 @@ def test_connections_are_idle_by_the_monotonic_clock() -> None:
         writer.close()
 
     listening(configured(), scenario)
+
+
+def test_connections_that_come_too_fast_get_turns() -> None:
+    pace = CreationPace(10)
+    assert [pace.wait_ms(50_000) for _ in range(13)] == [0] * 10 + [100, 200, 300]
+    assert pace.wait_ms(50_350) == 50
+    assert pace.wait_ms(52_000) == 0
+
+
+def test_a_connection_that_waits_for_its_turn_is_heard_then() -> None:
+    async def scenario(listeners: Listeners, port: int) -> None:
+        opened = [await asyncio.open_connection(HERE, port) for _ in range(3)]
+        began = asyncio.get_running_loop().time()
+        for _, writer in opened:
+            writer.write(b"\xff\xff\xff\xff")  # a frame of a negative size
+        for reader, writer in opened:
+            assert await reader.read() == b""
+            writer.close()
+        assert asyncio.get_running_loop().time() - began > 0.2
+        assert listeners.connection_count == 0
+
+    listening(configured(max_connection_creation_rate=2), scenario)
 
 
 def test_addresses_are_counted_apart() -> None:
