@@ -153,9 +153,9 @@ def create_topic(
     eventually(lambda: is_served(admin, name, partitions))
 
 
-def eventually(condition: Callable[[], bool]) -> None:
+def eventually(condition: Callable[[], bool], seconds: float = ADMIN_TIMEOUT_SECONDS) -> None:
     """Wait until `condition` holds: for what a KRaft broker's metadata shows a moment late."""
-    deadline = time.monotonic() + ADMIN_TIMEOUT_SECONDS
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.01)

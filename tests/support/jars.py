@@ -14,12 +14,15 @@ from pathlib import Path
 KAFKA_4 = "4.3.1"
 KAFKA_3 = "3.9.1"
 CLIENTS_2 = "2.8.2"
+STREAMS = "streams-4.3.1"
 
 ARTIFACTS = {
     KAFKA_4: ("kafka_2.13", "kafka-tools"),
     KAFKA_3: ("kafka_2.13", "kafka-tools"),
     CLIENTS_2: ("kafka-clients",),
+    STREAMS: ("kafka-streams",),
 }
+"""What each set of jars is resolved from; a set is named after its version, which it ends with."""
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CACHE = REPOSITORY / "build" / "apache"
@@ -105,8 +108,9 @@ def _is_resolved(stamp: Path, wanted: str) -> bool:
 
 
 def _pom_of(version: str) -> str:
+    number = version.rpartition("-")[2]
     dependencies = (
-        _DEPENDENCY.format(artifact=artifact, version=version) for artifact in ARTIFACTS[version]
+        _DEPENDENCY.format(artifact=artifact, version=number) for artifact in ARTIFACTS[version]
     )
     return _POM.format(dependencies="".join(dependencies))
 

@@ -10,6 +10,8 @@ import asyncio
 import time
 from typing import Any, Protocol
 
+from tests.interop.conftest import patiently
+
 TIMEOUT_SECONDS = 30.0
 POLL_SECONDS = 0.1
 COMMITTED = "read_committed"
@@ -67,18 +69,23 @@ class ConfluentReader:
         self.seek(self.committed())
 
     def poll(self, count: int) -> list[Read]:
+        messages = self.messages(count)
+        return [(message.partition(), message.offset(), message.value()) for message in messages]
+
+    def messages(self, count: int) -> list[Any]:
+        """As `poll`, in the client's own type."""
         from confluent_kafka import KafkaException
 
-        records: list[Read] = []
-        messages: list[Any] = self.native.consume(count, POLL_SECONDS)
-        for message in messages:
+        found: list[Any] = []
+        consumed: list[Any] = self.native.consume(count, POLL_SECONDS)
+        for message in consumed:
             error = message.error()
             if error is not None and (error.fatal() or not error.retriable()):
                 raise KafkaException(error)
             if error is None:
-                records.append((message.partition(), message.offset(), message.value()))
+                found.append(message)
                 self._next[message.partition()] = message.offset() + 1
-        return records
+        return found
 
     def positions(self) -> dict[int, int]:
         at = {one.partition: one.offset for one in self.native.position(self._held)}
@@ -91,7 +98,7 @@ class ConfluentReader:
         }
 
     def committed(self) -> dict[int, int]:
-        found = self.native.committed(self._held, TIMEOUT_SECONDS)
+        found = patiently(lambda: self.native.committed(self._held, TIMEOUT_SECONDS))
         return {one.partition: max(one.offset, 0) for one in found}
 
     def seek(self, positions: dict[int, int]) -> None:

@@ -1,0 +1,106 @@
+"""Kafka Streams 4.3 counts words exactly once, though it and the broker are killed (kill -9).
+
+Without a cache it writes each word's every count: 1, 2, 3 and so on, none twice and none left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from tests.interop.clients import confluent
+from tests.interop.clients.java import SOURCES
+from tests.interop.clients.reading import ConfluentReader
+from tests.interop.clients.record import Record, Sending
+from tests.interop.clients.restarted import Restarted
+from tests.interop.conftest import create_topic, eventually
+from tests.support import jars
+from tests.support.tools import FLAGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.broker_process import BrokerProcess
+
+LINES_AT_ONCE = 100
+WORDS = ("once", "twice", "never", "always", "again")
+WORDS_PER_LINE = 4
+PARTITIONS = 2
+COUNT_SECONDS = 60.0
+
+
+def lines(chapter: int) -> list[str]:
+    """Return lines of which no two chapters have the same words equally often."""
+    numbers = range(chapter * LINES_AT_ONCE, (chapter + 1) * LINES_AT_ONCE)
+    return [" ".join(WORDS[(n * n + i * chapter) % 5] for i in range(4)) for n in numbers]
+
+
+class WordCount:
+    """The application, what it was given so far, and what it has said."""
+
+    def __init__(self, broker: BrokerProcess, directory: Path) -> None:
+        self._bootstrap = broker.bootstrap
+        classes = jars.compiled(jars.STREAMS, SOURCES / "WordCount.java")
+        classpath = f"{classes}:{jars.classpath(jars.STREAMS)}"
+        java = [jars.java_home_tool("java"), *FLAGS, "-cp", classpath, "WordCount"]
+        state = str(directory / "state")
+        command = [*java, self._bootstrap, "word-count", state, "lines", "words"]
+        self.application = Restarted("word-count", command, directory / "word-count.out")
+        self.given: Counter[str] = Counter()
+        self.told: dict[bytes, list[int]] = defaultdict(list)
+        self._reader = ConfluentReader(self._bootstrap, "words", "reader")
+
+    def give(self, chapter: int) -> None:
+        written = lines(chapter)
+        self.given.update(word for line in written for word in line.split())
+        rows = [Record(n % PARTITIONS, None, line.encode()) for n, line in enumerate(written)]
+        sending = Sending(style="callback", is_idempotent=True)
+        confluent.produce(self._bootstrap, "lines", rows, sending)
+
+    def wait_for(self, words: int) -> None:
+        """Wait until it has told that many counts."""
+        eventually(lambda: self._listen() >= words, COUNT_SECONDS)
+
+    def close(self) -> None:
+        self.application.kill()
+        self._reader.close()
+
+    def _listen(self) -> int:
+        self.application.keep_up()
+        for message in self._reader.messages(500):
+            self.told[message.key()].append(int(message.value()))
+        return sum(len(counts) for counts in self.told.values())
+
+
+@pytest.fixture
+def word_count(own_broker: BrokerProcess, tmp_path: Path) -> Iterator[WordCount]:
+    own_broker.start()
+    admin = AdminClient({"bootstrap.servers": own_broker.bootstrap, "log_level": 0})
+    for topic in ("lines", "words"):
+        create_topic(admin, topic, PARTITIONS)
+    with closing(WordCount(own_broker, tmp_path)) as application:
+        yield application
+
+
+@pytest.mark.slow
+def test_streams_counts_each_word_once(own_broker: BrokerProcess, word_count: WordCount) -> None:
+    chapter_words = LINES_AT_ONCE * WORDS_PER_LINE
+    for chapter in range(4):
+        word_count.give(chapter)
+        word_count.wait_for(chapter * chapter_words + chapter_words // 2)
+        if chapter in {0, 2}:
+            word_count.application.kill()
+        if chapter in {1, 2}:
+            own_broker.kill()
+            own_broker.start()
+
+    word_count.wait_for(4 * chapter_words)
+
+    wanted = {word.encode(): list(range(1, n + 1)) for word, n in word_count.given.items()}
+    assert word_count.told == wanted
+    assert word_count.application.starts >= 3
