@@ -7,6 +7,7 @@ import pytest
 from coordinator import records
 from coordinator.settings import GroupSettings
 from protocol.errors import ErrorCode
+from protocol.messages.consumer_offsets_records import GroupMetadataKey, GroupMetadataValue
 from tests.coordinator.harness import GROUP, Harness
 from tests.coordinator.test_offsets import subscription
 
@@ -118,6 +119,51 @@ def test_nothing_expires_when_members_do_not_say_what_they_consume(
     harness.advance(RETENTION_MS)
     clean_up(harness)
     assert harness.stored_offsets() == {("orders", 0): 1}
+
+
+def test_new_commit_begins_the_retention_anew(harness: Harness) -> None:
+    harness.commit(1)
+    harness.advance(RETENTION_MS - 1)
+    harness.commit(2)
+    harness.advance(RETENTION_MS - 1)
+    clean_up(harness)
+    assert harness.stored_offsets() == {("orders", 0): 2}
+    harness.advance(1)
+    clean_up(harness)
+    assert harness.stored_offsets() == {}
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_topic_is_spared_as_long_as_some_member_consumes_it(
+    harness: Harness, restart: bool
+) -> None:
+    first, second = harness.stable_group(
+        2, protocols={"range": subscription("used", "shared")}, session_ms=1_000_000
+    )
+    for topic in ("used", "shared", "unused"):
+        harness.commit(1, topic=topic, member_id=first, generation=1)
+    harness.advance(RETENTION_MS)
+    survivor = harness.restarted() if restart else harness
+    clean_up(survivor)
+    assert survivor.stored_offsets() == {("used", 0): 1, ("shared", 0): 1}
+    assert survivor.shard.find(GROUP) is not None
+    for member in (first, second):
+        survivor.leave(member)
+    clean_up(survivor)
+    assert len(survivor.stored_offsets()) == 2, "they count from when the group became empty"
+
+
+def test_emptied_group_of_an_old_broker_expires_from_the_commits(harness: Harness) -> None:
+    """Before version 2 a group's record did not say since when it was in its state."""
+    key, value = GroupMetadataKey(group=GROUP), GroupMetadataValue(protocol_type="consumer")
+    assert value.current_state_timestamp == -1
+    harness.append([records.OffsetsRecord(key, value)])
+    harness.commit(1, topic="old")
+    harness.advance(RETENTION_MS // 2)
+    harness.commit(1, topic="young")
+    harness.advance(RETENTION_MS // 2)
+    clean_up(harness)
+    assert harness.stored_offsets() == {("young", 0): 1}
 
 
 def test_client_that_chose_its_own_retention_gets_it(harness: Harness) -> None:
