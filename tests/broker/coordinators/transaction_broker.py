@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import broker.handlers.describe_transactions
@@ -27,15 +28,36 @@ from tests.broker.coordinators.group_broker import GroupBroker
 from tests.broker.handlers.one_broker import BROKER_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Coroutine
     from pathlib import Path
 
     from broker.partition import Partition
     from coordinator.transactions.transaction import Transaction
+    from protocol.messages.transactions import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
+Answered = Callable[["WriteTxnMarkersResponse | None"], None]
 PRODUCER = "payments"
 TURNS = 50
 """Turns of the event loop after which what was to be done soon is done."""
+
+
+class Switchboard:
+    """The way to leaders, which a test can interrupt."""
+
+    def __init__(self, broker: TransactionBroker) -> None:
+        self._routes = MarkerRoutes(cast("Any", broker))
+        self.is_leaderless = False
+        self.is_holding = False
+        self.held: list[tuple[WriteTxnMarkersRequest, Answered]] = []
+
+    def leader(self, topic: str, partition: int) -> int | None:
+        return -1 if self.is_leaderless else self._routes.leader(topic, partition)
+
+    def send(self, broker_id: int, request: WriteTxnMarkersRequest, answered: Answered) -> None:
+        if self.is_holding:
+            self.held.append((request, answered))
+        else:
+            self._routes.send(broker_id, request, answered)
 
 
 class TransactionBroker(GroupBroker):
@@ -44,13 +66,17 @@ class TransactionBroker(GroupBroker):
     def __init__(self, directory: Path, config: BrokerConfig) -> None:
         super().__init__(directory, config)
         self.steps: list[str] = []
+        self.switchboard = Switchboard(self)
         self.transactions = self.new_coordinators()
         self.replicas.on_leadership_change(self._partition_changed)
 
     def new_coordinators(self) -> TransactionCoordinators:
-        routes = MarkerRoutes(cast("Any", self))
         self.sender = MarkerSender(
-            routes.leader, routes.send, self.clock, self.timers, self.steps.append
+            self.switchboard.leader,
+            self.switchboard.send,
+            self.clock,
+            self.timers,
+            self.steps.append,
         )
         return TransactionCoordinators(
             self.config,
@@ -63,19 +89,24 @@ class TransactionBroker(GroupBroker):
     def _partition_changed(self, partition: Partition, is_leader: bool) -> None:
         self.transactions.partition_changed(partition, is_leader)
 
-    async def restart_coordinators(self) -> None:
+    async def restart_coordinators(self, *, is_metadata_complete: bool = True) -> None:
         """Forget all that is in memory, and load it from the log."""
         self.transactions.stop()
+        self.switchboard = Switchboard(self)
         self.transactions = self.new_coordinators()
         for partition in self.replicas:
             self.transactions.partition_changed(partition, partition.is_leader)
         await self.transactions.wait_until_loaded()
-        self.sender.start()
+        if is_metadata_complete:
+            self.sender.start()
         await self.turn()
 
     async def turn(self) -> None:
         for _ in range(TURNS):
             await asyncio.sleep(0)  # noqa: TID251
+
+    async def wait_ms(self, delay_ms: int) -> None:
+        await asyncio.sleep(delay_ms / 1000)  # noqa: TID251
 
     async def find_transaction_coordinator(self) -> Any:
         return await self.ask(FindCoordinatorRequest(key=PRODUCER, key_type=TRANSACTION_KEY), 3)
