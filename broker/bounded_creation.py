@@ -37,7 +37,10 @@ async def create_within(
     async def work() -> None:
         try:
             results = await broker.topics.create(
-                topics, broker.metadata.racks, validate_only=validate_only
+                topics,
+                broker.metadata.racks,
+                validate_only=validate_only,
+                is_wanted=lambda: not answer.done(),
             )
         except Exception as error:  # noqa: BLE001  (who waits for the answer tells of it)
             if not answer.done():

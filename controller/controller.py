@@ -162,8 +162,11 @@ class Controller:
         """Forget the term: the session is new, or it is unknown what of the last writes was done.
 
         What there is now is found out in an election, which this broker may win by still being in
-        office; then it reads everything anew.
+        office; then it reads everything anew. What an event of the old term has yet to write or to
+        send, it does not.
         """
+        if self._office is not None:
+            self._office.store.revoke()
         self._office = None
         self._put("elect", self._run_for_office)
 

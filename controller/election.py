@@ -90,6 +90,20 @@ class FencedStore:
         """Fence ``store`` by ``term``."""
         self._store = store
         self._check = Check(CONTROLLER_EPOCH, term.epoch_version)
+        self._is_revoked = False
+
+    def revoke(self) -> None:
+        """Let nothing more be written, though the store would still allow it.
+
+        A session that was lost took the office with it, and not the epoch: until somebody is
+        elected, the check that fences holds for whoever was in office before.
+        """
+        self._is_revoked = True
+
+    def require(self) -> None:
+        """Raises ControllerMovedError if the term was revoked."""
+        if self._is_revoked:
+            raise ControllerMovedError("the connection to the metadata store was interrupted")
 
     async def write(self, operations: Sequence[Operation]) -> list[Result]:
         """Do all operations or none. Raises ControllerMovedError, or the store's refusal."""
@@ -99,6 +113,7 @@ class FencedStore:
         self, transactions: Sequence[Sequence[Operation]]
     ) -> list[list[Result] | StoreError]:
         """Do independent transactions. Raises ControllerMovedError if the term is over."""
+        self.require()
         outcomes = await self._store.multi_many([[self._check, *each] for each in transactions])
         unfenced: list[list[Result] | StoreError] = []
         for outcome in outcomes:

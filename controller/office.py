@@ -55,7 +55,8 @@ class Office:
         )
 
     def send(self) -> None:
-        """Send what the batch holds."""
+        """Send what the batch holds. Raises ControllerMovedError if the term was revoked."""
+        self.store.require()
         for broker_id, request in self.batch.take_requests():
             self._deliver(broker_id, request)
 

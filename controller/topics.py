@@ -108,9 +108,17 @@ class TopicCommands:
         self._random_bytes = random_bytes
 
     async def create(
-        self, topics: Sequence[NewTopic], brokers: Brokers, *, validate_only: bool = False
+        self,
+        topics: Sequence[NewTopic],
+        brokers: Brokers,
+        *,
+        validate_only: bool = False,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> dict[str, CreatedTopic | ApiError]:
-        """Create topics; each by one transaction, all in one flight."""
+        """Create topics; each by one transaction, all in one flight.
+
+        ``is_wanted`` is asked once more before anything is written; the store may have been slow.
+        """
         existing = await self._existing()
         results: dict[str, CreatedTopic | ApiError] = {}
         planned: list[NewTopic] = []
@@ -121,7 +129,7 @@ class TopicCommands:
                 planned.append(topic)
             except ApiError as error:
                 results[topic.name] = error
-        if not validate_only:
+        if not validate_only and is_wanted():
             await self._write_new(planned, results)
         return results
 

@@ -232,10 +232,14 @@ class ZooKeeperStore:
 
     async def _ask_all(self, requests: Sequence[object]) -> list[Any]:
         """Send all in order; an answer that is an exception stands in the list."""
-        await self._require_connection()
-        answers = await asyncio.gather(
-            *(self._session.send(request) for request in requests), return_exceptions=True
-        )
+        answers: list[Any] = []
+        while all(isinstance(answer, NotConnectedError) for answer in answers):
+            await self._require_connection()
+            answers = await asyncio.gather(
+                *(self._session.send(request) for request in requests), return_exceptions=True
+            )
+            if not answers:
+                break
         for answer in answers:
             if isinstance(answer, BaseException) and not isinstance(
                 answer, KazooException | NotConnectedError

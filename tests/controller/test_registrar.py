@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from controller.election import ControllerMovedError
 from controller.memory_store import MemoryEnsemble, MemoryStore
 from controller.registrar import BrokerIdTakenError, Registrar
 from controller.registration import create_skeleton
+from controller.store import Create
 from controller.znodes import BrokerRegistration, Endpoint, broker_path
 from tests.controller.harness import Cluster, Member, run_cluster, turns
 
@@ -108,3 +110,18 @@ def test_interrupted_controller_whose_office_was_taken_stays_out_of_it() -> None
         assert first.controller.controller_id == 1
 
     run_cluster(scenario, 0, 1)
+
+
+def test_what_an_interruption_overtakes_is_neither_written_nor_sent() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        controller = cluster.members[0].controller
+        office = controller._office
+        assert office is not None
+        controller.interrupted()
+        with pytest.raises(ControllerMovedError):
+            await office.store.write([Create("/late")])
+        with pytest.raises(ControllerMovedError):
+            office.send()
+        assert await cluster.store.exists("/late") is None
+
+    run_cluster(scenario, 0)

@@ -24,15 +24,13 @@ from controller.zookeeper.address import parse_address
 from controller.zookeeper.store import ZooKeeperStore
 from tests.controller.zookeeper_stores import connect, eventually
 from tests.support.broker_process import free_port
-from tests.support.zookeeper import SHORTEST_SESSION_MS, ZooKeeperServer
+from tests.support.zookeeper import LONGEST_SESSION_MS, SHORTEST_SESSION_MS, ZooKeeperServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.java
-
-LONG_SESSION_MS = 10_000
 
 
 @pytest.fixture
@@ -110,7 +108,7 @@ def test_what_is_refused_while_the_server_is_away_is_not_done_later(
     server: ZooKeeperServer,
 ) -> None:
     async def scenario() -> None:
-        store = await connect(server, "", LONG_SESSION_MS)
+        store = await connect(server, "", LONGEST_SESSION_MS)
         await store.create("/mine", None, ephemeral=True)
         session = store.session_id
         seen: list[Change] = []
@@ -139,7 +137,7 @@ def test_what_is_refused_while_the_server_is_away_is_not_done_later(
 
 def test_short_absence_is_waited_out(server: ZooKeeperServer) -> None:
     async def scenario() -> None:
-        store = await connect(server, "", LONG_SESSION_MS)
+        store = await connect(server, "", LONGEST_SESSION_MS)
         await _drop_connection(store)
         assert await store.create("/a", None) == "/a"
         await store.close()
@@ -157,7 +155,7 @@ def test_write_under_way_when_the_server_dies_has_an_unknown_outcome(
     server: ZooKeeperServer,
 ) -> None:
     async def scenario() -> None:
-        store = await connect(server, "", LONG_SESSION_MS)
+        store = await connect(server, "", LONGEST_SESSION_MS)
         told: list[str] = []
         store.on_interruption(lambda: told.append("interrupted"))
         server.freeze()
@@ -178,7 +176,7 @@ def test_write_under_way_when_the_server_dies_has_an_unknown_outcome(
 
 def test_lost_session_is_replaced_and_told_before_the_watches(server: ZooKeeperServer) -> None:
     async def scenario() -> None:
-        store = await connect(server, "", LONG_SESSION_MS)
+        store = await connect(server, "", LONGEST_SESSION_MS)
         await store.create("/mine", None, ephemeral=True)
         session = store.session_id
         heard: list[str] = []

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 TICK_MS = 500
 SHORTEST_SESSION_MS = 2 * TICK_MS
+LONGEST_SESSION_MS = 60_000
+"""For tests in which a session must outlive its server's absence on a machine that is busy."""
+
 START_TIMEOUT_SECONDS = 60.0
 POLL_SECONDS = 0.02
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
@@ -40,6 +43,7 @@ class ZooKeeperServer:
                 "admin.enableServer": "false",
                 "tickTime": str(TICK_MS),
                 "maxClientCnxns": "0",
+                "maxSessionTimeout": str(LONGEST_SESSION_MS),
             },
         )
         self.process.command = java_command(jars.KAFKA_3, MAIN_CLASS, str(config), heap=SMALL_HEAP)
