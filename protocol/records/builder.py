@@ -1,4 +1,4 @@
-"""Make record batches: what the coordinators append, what compaction rewrites, what tests send."""
+"""Make record batches: what the coordinators append, and what tests send."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.records.batch import (
-    CODEC_MASK,
     CONTROL_BIT,
-    DELETE_HORIZON_BIT,
     LOG_APPEND_TIME_BIT,
     MAGIC,
     NO_LEADER_EPOCH,
@@ -24,7 +22,7 @@ from protocol.records.varints import encode_varint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from protocol.records.record import Header, Record
+    from protocol.records.record import Header
 
 _NULL: Final = encode_varint(-1)
 _NO_ATTRIBUTES: Final = b"\x00"
@@ -114,49 +112,3 @@ def encode_record(record: NewRecord, offset_delta: int, base_timestamp: int) -> 
         )
     content = b"".join(parts)
     return encode_varint(len(content)) + content
-
-
-def rebuild_batch(
-    header: BatchHeader, kept: Sequence[Record], delete_horizon_ms: int | None = None
-) -> bytearray:
-    """The batch of `header` with only the records `kept`, possibly none (compaction).
-
-    Offsets, sequences, producer and codec stay, so that offsets keep their gaps and producer state
-    can be rebuilt from it. With `delete_horizon_ms` it is marked with the time from which its
-    tombstones and markers may go (KIP-534), which takes the place of the base timestamp.
-    """
-    if not kept:
-        return replace_records(_emptied(header), b"")
-    attributes = header.attributes
-    base_timestamp = header.base_timestamp
-    if delete_horizon_ms is not None:
-        attributes |= DELETE_HORIZON_BIT
-        base_timestamp = delete_horizon_ms
-    body = b"".join(
-        [
-            encode_record(
-                NewRecord(record.timestamp, record.key, record.value, record.headers),
-                record.offset - header.base_offset,
-                base_timestamp,
-            )
-            for record in kept
-        ]
-    )
-    rebuilt = header._replace(
-        attributes=attributes,
-        base_timestamp=base_timestamp,
-        # Of a batch with log append time, all records have the same.
-        max_timestamp=max(record.timestamp for record in kept),
-        record_count=len(kept),
-    )
-    codec = header.codec
-    return replace_records(rebuilt, compress(codec, body) if codec else body)
-
-
-def _emptied(header: BatchHeader) -> BatchHeader:
-    """The header of a batch that has no records left, as Apache's cleaner writes it."""
-    return header._replace(
-        attributes=header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT),
-        base_timestamp=header.max_timestamp,
-        record_count=0,
-    )

@@ -40,7 +40,7 @@ def rewrite_batch(
     `delete_horizon_ms` the batch is marked with the time from which tombstones and markers may go;
     a mark that it has already stays.
     """
-    starts = [spans.ends[index - 1] if index else 0 for index in kept]
+    starts = [spans.starts[index] for index in kept]
     timestamps = _timestamps(header, body, starts)
     attributes = header.attributes
     base_timestamp = timestamps[0]

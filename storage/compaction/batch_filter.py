@@ -171,7 +171,7 @@ def _opened(header: BatchHeader, batch: Buffer) -> tuple[bytes, RecordSpans]:
     """
     check_batch(header, batch)
     body = bytes(record_bytes(batch, header))
-    return body, record_spans(body, header.record_count)
+    return body, record_spans(body, header)
 
 
 def check_batch(header: BatchHeader, batch: Buffer) -> None:

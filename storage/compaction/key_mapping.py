@@ -67,7 +67,7 @@ class _KeyMapping:
         """Note the keys of a batch; False when they do not fit, and none is noted then."""
         check_batch(header, batch)
         body = bytes(record_bytes(batch, header))
-        _, keys, deltas, _ = record_spans(body, header.record_count)
+        _, _, keys, deltas, _ = record_spans(body, header)
         base = header.base_offset
         if base >= self._first_offset and None not in keys:
             offsets = [base + delta for delta in deltas]

@@ -82,10 +82,10 @@ class OffsetMap:
             digest = blake2s(key, digest_size=HASH_BYTES).digest()
             while True:
                 start = bucket * BUCKET_BYTES
-                at = find(digest, start, start + BUCKET_BYTES)
+                count = counts[bucket]
+                at = find(digest, start, start + count * HASH_BYTES)
                 if at >= 0 and at % HASH_BYTES == 0:  # and not across two hashes, by chance
                     break
-                count = counts[bucket]
                 if count < BUCKET_KEYS:
                     at = start + count * HASH_BYTES
                     hashes[at : at + HASH_BYTES] = digest
@@ -106,11 +106,12 @@ class OffsetMap:
             digest = blake2s(key, digest_size=HASH_BYTES).digest()
             while True:
                 start = bucket * BUCKET_BYTES
-                at = find(digest, start, start + BUCKET_BYTES)
+                count = counts[bucket]
+                at = find(digest, start, start + count * HASH_BYTES)
                 if at >= 0 and at % HASH_BYTES == 0:
                     found[key] = places[at // HASH_BYTES] + base
                     break
-                if counts[bucket] < BUCKET_KEYS:
+                if count < BUCKET_KEYS:
                     found[key] = NOT_THERE
                     break
                 bucket = (bucket + 1) % buckets

@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.records.batch import parse_header
-from protocol.records.builder import NewRecord, build_batch, rebuild_batch
+from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
 from storage.timestamp_offset import TimestampOffset
+from tests.protocol.records.rewritten import rewritten
 from tests.storage.produced import NOW_MS, SMALL, new_log, reopen, reopen_clean
 
 if TYPE_CHECKING:
@@ -71,8 +72,7 @@ class Life:
             base_offset=self.log.log_end_offset + gap,
             leader_epoch=self.epoch,
         )
-        left = [one for index, one in enumerate(iterate_records(full)) if kept >> index & 1]
-        batch = rebuild_batch(parse_header(full), left)
+        batch = rewritten(full, [index for index in range(len(times)) if kept >> index & 1])
         self.log.append_as_follower(batch, NOW_MS)
         self._note(batch)
 

@@ -13,7 +13,7 @@ from protocol.records.batch import (
     compute_crc,
     parse_header,
 )
-from protocol.records.builder import NewRecord, TimestampType, build_batch, rebuild_batch
+from protocol.records.builder import NewRecord, TimestampType, build_batch
 from protocol.records.compression import Codec
 from protocol.records.control import (
     ControlType,
@@ -25,6 +25,7 @@ from protocol.records.record import iterate_records
 from protocol.records.validation import check_produced
 from tests.golden import java_batches
 from tests.golden.java_batches import GoldenBatch, describe
+from tests.protocol.records.rewritten import rewritten
 
 NOW = 1_700_000_000_000
 KEPT = java_batches.kept()
@@ -112,10 +113,10 @@ def test_our_batches_are_read_by_kafka() -> None:
             ),
             build_batch(RECORDS, codec=codec, timestamp_type=TimestampType.LOG_APPEND_TIME),
         ]
-        some = list(iterate_records(batches[-2]))[3:190:7]
-        batches.append(rebuild_batch(parse_header(batches[-2]), some))
-        batches.append(rebuild_batch(parse_header(batches[-2]), some, delete_horizon_ms=NOW + 9))
-        batches.append(rebuild_batch(parse_header(batches[-2]), []))
+        whole, some = batches[-2], range(3, 190, 7)
+        batches.append(rewritten(whole, some))
+        batches.append(rewritten(whole, some, delete_horizon_ms=NOW + 9))
+        batches.append(rewritten(whole, []))
     batches.append(
         build_marker(
             EndTransactionMarker(ControlType.ABORT, 8), producer_id=9, producer_epoch=1, now_ms=NOW

@@ -1,0 +1,349 @@
+"""How fast a broker compacts, and what a producer notices of it.
+
+`python -m tests.benchmarks.compaction` prints the rows alone; `make bench` has them too.
+
+Both brokers get the same bytes: topics are created, the broker is stopped, and each topic's only
+partition gets a log that was written here. Every key comes twice, so half of the log goes.
+Compaction begins when the topic's `min.cleanable.dirty.ratio` is lowered, and has ended when
+`cleaner-offset-checkpoint` says so.
+
+The producer sends one batch at a time at a steady rate, first to an idle broker, then while that
+compacts. Latency counts from when a batch was due, so that one that comes late counts too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import struct
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import quantiles
+from threading import Thread
+from typing import TYPE_CHECKING, Self
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from rich.console import Console
+
+from config.topic import TopicConfig
+from protocol.messages.configs import IncrementalAlterConfigsRequest
+from protocol.messages.produce import ProduceRequest
+from protocol.records.batch import CRC_POSITION, compute_crc
+from protocol.records.builder import NewRecord, build_batch
+from storage.disk import Disk
+from storage.filesystem import LocalFileSystem
+from storage.loading import create_log
+from storage.log_directory import LogDirectory
+from storage.log_reading import LogPlace, LogSettings
+from tests.benchmarks import report
+from tests.benchmarks.contestants import APACHE, OURS
+from tests.benchmarks.report import RowReport
+from tests.benchmarks.rows import Result
+from tests.support.apache import apache_4
+from tests.support.broker_process import BrokerError
+from tests.support.ours import ours
+from tests.support.wire import RawConnection, request_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tests.support.broker_process import BrokerProcess
+
+MEBIBYTE = 1 << 20
+NOW_MS = 1_795_229_963_000
+BATCH_BYTES = 16_000
+KEY_DIGITS = 16
+KEYS_APART = 2_654_435_761
+"""A prime: multiples of it modulo any smaller count come in no order, and each once."""
+PROPERTIES = {"log.cleaner.backoff.ms": "200", "log.segment.delete.delay.ms": "1000"}
+STEADY = "steady"
+PRODUCE_VERSION = 3
+ALTER_VERSION = 0
+TOPIC_RESOURCE = 2
+WAIT_SECONDS = 900.0
+SAMPLE_SECONDS = 0.1
+CRC = struct.Struct(">I")
+OFFSET = struct.Struct(">q")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much there is to compact, and what is produced meanwhile."""
+
+    log_bytes: int = 2 << 30
+    segment_bytes: int = 128 * MEBIBYTE
+    batches_per_second: int = 200
+    quiet_seconds: float = 15.0
+
+    @property
+    def text(self) -> str:
+        """For the names of rows."""
+        return f"{self.log_bytes / (1 << 30):.2g} GiB"
+
+
+FULL = Size()
+SMOKE = Size(4 * MEBIBYTE, MEBIBYTE, 100, 0.5)
+
+
+class CompactionRows:
+    """The rows of the table that this benchmark fills."""
+
+    def __init__(self, size: Size) -> None:
+        self._size = size
+        text = size.text
+        self.large = RowReport(f"compaction of {text}, 1 KB records", "MB/s", "-")
+        self.small = RowReport(f"compaction of {text}, 100 B records", "MB/s", "-")
+        self.quiet = RowReport("produce 16 KB, 200/s, p99", "ms", "-")
+        self.beside = RowReport(f"the same while it compacts {text}", "ms", "-")
+        self.ratio = RowReport("the latter as a multiple of the former", "times", "≤ 1.5")
+        self.memory = RowReport("resident memory while compacting, peak", "MB", "≤ 200 MB")
+
+    @property
+    def reports(self) -> list[RowReport]:
+        """In the order of the table."""
+        return [self.large, self.small, self.quiet, self.beside, self.ratio, self.memory]
+
+    def measure(self, make: str, directory: Path) -> None:
+        """Fill a broker of one make, and compact its topics one after the other."""
+        broker = _build(make, directory / make)
+        logs = {"large": 1000, "small": 100, "beside": 1000}
+        try:
+            _fill(broker, logs, self._size)
+            broker.start()
+            memory = _PeakMemory(broker)
+            with memory:
+                self._measure_latency(make, broker)
+                for topic, row in (("large", self.large), ("small", self.small)):
+                    before = memory.cpu_seconds()
+                    seconds = _compact(broker, topic)
+                    speed = self._size.log_bytes / MEBIBYTE / seconds
+                    cpu_seconds = memory.cpu_seconds() - before
+                    row.results[make].append(Result(speed, cpu_seconds=cpu_seconds))
+            self.memory.results[make].append(Result(memory.peak_bytes / MEBIBYTE))
+        finally:
+            broker.kill()
+            shutil.rmtree(directory / make, ignore_errors=True)
+
+    def _measure_latency(self, make: str, broker: BrokerProcess) -> None:
+        size = self._size
+        with _SteadyProducer(broker.port, size.batches_per_second) as warm_up:
+            time.sleep(size.quiet_seconds / 3)
+        assert warm_up.latencies_ms
+        with _SteadyProducer(broker.port, size.batches_per_second) as quiet:
+            time.sleep(size.quiet_seconds)
+        with _SteadyProducer(broker.port, size.batches_per_second) as beside:
+            _compact(broker, "beside")
+        self.quiet.results[make].append(Result(quiet.p99_ms))
+        self.beside.results[make].append(Result(beside.p99_ms))
+        self.ratio.results[make].append(Result(beside.p99_ms / quiet.p99_ms))
+
+
+class _SteadyProducer:
+    """Sends a batch when it is due, on a thread, until the block ends."""
+
+    def __init__(self, port: int, batches_per_second: int) -> None:
+        self.latencies_ms: list[float] = []
+        self._interval = 1 / batches_per_second
+        self._port = port
+        self._is_over = False
+        self._thread = Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over = True
+        self._thread.join()
+
+    @property
+    def p99_ms(self) -> float:
+        return quantiles(self.latencies_ms, n=100)[98]
+
+    def _run(self) -> None:
+        request = _produce_request()
+        with RawConnection.open(self._port, 30.0) as connection:
+            due = time.monotonic()
+            while not self._is_over:
+                due += self._interval
+                time.sleep(max(0.0, due - time.monotonic()))
+                connection.ask(request)
+                self.latencies_ms.append((time.monotonic() - due) * 1000)
+
+
+class _PeakMemory:
+    """Samples the resident memory of a broker and of the processes that it started."""
+
+    def __init__(self, broker: BrokerProcess) -> None:
+        self.peak_bytes = 0
+        self._pid = broker.pid
+        self._is_over = False
+        self._thread = Thread(target=self._run)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over = True
+        self._thread.join()
+
+    def cpu_seconds(self) -> float:
+        """Processor time of the broker and of what it started and has ended, or runs."""
+        return sum(_cpu_seconds(pid) for pid in self._pids())
+
+    def _run(self) -> None:
+        while not self._is_over:
+            self.peak_bytes = max(self.peak_bytes, sum(map(_resident_bytes, self._pids())))
+            time.sleep(SAMPLE_SECONDS)
+
+    def _pids(self) -> list[int]:
+        tasks = Path(f"/proc/{self._pid}/task")
+        found = [
+            child for task in tasks.iterdir() for child in (task / "children").read_text().split()
+        ]
+        return [self._pid, *map(int, found)]
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    line = next((line for line in text.splitlines() if line.startswith("VmRSS:")), "VmRSS: 0")
+    return int(line.split()[1]) * 1024
+
+
+def _cpu_seconds(pid: int) -> float:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    except OSError:
+        return 0.0
+    # Its own time and that of its children that have ended.
+    return sum(map(int, text.rpartition(")")[2].split()[11:15])) / 100
+
+
+def _build(make: str, directory: Path) -> BrokerProcess:
+    if make == APACHE:
+        return apache_4(directory, PROPERTIES, as_its_script_does=True)
+    return ours(directory, PROPERTIES)
+
+
+def _fill(broker: BrokerProcess, logs: dict[str, int], size: Size) -> None:
+    """Give the broker, which is stopped afterwards, one topic for each log."""
+    broker.start()
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    config = {
+        "cleanup.policy": "compact",
+        "min.cleanable.dirty.ratio": "1.0",
+        "segment.bytes": str(size.segment_bytes),
+    }
+    topics = [NewTopic(name, 1, 1, config=config) for name in logs]
+    for created in admin.create_topics([*topics, NewTopic(STEADY, 1, 1)]).values():
+        created.result(30)
+    _wait_until(lambda: all(_directory(broker, name).exists() for name in logs))
+    time.sleep(1)
+    broker.stop()
+    for name, record_bytes in logs.items():
+        directory = _directory(broker, name)
+        metadata = (directory / "partition.metadata").read_bytes()
+        shutil.rmtree(directory)
+        _write_log(broker.data_directory, name, record_bytes, size)
+        (directory / "partition.metadata").write_bytes(metadata)
+
+
+def _write_log(data_directory: Path, topic: str, record_bytes: int, size: Size) -> None:
+    """Write a log in which each key comes twice."""
+    place = LogPlace(LogDirectory(str(data_directory), Disk(LocalFileSystem())), topic, 0)
+    config = TopicConfig(segment_bytes=size.segment_bytes)
+    log = create_log(place, config, LogSettings(), NOW_MS)
+    count = max(1, BATCH_BYTES // (record_bytes + KEY_DIGITS + 8))
+    keys = [b"%0*d" % (KEY_DIGITS, index) for index in range(count)]
+    value = bytes(range(256)) * (record_bytes // 256 + 1)
+    batch = build_batch([NewRecord(NOW_MS, key, value[:record_bytes]) for key in keys])
+    places = [batch.index(key) for key in keys]
+    total = size.log_bytes // len(batch)
+    distinct = total * count // 2
+    number = 0
+    for _ in range(total):
+        OFFSET.pack_into(batch, 0, log.log_end_offset)
+        for at in places:
+            batch[at : at + KEY_DIGITS] = b"%016d" % (number * KEYS_APART % distinct)
+            number += 1
+        CRC.pack_into(batch, CRC_POSITION, compute_crc(batch, 0, len(batch)))
+        log.append_as_follower(batch, NOW_MS)
+    log.roll(NOW_MS)
+    log.close()
+
+
+def _compact(broker: BrokerProcess, topic: str) -> float:
+    """Let a topic be compacted; returns the seconds that it took."""
+    begin = time.monotonic()
+    _lower_ratio(broker, topic)
+    checkpoint = broker.data_directory / "cleaner-offset-checkpoint"
+    _wait_until(lambda: checkpoint.exists() and f"\n{topic} 0 " in checkpoint.read_text())
+    return time.monotonic() - begin
+
+
+def _lower_ratio(broker: BrokerProcess, topic: str) -> None:
+    request = IncrementalAlterConfigsRequest
+    resource = request.Resource
+    config = resource.Config(name="min.cleanable.dirty.ratio", config_operation=0, value="0.1")
+    wanted = request(
+        resources=[resource(resource_type=TOPIC_RESOURCE, resource_name=topic, configs=[config])],
+        validate_only=False,
+    )
+    header = request_header(request.API_KEY, ALTER_VERSION)
+    with RawConnection.open(broker.port, 30.0) as connection:
+        connection.ask(header + wanted.encode(ALTER_VERSION))
+
+
+def _directory(broker: BrokerProcess, topic: str) -> Path:
+    return broker.data_directory / f"{topic}-0"
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise BrokerError(f"nothing happened for {WAIT_SECONDS} s")
+        time.sleep(0.02)
+
+
+def _produce_request() -> bytes:
+    records = build_batch([NewRecord(NOW_MS, b"key", bytes(1000)) for _ in range(16)])
+    data = ProduceRequest.TopicData
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=30_000,
+        topic_data=[
+            data(
+                name=STEADY,
+                partition_data=[data.PartitionData(index=0, records=memoryview(records))],
+            )
+        ],
+    )
+    header = request_header(ProduceRequest.API_KEY, PRODUCE_VERSION)
+    return header + request.encode(PRODUCE_VERSION)
+
+
+def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
+    """Measure what the command line asks for and print the table."""
+    parser = argparse.ArgumentParser(prog="compaction", description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--only", choices=(OURS, APACHE))
+    options = parser.parse_args(arguments)
+    rows = CompactionRows(SMOKE if options.smoke else FULL)
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        for _ in range(options.rounds):
+            for make in (options.only,) if options.only else (OURS, APACHE):
+                rows.measure(make, Path(directory))
+    report.show(rows.reports, Console(width=180), "Compaction")
+    return rows.reports
+
+
+if __name__ == "__main__":
+    main()
