@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from coordinator.transactions.records import TransactionFormat, TransactionRecord
 from coordinator.transactions.settings import TransactionSettings
 from coordinator.transactions.states import TRANSITIONS, TransactionEvent, TransactionState
+from coordinator.transactions.transaction import EXHAUSTED_EPOCH
 from protocol.errors import ErrorCode
 from tests.coordinator.harness import Inbox
 from tests.coordinator.transactions.harness import NEW, OLD, Harness
@@ -68,7 +69,8 @@ class TransactionMachine(RuleBasedStateMachine):
         known = self.known(name)
         if known is None:
             return 1, 0
-        return known.producer_id, known.producer_epoch - steps_back
+        newest = min(known.producer_epoch, EXHAUSTED_EPOCH)  # nobody is told the one in reserve
+        return known.producer_id, newest - steps_back
 
     @rule(name=st.sampled_from(IDS), goes_on=st.booleans(), steps_back=STEPS_BACK)
     def initialise(self, name: str, goes_on: bool, steps_back: int) -> None:
