@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from storage import file_names, partition_metadata
+from storage.aborted_index import ENTRY
+from storage.aborted_recovery import rebuild_aborted
 from storage.errors import DamagedFileError
 from storage.leader_epochs import LeaderEpochs
 from storage.log import Log
@@ -85,6 +87,8 @@ class _Loader:
         self.outcome = LoadOutcome()
         self.epochs = LeaderEpochs(self.disk.filesystem, self.path)
         self.has_sound_epochs = self._load_epochs()
+        self.doubtful: set[int] = set()
+        """Base offsets of segments whose transaction index may be wrong."""
 
     def load(self, settings: LogSettings) -> tuple[Log, LoadOutcome]:
         files = survey(self.disk.filesystem, self.path)
@@ -141,6 +145,9 @@ class _Loader:
         times = found.index_sizes.get(file_names.TIME_INDEX, 0)
         needed = {file_names.OFFSET_INDEX, file_names.TIME_INDEX} if found.size else set()
         is_complete = needed <= found.index_sizes.keys()
+        if found.index_sizes.get(file_names.TRANSACTION_INDEX, 0) % ENTRY.size:
+            self._note(f"the transaction index of {segment.path} is damaged: rebuilt")
+            self.doubtful.add(segment.base_offset)
         if not segment.adopt(found.size, offsets, times) or not is_complete:
             self._note(f"the indexes of {segment.path} are missing or damaged: rebuilt")
             segment.rebuild_indexes()
@@ -150,6 +157,8 @@ class _Loader:
         recovered = recover_segment(segment, found.size, self.hints.recovery_point, self.epochs)
         self.outcome.bytes_read += recovered.bytes_read
         self.outcome.bytes_cut += recovered.bytes_cut
+        if recovered.has_markers or file_names.TRANSACTION_INDEX in found.index_sizes:
+            self.doubtful.add(segment.base_offset)
         if recovered.bytes_cut:
             self._note(
                 f"{recovered.bytes_cut} bytes cut from the end of {segment.path}, "
@@ -181,6 +190,9 @@ class _Loader:
     def _settle_producers(self, contents: LogContents) -> None:
         snapshots = contents.snapshots
         bounds = (contents.log_start_offset, contents.log_end_offset)
+        doubtful = self.doubtful.intersection(contents.segments.base_offsets)
+        if doubtful:
+            rebuild_aborted(contents.segments, snapshots, doubtful, self.hints.recovery_point)
         rebuild(contents.producers, snapshots, contents.segments, bounds)
         contents.producers.note_high_watermark(contents.high_watermark)
         snapshots.remove_strays(contents.segments.base_offsets)

@@ -13,7 +13,9 @@ from storage.producer import Marker
 if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
+    from storage.aborted_index import AbortedTransaction
     from storage.producers import ProducerState
+    from storage.segment import Segment
     from storage.segments import Segments
     from storage.snapshots import Snapshots
 
@@ -52,7 +54,8 @@ def rebuild(
     if position is None:
         position = log_start_offset
     if position < log_end_offset:
-        _replay(producers, segments, position)
+        for index in range(segments.floor(position), len(segments)):
+            replay_segment(producers, segments[index], position)
 
 
 def _restore(producers: ProducerState, snapshots: Snapshots, end_offset: int) -> int | None:
@@ -67,21 +70,23 @@ def _restore(producers: ProducerState, snapshots: Snapshots, end_offset: int) ->
     return None
 
 
-def _replay(producers: ProducerState, segments: Segments, from_offset: int) -> None:
-    for index in range(segments.floor(from_offset), len(segments)):
-        segment = segments[index]
-        found = segment.locate(from_offset)
-        if found is None:
+def replay_segment(
+    producers: ProducerState, segment: Segment, from_offset: int
+) -> list[AbortedTransaction]:
+    """Note all batches from an offset on; returns the transactions that were aborted there."""
+    aborted: list[AbortedTransaction] = []
+    place = segment.locate(from_offset)
+    if place is None:
+        return aborted
+    for position, header in walk_headers(segment.file, place.position, segment.size, CHUNK_BYTES):
+        if header.producer_id < 0:
             continue
-        for position, header in walk_headers(
-            segment.file, found.position, segment.size, CHUNK_BYTES
-        ):
-            if header.producer_id < 0:
-                continue
-            if not header.is_control:
-                producers.update(header, header.base_offset)
-                continue
-            batch = segment.file.read_at(position, header.size_in_bytes)
-            marker = read_marker(header, batch, header.base_offset)
-            if marker is not None:
-                producers.end_transaction(marker)
+        if not header.is_control:
+            producers.update(header, header.base_offset)
+            continue
+        batch = segment.file.read_at(position, header.size_in_bytes)
+        marker = read_marker(header, batch, header.base_offset)
+        ended = None if marker is None else producers.end_transaction(marker)
+        if ended is not None:
+            aborted.append(ended)
+    return aborted

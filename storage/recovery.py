@@ -30,6 +30,8 @@ class SegmentRecovery(NamedTuple):
     bytes_cut: int
     problem: str | None
     """Why the rest was cut; None when nothing was."""
+    has_markers: bool
+    """Transactions may have ended in what was read."""
 
 
 def recover_segment(
@@ -45,15 +47,17 @@ def recover_segment(
     segment.size = start
     scan = CheckedScan(segment.file, segment.base_offset, start, size)
     next_offset = segment.base_offset
+    has_markers = False
     for _, header in scan:
+        has_markers = has_markers or header.is_control
         segment.account_header(header)
         epochs.note(header.partition_leader_epoch, header.base_offset)
         next_offset = header.next_offset
     if scan.position < size:
         segment.file.truncate(scan.position)
-    segment.aborted_index.truncate_to(next_offset)
     segment.seal()
-    return SegmentRecovery(next_offset, size - start, size - scan.position, scan.problem)
+    cut = size - scan.position
+    return SegmentRecovery(next_offset, size - start, cut, scan.problem, has_markers)
 
 
 def _start_position(segment: Segment, recovery_point: int) -> int:

@@ -12,6 +12,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from protocol.records.batch import HEADER_BYTES
 from storage import file_names
 from storage.aborted_index import AbortedIndex
 from storage.batch_scan import (
@@ -223,7 +224,11 @@ class Segment:
 
     def next_offset(self) -> int:
         """Offset after the last batch, read from the last index entry on."""
-        return self._with_sound_indexes(self._read_next_offset)
+        return self.next_offset_at(self.size)
+
+    def next_offset_at(self, position: int) -> int:
+        """Offset after the last batch whose header stands whole before `position`."""
+        return self._with_sound_indexes(lambda: self._read_next_offset(position))
 
     def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
         """First record at or after `from_offset` that is not earlier than `timestamp`."""
@@ -362,10 +367,10 @@ class Segment:
         position = self._checked_position(self.offset_index.lookup(start).position)
         return first_not_earlier(self, position, timestamp, from_offset)
 
-    def _read_next_offset(self) -> int:
+    def _read_next_offset(self, end: int) -> int:
         offset = self.base_offset
-        start = self._checked_position(self.offset_index.last().position)
-        for _, header in self.walk(start, self.size):
+        entry = self.offset_index.last_before(end - HEADER_BYTES + 1)
+        for _, header in self.walk(self._checked_position(entry.position), end):
             offset = header.next_offset
         return offset
 

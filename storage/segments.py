@@ -119,12 +119,7 @@ class Segments:
     def end_of(self, piece: Slice) -> int:
         """Offset after the last batch whose header is in `piece`."""
         segment = self._segments[self.floor(piece.first_offset)]
-        end = piece.position + piece.length
-        start = max(piece.position, segment.offset_index.last_before(end).position)
-        offset = piece.first_offset
-        for _, header in segment.walk(start, end):
-            offset = header.next_offset
-        return offset
+        return segment.next_offset_at(piece.position + piece.length)
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
         """Aborted transactions that overlap [from, to), in the order of their markers."""
