@@ -100,7 +100,7 @@ class Cluster:
         broker.auto_topics.is_alone = not broker.is_in_cluster
         settings = FetcherSettings(
             local_id=config.broker_id,
-            broker_epoch=broker.broker_epoch,
+            broker_epoch=lambda: broker.broker_epoch,
             limits=FetchLimits(
                 max_wait_ms=config.replica_fetch_wait_max_ms,
                 min_bytes=config.replica_fetch_min_bytes,

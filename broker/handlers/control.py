@@ -127,7 +127,8 @@ def allocate(
 
 
 def _is_for_earlier_life(context: Context, broker_epoch: int) -> bool:
-    return broker_epoch not in (ANY_EPOCH, context.broker.broker_epoch)
+    """Older than the present one; the controller may hear of a new life before this broker does."""
+    return ANY_EPOCH < broker_epoch < context.broker.broker_epoch
 
 
 def _in_turn(

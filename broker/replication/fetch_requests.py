@@ -9,7 +9,7 @@ from broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH, NO_SESSION
 from protocol.messages.fetch import FetchRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from uuid import UUID
 
     from broker.partition import Partition
@@ -44,9 +44,12 @@ class Position(NamedTuple):
 class FetchRequests:
     """Makes one follower's requests to one leader, and remembers what that leader knows."""
 
-    def __init__(self, broker: tuple[int, int], limits: FetchLimits) -> None:
-        """`broker` is the follower's id and epoch."""
-        self._broker = broker
+    def __init__(
+        self, broker_id: int, broker_epoch: Callable[[], int], limits: FetchLimits
+    ) -> None:
+        """The id and epoch are the follower's."""
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
         self._limits = limits
         self._session = NO_SESSION
         self._epoch = INITIAL_EPOCH
@@ -74,10 +77,9 @@ class FetchRequests:
         }
         told, self._told = self._told, positions
         limits = self._limits
-        broker_id, broker_epoch = self._broker
         return FetchRequest(
             replica_state=FetchRequest.ReplicaState(
-                replica_id=broker_id, replica_epoch=broker_epoch
+                replica_id=self._broker_id, replica_epoch=self._broker_epoch()
             ),
             max_wait_ms=limits.max_wait_ms,
             min_bytes=limits.min_bytes,

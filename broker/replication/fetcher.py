@@ -18,6 +18,7 @@ from protocol.messages.fetch import FetchResponse
 from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from uuid import UUID
 
     from broker.clock import Clock
@@ -40,7 +41,8 @@ class FetcherSettings(NamedTuple):
     """What all fetchers of a broker share."""
 
     local_id: int
-    broker_epoch: int
+    broker_epoch: Callable[[], int]
+    """Of the present life: it changes when the broker had to register again."""
     limits: FetchLimits
     backoff_ms: int
     clock: Clock
@@ -54,7 +56,7 @@ class ReplicaFetcher:
         self.leader_id = leader_id
         self._link = link
         self._settings = settings
-        self._requests = FetchRequests((settings.local_id, settings.broker_epoch), settings.limits)
+        self._requests = FetchRequests(settings.local_id, settings.broker_epoch, settings.limits)
         self._partitions: dict[tuple[UUID, int], Partition] = {}
         self._delayed_until_ms: dict[tuple[UUID, int], int] = {}
         self._has_work = asyncio.Event()

@@ -91,7 +91,7 @@ class Node:
         identities = iter(range(1, 10_000))
         self.fetch_sessions = FetchSessions(100, 120_000, lambda: next(identities))
         settings = FetcherSettings(
-            node_id, node_id + 100, LIMITS, BACKOFF_MS, self.clock, self.timers
+            node_id, lambda: node_id + 100, LIMITS, BACKOFF_MS, self.clock, self.timers
         )
         self.following = Following(ensemble, settings, 1, ensemble.spawn)
         self.replicas.on_assignment(self.following.partition_changed)
