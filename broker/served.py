@@ -14,22 +14,20 @@ if TYPE_CHECKING:
 class Served:
     """What is looked up once for all requests of the same key and version."""
 
-    __slots__ = ("_encode", "_header_bytes", "_pack_front", "decode", "handler", "route", "version")
+    __slots__ = ("_header_bytes", "_pack_front", "decode", "handler", "route", "version")
 
     def __init__(self, route: Route, version: int) -> None:
         self.route = route
         self.version = version
         self.handler = route.handler
         self.decode = route.request.decoder(version)
-        self._encode = route.request.RESPONSE.encoder(version)
         key = route.request.API_KEY
         self._header_bytes = response_header_bytes(key, version)
         self._pack_front = response_front_packer(key, version)
 
     def respond(self, correlation_id: int, response: Response) -> list[Part]:
         """Size, response header and body, ready to be sent."""
-        parts: list[Part] = []
-        self._encode(response, parts)
+        parts = response.encode_parts(self.version)
         if len(parts) == 1:
             body = parts[0]
             assert isinstance(body, bytes)

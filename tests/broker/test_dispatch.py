@@ -255,6 +255,14 @@ def test_deferred_answer_is_encoded_when_it_comes(
     assert ListGroupsResponse.decode(2, joined(answer.value)).groups == []
 
 
+def test_answer_whose_bytes_are_known_is_sent_as_it_is(
+    client: OneConnection, handle: Callable[..., None]
+) -> None:
+    handle(lambda *_: SimpleNamespace(encode_parts=lambda version: [b"bytes of v%d" % version]))
+
+    assert joined(ask_for_groups(client)) == b"bytes of v2"
+
+
 def test_bytes_after_a_request_are_let_pass(client: OneConnection) -> None:
     """Librdkafka 2.16 sends four bytes for a null array in Metadata v13, where one belongs."""
     answer = joined(client.send(ApiKey.API_VERSIONS, 0, b"left over"))
