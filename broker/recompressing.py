@@ -4,7 +4,7 @@
 event loop; so it happens beside it, and the append follows when it is done. Meanwhile the
 connection rests, as all do in Apache Kafka while a request of theirs is in work: that keeps the
 batches of a producer in order, with nothing to sort. A batch that arrived in the right codec
-passes by here. Decision: docs/decisions/0016-recompression-beside-the-loop.md.
+passes by here. Decision: docs/decisions/0017-recompression-beside-the-loop.md.
 """
 
 from __future__ import annotations
