@@ -71,7 +71,8 @@ class Worker:
         except ApiError as error:
             self._tell(CleaningFailed(error.message))
         except OSError as error:
-            self._tell(CleaningFailed(f"{error.strerror}: {error.filename}", error.errno or 0))
+            where = error.filename or job.directory
+            self._tell(CleaningFailed(f"{where}: {error.strerror}", error.errno or 0))
 
     def _tell(self, report: Report) -> None:
         self._target.write(encode_report(report))
