@@ -12,12 +12,10 @@ import logging
 import os
 import secrets
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
 from broker import stop_points
 from broker.auto_topics import AutoTopics
-from broker.clock import Clock, SystemClock
 from broker.cluster import Cluster
 from broker.connection_limits import configured_limits
 from broker.coordinators.groups import GroupCoordinators
@@ -42,6 +40,7 @@ from broker.opening import (
     open_directories,
     open_store,
 )
+from broker.platform import LocalPlatform, Platform
 from broker.producer_ids import ProducerIds
 from broker.replicas import Replicas
 from broker.side_work import SideWork
@@ -97,11 +96,12 @@ class Broker:
     endpoints: dict[str, tuple[str, int]]
     """Advertised host and port by listener name."""
 
-    def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
+    def __init__(self, config: BrokerConfig, platform: Platform | None = None) -> None:
         """Make a broker that `run` will start. Call it on the event loop."""
         assert all_handlers.MODULES
         self.config = config
-        self.clock = clock or SystemClock()
+        self._platform = platform or LocalPlatform()
+        self.clock = self._platform.clock
         self._loop = asyncio.get_running_loop()
         self.timers = Timers(self._loop)
         self.metadata = MetadataCache()
@@ -113,8 +113,8 @@ class Broker:
         self.endpoints = {}
         self._metrics = wanted_metrics(self)
         self._listeners = Listeners(self._metrics.dispatcher, self.clock, self.timers)
-        self._executor = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="disk")
-        self.side_work = SideWork(self._loop)
+        self._executor = self._platform.threads(DISK_THREADS, "disk")
+        self.side_work = SideWork(self._loop, self._platform)
         self._group: asyncio.TaskGroup = cast("asyncio.TaskGroup", None)
         self._tasks: set[asyncio.Task[object]] = set()
         self._stop = asyncio.Event()
@@ -175,9 +175,9 @@ class Broker:
         started_ms = self.clock.monotonic_ms()
         config = self.config
         await self._bind()
-        self.logs = open_directories(config, self._executor)
+        self.logs = open_directories(config, self._executor, self._platform)
         self.logs.on_failure = self._note_disk_failure
-        opened = await open_store(config, self.logs, self.clock, self._executor)
+        opened = await open_store(config, self.logs, self._executor, self._platform)
         self.store, self.cluster_id = opened.store, opened.cluster_id
         self.config = config = config.identified(opened.broker_id)
         self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from broker.auto_topics import internal_topic_configs
+from broker.platform import ConnectError
 from controller.adoption import FoundPartition, adopt_topics
 from controller.embedded_files import LocalStoreFiles
 from controller.embedded_store import (
@@ -27,7 +28,6 @@ from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
 from storage.directories import LogDirectories
 from storage.disk import Disk
 from storage.errors import DirectoryRefusedError, LogDirectoryError
-from storage.filesystem import LocalFileSystem
 from storage.log_reading import LogSettings
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from broker.clock import Clock
+    from broker.platform import Platform
     from config.broker import BrokerConfig
     from config.topic import TopicConfig
     from controller.store import MetadataStore
@@ -65,7 +66,9 @@ class StartAbandonedError(Exception):
     """The broker was told to stop before it had started."""
 
 
-def open_directories(config: BrokerConfig, executor: Executor) -> LogDirectories:
+def open_directories(
+    config: BrokerConfig, executor: Executor, platform: Platform
+) -> LogDirectories:
     """Lock the log directories and read whose they are."""
 
     def run_later(work: Callable[[], None]) -> None:
@@ -78,16 +81,16 @@ def open_directories(config: BrokerConfig, executor: Executor) -> LogDirectories
         draw_below=secrets.randbelow,
     )
     try:
-        return LogDirectories.open(config.log_dirs, Disk(LocalFileSystem()), settings)
+        return LogDirectories.open(config.log_dirs, Disk(platform.filesystem), settings)
     except (DirectoryRefusedError, LogDirectoryError) as error:
         raise StartError(str(error)) from None
 
 
 async def open_store(
-    config: BrokerConfig, logs: LogDirectories, clock: Clock, executor: Executor
+    config: BrokerConfig, logs: LogDirectories, executor: Executor, platform: Platform
 ) -> OpenStore:
     """Open the metadata store, and settle what cluster and broker this is."""
-    store = await _connect(config) if config.zookeeper_connect else None
+    store = await _connect(config, platform)
     try:
         if store is None:
             store = await _open_embedded(logs, executor)
@@ -96,12 +99,21 @@ async def open_store(
         proposed = logs.identity.cluster_id or to_base64(draw_uuid())
         cluster_id = await obtain_cluster_id(store, proposed)
         broker_id = await _obtain_broker_id(config, logs.identity.broker_id, store)
-        logs.identify(broker_id, cluster_id, clock.now_ms())
+        logs.identify(broker_id, cluster_id, platform.clock.now_ms())
     except (DirectoryRefusedError, LogDirectoryError, StoreError, OSError) as error:
         if store is not None:
             await store.close()
         raise StartError(str(error)) from None
     return OpenStore(store, cluster_id, broker_id, is_new)
+
+
+async def _connect(config: BrokerConfig, platform: Platform) -> MetadataStore | None:
+    if not config.zookeeper_connect:
+        return None
+    try:
+        return await platform.connect(config)
+    except ConnectError as error:
+        raise StartError(str(error)) from None
 
 
 async def _open_embedded(logs: LogDirectories, executor: Executor) -> MetadataStore:
@@ -110,25 +122,6 @@ async def _open_embedded(logs: LogDirectories, executor: Executor) -> MetadataSt
         return await EmbeddedStore.open(LocalStoreFiles(directory), executor)
     except DamagedStoreError as error:
         raise StartError(f"{directory}: {error}") from None
-
-
-async def _connect(config: BrokerConfig) -> MetadataStore:
-    """The store in ZooKeeper; kazoo is imported only now."""
-    from controller.zookeeper.address import AddressError, parse_address  # noqa: PLC0415
-    from controller.zookeeper.store import ZooKeeperStore  # noqa: PLC0415
-
-    session_ms = config.zookeeper_session_timeout_ms
-    try:
-        return await ZooKeeperStore.connect(
-            parse_address(config.zookeeper_connect or ""),
-            session_timeout_ms=session_ms,
-            connection_timeout_ms=config.zookeeper_connection_timeout_ms or session_ms,
-            max_in_flight=config.zookeeper_max_in_flight_requests,
-        )
-    except AddressError as error:
-        raise StartError(str(error)) from None
-    except StoreError as error:
-        raise StartError(error.reason) from None
 
 
 def _store_directory(logs: LogDirectories) -> str:

@@ -7,12 +7,13 @@ disk, and computing must not queue behind that.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
+
+    from broker.platform import Platform
 
 T = TypeVar("T")
 
@@ -24,9 +25,9 @@ one request in work."""
 class SideWork:
     """Runs functions on its threads and hands the results to the loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, platform: Platform) -> None:
         self._loop = loop
-        self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="compute")
+        self._executor = platform.threads(THREADS, "compute")
 
     def run(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Call `work`, which raises nothing, on a thread; `then` gets its result, on the loop."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.clock import SystemClock
 from broker.opening import StartError, open_directories, open_store
+from broker.platform import LocalPlatform
 from config.broker import BrokerConfig
 
 if TYPE_CHECKING:
@@ -21,9 +21,10 @@ def started_id(directory: Path, broker_id: int = -1) -> int:
     config = BrokerConfig(broker_id=broker_id, log_dirs=(str(directory),))
 
     async def start(executor: ThreadPoolExecutor) -> int:
-        logs = open_directories(config, executor)
+        platform = LocalPlatform()
+        logs = open_directories(config, executor, platform)
         try:
-            opened = await open_store(config, logs, SystemClock(), executor)
+            opened = await open_store(config, logs, executor, platform)
             await opened.store.close()
             return opened.broker_id
         finally:

@@ -15,6 +15,7 @@ import broker.handlers.produce  # noqa: F401  (the handlers register themselves)
 from broker.context import Context
 from broker.deferred import Deferred
 from broker.fetch_sessions import FetchSessions
+from broker.platform import LocalPlatform
 from broker.routing import ROUTES
 from broker.side_work import SideWork
 from config.broker import BrokerConfig
@@ -73,7 +74,7 @@ class DataBroker(OneBroker):
     def __init__(self, directory: Path, config: BrokerConfig) -> None:
         super().__init__(directory, config)
         self.clock = FixedClock()
-        self.side_work = SideWork(asyncio.get_running_loop())
+        self.side_work = SideWork(asyncio.get_running_loop(), LocalPlatform())
         self.transactions = TransactionRegistry()
         identities = iter(range(1, 1000))
         self.fetch_sessions = FetchSessions(
