@@ -49,6 +49,7 @@ from broker.topic_configs import TopicConfigs
 from config.errors import ConfigError
 from config.listeners import read_listeners
 from controller.controller import Controller
+from controller.log_dir_events import announce_directory_failure
 from controller.producer_ids import allocate_producer_ids
 from controller.registrar import BrokerIdTakenError, Registrar
 from controller.store import StoreError
@@ -376,6 +377,13 @@ class Broker:
         if all(one.failure is not None for one in self.logs.directories):
             self._failure = "no log directory is left that can be written"
             self._loop.call_soon_threadsafe(self._stop.set)
+        elif hasattr(self, "controller"):
+            self._loop.call_soon_threadsafe(self._announce_disk_failure)
+
+    def _announce_disk_failure(self) -> None:
+        self.spawn(
+            announce_directory_failure(self.store, self.config.broker_id), "announce disk failure"
+        )
 
 
 async def _logged(work: Coroutine[Any, Any, object], name: str) -> object:

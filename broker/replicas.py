@@ -14,6 +14,7 @@ from protocol.messages.leader_and_isr import (
 )
 from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from protocol.uuids import ZERO_UUID
+from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from storage.log import Log
 
 logger = logging.getLogger(__name__)
+
+StopState = StopReplicaRequest.TopicState.PartitionState
+NO_EPOCH = -1
+"""A lower bound of epochs that fence: -1 is none, -2 goes with the deletion of a topic."""
 
 
 class TopicConfigs(Protocol):
@@ -112,9 +117,7 @@ class Replicas:
         errors = []
         for topic in request.topic_states:
             for state in topic.partition_states:
-                code = self._stop(
-                    topic.topic_name, state.partition_index, delete=state.delete_partition
-                )
+                code = self._stop(topic.topic_name, state)
                 errors.append(
                     StopReplicaResponse.PartitionError(
                         topic_name=topic.topic_name,
@@ -145,6 +148,8 @@ class Replicas:
             was_leader = partition.is_leader
             if not partition.assume(state):
                 return ErrorCode.STALE_CONTROLLER_EPOCH
+        except LogDirectoryError as error:  # told when it failed
+            return error.code
         except ApiError as error:
             logger.warning("%s-%d: %s", topic, state.partition_index, error)
             return error.code
@@ -159,6 +164,8 @@ class Replicas:
         index = state.partition_index
         partition = self.partition(topic, index)
         log = partition.log if partition is not None else self._logs.get(topic, index)
+        if log is not None and log.directory.failure is not None:
+            raise log.directory.failure
         if log is None:
             log = self._create_log(topic, topic_id, state)
         elif log.topic_id in (None, ZERO_UUID):
@@ -188,23 +195,31 @@ class Replicas:
         now_ms = self._clock.now_ms()
         return self._logs.create(topic, state.partition_index, topic_id, config, now_ms)
 
-    def _stop(self, topic: str, index: int, *, delete: bool) -> ErrorCode:
-        partitions = self.by_topic.get(topic, {})
-        partition = partitions.pop(index, None)
+    def _stop(self, topic: str, state: StopState) -> ErrorCode:
+        partition = self.partition(topic, state.partition_index)
         if partition is not None:
-            was_leader = partition.is_leader
-            partition.retire()
-            for told in self._assignment_listeners:
-                told(partition)
-            if not partitions:
-                del self.by_topic[topic]
-                self.names_by_id.pop(partition.topic_id, None)
-            if was_leader:
-                for listener in self._listeners:
-                    listener(partition, False)
-        if delete:
+            if NO_EPOCH < state.leader_epoch < partition.leader_epoch:
+                return ErrorCode.FENCED_LEADER_EPOCH
+            if partition.log.directory.failure is not None:
+                return ErrorCode.KAFKA_STORAGE_ERROR
+            self._give_up(partition)
+        if state.delete_partition:
             try:
-                self._logs.delete(topic, index, self._clock.now_ms())
+                self._logs.delete(topic, state.partition_index, self._clock.now_ms())
             except ApiError as error:
                 return error.code
         return ErrorCode.NONE
+
+    def _give_up(self, partition: Partition) -> None:
+        partitions = self.by_topic[partition.topic]
+        del partitions[partition.index]
+        was_leader = partition.is_leader
+        partition.retire()
+        for told in self._assignment_listeners:
+            told(partition)
+        if not partitions:
+            del self.by_topic[partition.topic]
+            self.names_by_id.pop(partition.topic_id, None)
+        if was_leader:
+            for listener in self._listeners:
+                listener(partition, False)

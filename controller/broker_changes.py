@@ -47,6 +47,10 @@ async def brokers_died(office: Office, dead: Collection[int]) -> None:
 async def brokers_arrived(office: Office, arrived: Collection[int]) -> None:
     """Tell them everything, and use their replicas again."""
     context = office.context
+    # Disks may have been mended; those that were not are told anew.
+    context.failed_replicas = {
+        one for one in context.failed_replicas if one.broker_id not in arrived
+    }
     office.batch.publish(arrived, context.partitions())
     office.send()
     returning = [
@@ -76,10 +80,9 @@ async def relieve(office: Office, broker_id: int) -> list[TopicPartition]:
     ]
     led = [replica.at for replica in shared if _leader(office, replica.at) == broker_id]
 
-    def choose(_: TopicPartition, replicas: Replicas, state: PartitionState) -> Choice | None:
-        return leader_when_shutting_down(
-            replicas, state.in_sync_replicas, context.live_brokers, context.leaving
-        )
+    def choose(at: TopicPartition, replicas: Replicas, state: PartitionState) -> Choice | None:
+        usable = context.usable_brokers(at)
+        return leader_when_shutting_down(replicas, state.in_sync_replicas, usable, context.leaving)
 
     await office.partitions.elect(led, choose)
     await take_out(office, [one for one in shared if _leader(office, one.at) != broker_id])

@@ -91,6 +91,8 @@ class ControllerContext:
     reassigning: dict[TopicPartition, Reassignment] = field(default_factory=dict)
     partition_phases: dict[TopicPartition, PartitionPhase] = field(default_factory=dict)
     replica_phases: dict[Replica, ReplicaPhase] = field(default_factory=dict)
+    failed_replicas: set[Replica] = field(default_factory=set)
+    """Those on failed disks of brokers that live."""
     deleting: set[str] = field(default_factory=set)
     """Topics queued for deletion."""
     blocked_deletions: set[str] = field(default_factory=set)
@@ -112,6 +114,14 @@ class ControllerContext:
             for broker_id in self.replicas_of(at):
                 yield Replica(at, broker_id)
 
+    def usable_brokers(self, at: TopicPartition) -> set[int]:
+        """Those of its brokers that live and have its log."""
+        return {
+            broker_id
+            for broker_id in self.replicas_of(at)
+            if broker_id in self.live_brokers and Replica(at, broker_id) not in self.failed_replicas
+        }
+
     def topic_id(self, topic: str) -> UUID:
         """The topic's id, ZERO_UUID for one made before topics had ids."""
         return self.topic_ids.get(topic, ZERO_UUID)
@@ -121,6 +131,7 @@ class ControllerContext:
         for at in list(self.partitions([topic])):
             for broker_id in self.replicas_of(at):
                 self.replica_phases.pop(Replica(at, broker_id), None)
+                self.failed_replicas.discard(Replica(at, broker_id))
             self.partition_phases.pop(at, None)
             self.leadership.pop(at, None)
             self.reassigning.pop(at, None)

@@ -80,7 +80,7 @@ class ControlRequestBatch:
             state = leadership.state
             is_deleting = at.topic in self._context.deleting
             replicas = self._context.replicas_of(at)
-            live = self._context.live_brokers
+            usable = self._context.usable_brokers(at)
             self._metadata[at] = UpdateMetadataPartitionState(
                 topic_name=at.topic,
                 partition_index=at.partition,
@@ -90,7 +90,7 @@ class ControlRequestBatch:
                 isr=list(state.in_sync_replicas),
                 zk_version=leadership.partition_epoch,
                 replicas=list(replicas),
-                offline_replicas=[replica for replica in replicas if replica not in live],
+                offline_replicas=[replica for replica in replicas if replica not in usable],
             )
 
     def stop(self, replica: Replica, *, delete: bool) -> None:

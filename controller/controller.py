@@ -20,10 +20,12 @@ from controller.commands import ControllerCommands
 from controller.delivery import Delivery
 from controller.election import ControllerMovedError, current_controller, elect
 from controller.loading import load_brokers, load_states, load_topics
+from controller.log_dir_events import take_announcements
 from controller.office import Office
+from controller.replica_failures import ask_again, replicas_failed
 from controller.state_machines import PartitionPhase, ReplicaPhase
 from controller.store import Change, MetadataStore, NodeExistsError, StoreError, Watch
-from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, TOPICS
+from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, LOG_DIR_EVENTS, TOPICS
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class Controller:
         self._is_unclean_default = is_unclean_default
         self._broker_id = broker_id
         self._store = store
-        self._delivery = Delivery(channels, self._on_replicas_stopped)
+        self._delivery = Delivery(channels, self._on_replicas_stopped, self._on_replicas_failed)
         self._now_ms = now_ms
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._queued: set[tuple[str, ...]] = set()
@@ -236,6 +238,7 @@ class Controller:
         context.live_brokers = await load_brokers(self._store, self._watch_brokers())
         topics = await self._store.children(TOPICS, self._watch_topics())
         doomed = await self._store.children(DELETE_TOPICS, self._watch_deletions())
+        self._put("log dirs", self._on_log_dirs)
         await load_topics(self._store, context, topics, self._watch_topic)
         await load_states(self._store, context, context.partitions())
         await office.deletion.enqueue(doomed)
@@ -345,6 +348,23 @@ class Controller:
                 await self._advance_deletions(office)
 
         self._put("stopped", note, str(id(request)))
+
+    async def _on_log_dirs(self) -> None:
+        office = self._office
+        if office is not None:
+            watch = self._watch("log dirs", self._on_log_dirs)
+            names = await self._store.children(LOG_DIR_EVENTS, watch)
+            ask_again(office, await take_announcements(self._store, names))
+            office.send()
+
+    def _on_replicas_failed(self, broker_id: int, partitions: list[TopicPartition]) -> None:
+        async def note() -> None:
+            office = self._office
+            if office is not None:
+                await replicas_failed(office, broker_id, partitions)
+                office.send()
+
+        self._put("failed", note, str(id(partitions)))
 
     # Watches
 

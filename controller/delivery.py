@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from controller.context import TopicPartition
-from protocol.messages.leader_and_isr import LeaderAndIsrResponse
+from protocol.errors import ErrorCode
+from protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 
 if TYPE_CHECKING:
@@ -27,10 +28,15 @@ class Delivery:
         self,
         channels: BrokerChannels,
         on_stopped: Callable[[int, Request, dict[TopicPartition, int]], None],
+        on_failed: Callable[[int, list[TopicPartition]], None],
     ) -> None:
-        """``on_stopped`` gets a broker, the request, and errors by partition that it deleted."""
+        """``on_stopped`` gets a broker, the request, and errors by partition that it deleted.
+
+        ``on_failed`` gets a broker and the partitions that it has no disk for any more.
+        """
         self._channels = channels
         self._on_stopped = on_stopped
+        self._on_failed = on_failed
 
     def deliver(self, broker_id: int, request: Request) -> None:
         """Send; answers that tell of failures are logged."""
@@ -49,8 +55,11 @@ class Delivery:
             )
             return
         response = answer.result()
-        if isinstance(response, LeaderAndIsrResponse):
+        if isinstance(response, LeaderAndIsrResponse) and isinstance(request, LeaderAndIsrRequest):
             _log_refusals(broker_id, response)
+            failed = _without_disk(request, response)
+            if failed:
+                self._on_failed(broker_id, failed)
         elif isinstance(response, StopReplicaResponse) and isinstance(request, StopReplicaRequest):
             errors = _deleted(request, response)
             if errors:
@@ -74,12 +83,24 @@ def _deleted(
     return errors
 
 
+def _without_disk(
+    request: LeaderAndIsrRequest, response: LeaderAndIsrResponse
+) -> list[TopicPartition]:
+    names = {topic.topic_id: topic.topic_name for topic in request.topic_states}
+    return [
+        TopicPartition(names[topic.topic_id], error.partition_index)
+        for topic in response.topics
+        for error in topic.partition_errors
+        if error.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    ]
+
+
 def _log_refusals(broker_id: int, response: LeaderAndIsrResponse) -> None:
     if response.error_code:
         logger.error("broker %d refused LeaderAndIsr: error %d", broker_id, response.error_code)
     for topic in response.topics:
         for error in topic.partition_errors:
-            if error.error_code:
+            if error.error_code not in (ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR):
                 logger.error(
                     "broker %d cannot serve partition %d of topic %s: error %d",
                     broker_id,

@@ -41,12 +41,11 @@ async def elect_leaders(
         else:
             wanted.append(at)
 
-    def choose(_: TopicPartition, replicas: Replicas, state: PartitionState) -> Choice | None:
+    def choose(at: TopicPartition, replicas: Replicas, state: PartitionState) -> Choice | None:
+        usable = context.usable_brokers(at)
         if kind is ElectionType.PREFERRED:
-            return preferred_leader(replicas, state.in_sync_replicas, context.live_brokers)
-        return leader_when_offline(
-            replicas, state.in_sync_replicas, context.live_brokers, allow_unclean=True
-        )
+            return preferred_leader(replicas, state.in_sync_replicas, usable)
+        return leader_when_offline(replicas, state.in_sync_replicas, usable, allow_unclean=True)
 
     results |= await office.partitions.elect(wanted, choose)
     if kind is ElectionType.PREFERRED:

@@ -203,12 +203,12 @@ class PartitionMachine:
         return stored
 
     async def _elect_offline(self, partitions: Sequence[TopicPartition]) -> None:
-        live = self._context.live_brokers
+        usable = self._context.usable_brokers
         unclean = await self._allow_unclean({at.topic for at in partitions})
 
         def choose(at: TopicPartition, replicas: Replicas, state: PartitionState) -> Choice | None:
             return leader_when_offline(
-                replicas, state.in_sync_replicas, live, allow_unclean=at.topic in unclean
+                replicas, state.in_sync_replicas, usable(at), allow_unclean=at.topic in unclean
             )
 
         for at, code in (await self.elect(partitions, choose)).items():

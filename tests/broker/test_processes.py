@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from protocol.errors import ErrorCode
+from protocol.messages.metadata import MetadataRequest
 from protocol.messages.topics import CreateTopicsRequest
 from tests.broker.handlers.data_broker import (
     fetch_request,
@@ -17,6 +19,7 @@ from tests.broker.handlers.data_broker import (
     records,
     wanted,
 )
+from tests.support.broker_process import POLL_SECONDS
 from tests.support.ours import ours
 from tests.support.wire import RawConnection, request_header
 
@@ -65,6 +68,13 @@ def produce(broker: BrokerProcess, topic: str, value: bytes = b"v") -> ErrorCode
     request = produce_request({(topic, 0): records(value=value)}, PRODUCE_VERSION)
     response = ask(broker, request, PRODUCE_VERSION)
     return ErrorCode(response.responses[0].partition_responses[0].error_code)
+
+
+def leader_of(broker: BrokerProcess, topic: str) -> tuple[ErrorCode, int, list[int]]:
+    """What Metadata says of a topic's first partition: error, leader, offline replicas."""
+    request = MetadataRequest(topics=[MetadataRequest.Topic(name=topic)])
+    [partition] = ask(broker, request, 8).topics[0].partitions
+    return ErrorCode(partition.error_code), partition.leader_id, partition.offline_replicas
 
 
 def read_offsets(broker: BrokerProcess, topic: str) -> list[int]:
@@ -192,6 +202,10 @@ def test_full_disk_takes_one_directory_offline_and_the_other_serves_on(tmp_path:
         assert code == ErrorCode.KAFKA_STORAGE_ERROR
         assert produce(broker, good) == ErrorCode.NONE
         assert read_offsets(broker, good) == [0, 1]
+        assert leader_of(broker, good) == (ErrorCode.NONE, 0, [])
+        while leader_of(broker, full)[1] == 0:  # until the controller has heard of it
+            time.sleep(POLL_SECONDS)
+        assert leader_of(broker, full) == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [0])
         assert produce(broker, full) == ErrorCode.KAFKA_STORAGE_ERROR
         assert broker.stop() == 0
         assert "Traceback" not in last_run(broker)

@@ -82,10 +82,14 @@ class ToldBroker:
             return ErrorCode(response.error_code)
         return ErrorCode(response.topics[0].partition_errors[0].error_code)
 
-    def stop(self, index: int = 0, *, delete: bool, controller_epoch: int = 1) -> ErrorCode:
+    def stop(
+        self, index: int = 0, *, delete: bool, controller_epoch: int = 1, leader_epoch: int = 9
+    ) -> ErrorCode:
         """Tell it to stop a replica."""
         kind = StopReplicaRequest.TopicState
-        state = kind.PartitionState(partition_index=index, leader_epoch=9, delete_partition=delete)
+        state = kind.PartitionState(
+            partition_index=index, leader_epoch=leader_epoch, delete_partition=delete
+        )
         response = self.replicas.stop_replicas(
             StopReplicaRequest(
                 controller_id=0,
@@ -250,3 +254,31 @@ def test_failing_disk_is_an_error_of_its_partition_alone(tmp_path: Path) -> None
 
     assert codes[lost.partition] == ErrorCode.KAFKA_STORAGE_ERROR
     assert codes[1 - lost.partition] == ErrorCode.NONE
+
+
+def test_a_stop_of_an_earlier_leader_epoch_is_fenced(broker: ToldBroker) -> None:
+    broker.lead(leader_epoch=3)
+    assert broker.stop(delete=True, leader_epoch=2) is ErrorCode.FENCED_LEADER_EPOCH
+    assert broker.replicas.partition(TOPIC, 0) is not None
+    assert broker.stop(delete=False, leader_epoch=3) is ErrorCode.NONE
+    assert broker.replicas.partition(TOPIC, 0) is None
+
+
+@pytest.mark.parametrize("epoch", [-1, -2])
+def test_a_stop_without_an_epoch_or_of_a_deleted_topic_is_not_fenced(
+    broker: ToldBroker, epoch: int
+) -> None:
+    broker.lead(leader_epoch=3)
+    assert broker.stop(delete=True, leader_epoch=epoch) is ErrorCode.NONE
+    assert broker.replicas.partition(TOPIC, 0) is None
+
+
+def test_a_replica_on_a_failed_disk_is_told_of_whatever_is_asked_of_it(broker: ToldBroker) -> None:
+    broker.lead(leader_epoch=3)
+    partition = broker.replicas.partition(TOPIC, 0)
+    assert partition is not None
+    partition.log.directory.fail(OSError(5, "Input/output error"))
+    assert broker.lead(leader_epoch=3) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert broker.lead(leader_epoch=4) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert broker.stop(delete=False) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert broker.replicas.partition(TOPIC, 0) is partition

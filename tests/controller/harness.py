@@ -11,6 +11,7 @@ from controller.memory_store import MemoryEnsemble, MemoryStore
 from controller.registration import create_skeleton, register_broker
 from controller.topics import TopicCommands
 from controller.znodes import BrokerRegistration, Endpoint
+from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrRequest,
@@ -44,11 +45,13 @@ class NotingChannels:
         self.sent: list[tuple[int, Request]] = []
         self.delete_errors: dict[str, int] = {}
         """Error to answer for deleting a topic's replicas."""
+        self.lost: set[tuple[int, str]] = set()
+        """Brokers, and topics whose replicas lie on a failed disk there."""
 
     def send(self, broker_id: int, request: Request) -> asyncio.Future[Response]:
         self.sent.append((broker_id, request))
         answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        answer.set_result(self._answer(request))
+        answer.set_result(self._answer(broker_id, request))
         return answer
 
     def take(self) -> list[tuple[int, Request]]:
@@ -56,7 +59,11 @@ class NotingChannels:
         taken, self.sent = self.sent, []
         return taken
 
-    def _answer(self, request: Request) -> Response:
+    def _leading_error(self, broker_id: int, topic: str) -> ErrorCode:
+        is_lost = (broker_id, topic) in self.lost
+        return ErrorCode.KAFKA_STORAGE_ERROR if is_lost else ErrorCode.NONE
+
+    def _answer(self, broker_id: int, request: Request) -> Response:
         if isinstance(request, LeaderAndIsrRequest):
             return LeaderAndIsrResponse(
                 error_code=0,
@@ -65,7 +72,8 @@ class NotingChannels:
                         topic_id=topic.topic_id,
                         partition_errors=[
                             LeaderAndIsrPartitionError(
-                                partition_index=state.partition_index, error_code=0
+                                partition_index=state.partition_index,
+                                error_code=self._leading_error(broker_id, topic.topic_name),
                             )
                             for state in topic.partition_states
                         ],
