@@ -1,7 +1,8 @@
 """A session with ZooKeeper on the event loop; kazoo's threads end here.
 
-kazoo runs three threads: one that owns the connection, one that hands out answers, one that hands
-out watch events. What they bring is posted to the loop, and nothing but posting happens on them.
+kazoo runs three threads: one that owns the connection and reads the answers, one that hands out
+watch events, one that is not used. What they bring is posted to the loop, and nothing but posting
+happens on them.
 
 What kazoo does otherwise than is needed here: a request made while there is no connection would be
 kept and sent when there is one again, however late. A broker that has told its client "that
@@ -51,7 +52,7 @@ class _GatedClient(KazooClient):  # type: ignore[misc]
         self._gate = threading.RLock()
         super().__init__(*args, **kwargs)
 
-    def submit(self, request: object, result: Any) -> None:  # noqa: ANN401
+    def submit(self, request: object, result: _Answer) -> None:
         """Queue the request, or fail ``result`` at once."""
         with self._gate:
             if self.connected:
@@ -62,6 +63,40 @@ class _GatedClient(KazooClient):  # type: ignore[misc]
     def _session_callback(self, state: object) -> None:
         with self._gate:
             super()._session_callback(state)
+
+
+class _Answer:
+    """Where kazoo puts what ZooKeeper said.
+
+    It stands for kazoo's ``AsyncResult``, which costs a lock and a turn of a thread.
+    """
+
+    __slots__ = ("_error", "_future", "_session", "_value")
+
+    def __init__(self, future: asyncio.Future[Any], session: ZooKeeperSession) -> None:
+        self._future = future
+        self._session = session
+        self._value: object = None
+        self._error: BaseException | None = None
+
+    def set(self, value: object = None) -> None:
+        """Take what was answered."""
+        self._value = value
+        self._session.note(self)
+
+    def set_exception(self, error: BaseException) -> None:
+        """Take why there is no answer."""
+        self._error = error
+        self._session.note(self)
+
+    def settle(self) -> None:
+        """Give it to who waits, on the loop."""
+        if self._future.done():
+            return
+        if self._error is None:
+            self._future.set_result(self._value)
+        else:
+            self._future.set_exception(self._error)
 
 
 class ZooKeeperSession:
@@ -83,6 +118,7 @@ class ZooKeeperSession:
         )
         self._in_flight = 0
         self._waiting: deque[tuple[object, asyncio.Future[Any]]] = deque()
+        self._answered: deque[_Answer] = deque()
         self._connected = asyncio.Event()
         self._on_connected: Callable[[bool], None] = _ignore
         self._is_closed = False
@@ -95,7 +131,7 @@ class ZooKeeperSession:
     @property
     def is_connected(self) -> bool:
         """Whether a request made now would be sent."""
-        return self._connected.is_set() and not self._is_closed
+        return self._connected.is_set() and self._client.connected and not self._is_closed
 
     @property
     def is_closed(self) -> bool:
@@ -156,17 +192,14 @@ class ZooKeeperSession:
 
     def _submit(self, request: object, future: asyncio.Future[Any]) -> None:
         self._in_flight += 1
-        result = self._client.handler.async_result()
-        result.rawlink(lambda done: self.post(self._settle, future, done))
-        self._client.submit(request, result)
+        self._client.submit(request, _Answer(future, self))
 
-    def _settle(self, future: asyncio.Future[Any], done: Any) -> None:  # noqa: ANN401
-        self._in_flight -= 1
-        if not future.done():
-            if done.exception is None:
-                future.set_result(done.value)
-            else:
-                future.set_exception(done.exception)
+    def _settle_answered(self) -> None:
+        answered = self._answered
+        while answered:
+            answer = answered.popleft()
+            self._in_flight -= 1
+            answer.settle()
         while self._waiting and self._in_flight < self._max_in_flight:
             request, waiting = self._waiting.popleft()
             if not self.is_connected:
@@ -197,6 +230,12 @@ class ZooKeeperSession:
             logger.warning("no connection to ZooKeeper at %s", self.address)
 
     # On kazoo's threads
+
+    def note(self, answer: _Answer) -> None:
+        """Have an answer given on the loop, with all others that come before it gets there."""
+        self._answered.append(answer)
+        if len(self._answered) == 1:  # otherwise the one before has called the loop
+            self.post(self._settle_answered)
 
     def _note_state(self, state: str) -> None:
         if state == KazooState.CONNECTED:

@@ -35,6 +35,7 @@ from controller.store import (
     Watch,
     Znode,
 )
+from controller.zookeeper.batches import Batch, gather
 from controller.zookeeper.requests import (
     UNREACHABLE,
     store_error,
@@ -196,18 +197,37 @@ class ZooKeeperStore:
     async def multi_many(
         self, transactions: Sequence[Sequence[Operation]]
     ) -> list[list[Result] | StoreError]:
-        """Do independent transactions in order, without waiting for one to send the next."""
-        requests = [transaction_request(each, self._address) for each in transactions]
-        answers = await self._ask_all(requests)
-        return [
-            self._outcome(operations, answer)
-            for operations, answer in zip(transactions, answers, strict=True)
-        ]
+        """Do independent transactions in order, many at a time."""
+        batches = gather(transactions)
+        answers = await self._ask_all(
+            [transaction_request(batch.operations, self._address) for batch in batches]
+        )
+        outcomes: list[list[Result] | StoreError] = []
+        for batch, answer in zip(batches, answers, strict=True):
+            outcomes += await self._batch_outcomes(batch, answer)
+        return outcomes
 
     async def close(self) -> None:
         """End the session: its ephemeral nodes go."""
         self._watches.clear()
         await self._session.close()
+
+    async def _batch_outcomes(
+        self, batch: Batch, answer: object
+    ) -> list[list[Result] | StoreError]:
+        whole = self._outcome(batch.operations, answer)
+        if not isinstance(whole, StoreError):
+            return [*batch.split(whole)]
+        is_about_all = isinstance(answer, BaseException) or (batch.check and not whole.operation)
+        if is_about_all or len(batch.transactions) == 1:
+            return [whole for _ in batch.transactions]
+        answers = await self._ask_all(
+            [transaction_request(each, self._address) for each in batch.transactions]
+        )
+        return [
+            self._outcome(operations, answer)
+            for operations, answer in zip(batch.transactions, answers, strict=True)
+        ]
 
     def _outcome(
         self, operations: Sequence[Operation], answer: object
