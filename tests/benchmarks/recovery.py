@@ -55,6 +55,7 @@ BATCH_RECORDS = 15
 SEGMENT = TopicConfig(segment_bytes=MEBIBYTE)
 ACTIVE_INDEX_SUFFIXES = (".index", ".timeindex")
 CREATION_TIMEOUT_SECONDS = 60
+RECOVERY_TIMEOUT_SECONDS = 600
 FORGETFUL = {"broker.session.timeout.ms": "500", "broker.heartbeat.interval.ms": "100"}
 """Else Apache's controller makes its restarted broker wait until the killed one's session ends."""
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
@@ -102,7 +103,8 @@ class RecoveryRows:
                 for row, offsets in ((self.tail, points), (self.all, {})):
                     path = broker.data_directory / RECOVERY_POINTS
                     path.write_bytes(encode_offsets(offsets))
-                    broker.start()
+                    broker.launch()
+                    broker.wait_until_serving(RECOVERY_TIMEOUT_SECONDS)
                     row.results[make].append(
                         Result(broker.startup_seconds, cpu_seconds=broker.cpu_seconds())
                     )
