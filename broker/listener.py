@@ -141,15 +141,17 @@ def _naming(endpoint: Endpoint) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ListenError(f"listener {endpoint.name}: {_why(error, endpoint, where)}") from None
+        raise ListenError(
+            f"listener {endpoint.name}: {why_not_bound(error, endpoint.host, where)}"
+        ) from None
 
 
-def _why(error: OSError, endpoint: Endpoint, where: str) -> str:
-    """Say what is wrong with an address in words: asyncio repeats it, and adds numbers."""
+def why_not_bound(error: OSError, host: str, where: str) -> str:
+    """Say what is wrong with an address in words: the system's own repeat it, and have numbers."""
     if error.errno == errno.EADDRINUSE:
         return f"{where} is already in use"
     if isinstance(error, socket.gaierror):
-        reason = f"no address is known for {endpoint.host}"
+        reason = f"no address is known for {host}"
     elif error.errno is None:
         reason = str(error)
     else:

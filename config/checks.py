@@ -26,6 +26,9 @@ _ORDERED = (
 _NO_ZERO = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 
 
+GENERATED_ID = -1
+"""Stands for an id that is yet to be generated."""
+
 SERVED = ("PLAINTEXT",)
 """Security protocols that clients can use as yet."""
 
@@ -61,6 +64,8 @@ def _check_identity(config: BrokerConfig) -> None:
     if config.broker_id < 0 and not config.broker_id_generation_enable:
         why = "without broker.id.generation.enable it must be at least 0"
         raise invalid("broker.id", config.broker_id, why)
+    if config.broker_id < GENERATED_ID:
+        raise invalid("broker.id", config.broker_id, f"it must be at least {GENERATED_ID}")
     if config.broker_id_generation_enable and config.broker_id > config.reserved_broker_max_id:
         why = f"ids above reserved.broker.max.id ({config.reserved_broker_max_id}) are generated"
         raise invalid("broker.id", config.broker_id, why)

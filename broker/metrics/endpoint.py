@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import socket
 import threading
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from broker.listener import ListenError
+from broker.listener import ListenError, why_not_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,10 +42,8 @@ class MetricsEndpoint:
         server_class = _server_class(host)
         try:
             self._server = make_server(host, port, self._answer, server_class, _Handler)
-        except (OSError, OverflowError) as error:
-            number = getattr(error, "errno", None)
-            reason = os.strerror(number).lower() if number and number > 0 else str(error)
-            raise ListenError(f"metrics: cannot listen on {where}: {reason}") from None
+        except OSError as error:
+            raise ListenError(f"metrics: {why_not_bound(error, host, where)}") from None
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
         self._is_closed = False
         self.port: int = self._server.server_port

@@ -14,5 +14,5 @@ class OwnKeys:
     metrics_host: str = string("127.0.0.1", importance=LOW, acts=True)
     """Address at which metrics are served; empty is every interface."""
 
-    metrics_port: int = integer(-1, low=-1, importance=LOW, acts=True)
+    metrics_port: int = integer(-1, low=-1, high=65_535, importance=LOW, acts=True)
     """Port at which metrics are served over HTTP, for Prometheus; -1 serves none, 0 takes any."""

@@ -223,6 +223,7 @@ def test_an_override_is_key_equals_value(path: Path, override: str) -> None:
     ("line", "complaint"),
     [
         ("broker.id=5000", "ids above reserved.broker.max.id"),
+        ("broker.id=-5", "at least -1"),
         ("broker.id=-1\nbroker.id.generation.enable=false", "at least 0"),
         ("broker.id=1\nnode.id=2", "differs from broker.id"),
         ("log.cleanup.policy=", "at least one policy"),

@@ -136,8 +136,15 @@ def test_an_endpoint_whose_port_is_taken_ends_the_start_in_one_line(tmp_path: Pa
         broker = ours(tmp_path, {"metrics.port": str(taken)})
         broker.launch()
         assert broker.wait_until_ended() == 1
-    assert broker.output_tail() == (
-        f"metrics: cannot listen on 127.0.0.1:{taken}: address already in use"
+    assert broker.output_tail() == f"metrics: 127.0.0.1:{taken} is already in use"
+
+
+def test_a_metrics_host_without_an_address_is_told_in_words(tmp_path: Path) -> None:
+    broker = ours(tmp_path, {"metrics.port": "0", "metrics.host": "no-such-host.invalid"})
+    broker.launch()
+    assert broker.wait_until_ended() == 1
+    assert broker.output_tail().startswith(
+        "metrics: cannot listen on no-such-host.invalid:0: no address is known for no-such-host"
     )
 
 
