@@ -22,6 +22,8 @@ def group_segments(
 
     `end_offset` is where the last ends. A group has one segment at least, whatever its size.
     """
+    if not segments:
+        return []
     ends = [*(segment.base_offset for segment in segments[1:]), end_offset]
     groups: list[list[SourceSegment]] = []
     room = _Room(limits)

@@ -93,6 +93,7 @@ def records_in(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         data = log.read(offset, 10_000, log.log_end_offset).tobytes()
+        assert data, f"there is nothing to read at offset {offset}"
         for position, header in iterate_headers(data):
             if not header.is_control:
                 batch = data[position : position + header.size_in_bytes]

@@ -1,0 +1,122 @@
+"""New segments in the place of old ones: what readers, retention and the next start see."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from storage.compaction.choice import assess, make_job
+from storage.compaction.cleaning import clean
+from storage.compaction.job import CleanedGroup
+from storage.compaction.swap import LogUnderCleaning, discard_cleaned
+from storage.filesystem import LocalFileSystem
+from tests.storage.compaction.compacting import LIMITS, compact, put, records_in
+from tests.storage.produced import NOW_MS, SMALL, new_log, offsets_in, reopen_clean
+
+if TYPE_CHECKING:
+    from storage.log import Log
+
+CONFIG = dataclasses.replace(SMALL, cleanup_policy=frozenset({"compact"}))
+LONG_AGO_MS = NOW_MS - 86_400_000
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    """Three segments with the same keys, and an empty active one."""
+    log = new_log(tmp_path, CONFIG)
+    for index in range(3):
+        put(log, a=str(index), b=str(index))
+        log.roll(NOW_MS)
+    return log
+
+
+def first_group(log: Log) -> tuple[LogUnderCleaning, CleanedGroup]:
+    """A cleaning that has written its only new segment, and waits for that to be put in place."""
+    chosen = assess(log, NOW_MS)
+    assert chosen is not None
+    target = LogUnderCleaning(log)
+    group = next(
+        iter(clean(make_job(chosen, LIMITS, NOW_MS), LocalFileSystem(), lambda _count: None))
+    )
+    assert isinstance(group, CleanedGroup)
+    assert group.sources == (0, 2, 4)
+    return target, group
+
+
+def names(log: Log) -> list[str]:
+    return sorted(path.name for path in Path(log.path).iterdir())
+
+
+def test_one_segment_takes_the_place_of_several(log: Log, tmp_path: Path) -> None:
+    target, group = first_group(log)
+
+    removals = target.swap_in(group)
+
+    assert removals is not None
+    assert [segment.base_offset for segment in log.segments] == [0, 6]
+    assert records_in(log) == [(4, b"a", b"2"), (5, b"b", b"2")]
+    assert all(path.endswith(".deleted") and Path(path).exists() for path in removals)
+    assert [name for name in names(log) if name.endswith(".snapshot")] == [f"{6:020d}.snapshot"]
+    log.close()
+    again = reopen_clean(tmp_path, CONFIG, high_watermark=6)
+    assert records_in(again) == records_in(log)
+    assert (again.log_start_offset, again.log_end_offset) == (0, 6)
+
+
+def test_who_reads_an_old_segment_reads_it_to_the_end(log: Log) -> None:
+    region = log.read(0, 1000, log.log_end_offset)
+
+    compact(log)
+
+    assert offsets_in(region.tobytes()) == [0, 1]
+
+
+def test_the_new_segment_is_as_old_as_the_newest_it_replaces(tmp_path: Path, log: Log) -> None:
+    log.close()
+    paths = sorted(Path(log.path).glob("*.log"))
+    for index, path in enumerate(paths):
+        os.utime(path, (0, (LONG_AGO_MS + index) / 1000))
+    log = reopen_clean(tmp_path, CONFIG, high_watermark=6)
+
+    compact(log)
+
+    assert log.segments[0].created_ms == LONG_AGO_MS + 2
+    modified_ms = Path(log.segments[0].path).stat().st_mtime_ns // 1_000_000
+    assert modified_ms == LONG_AGO_MS + 2
+
+
+def test_a_log_that_was_cut_meanwhile_stays_as_it_is(log: Log) -> None:
+    target, group = first_group(log)
+    log.truncate_to(4)
+
+    assert not target.is_as_it_was()
+    assert target.swap_in(group) is None
+
+    assert records_in(log)[0] == (0, b"a", b"0")
+    discard_cleaned(log)
+    assert not [name for name in names(log) if "cleaned" in name or "swap" in name]
+
+
+def test_segments_that_retention_gave_up_meanwhile_do_not_come_back(log: Log) -> None:
+    target, group = first_group(log)
+    log.advance_log_start_offset(2)
+    assert log.delete_expired(NOW_MS)
+
+    assert target.swap_in(group) is None
+
+    assert log.segments.base_offsets == [2, 4, 6]
+
+
+def test_what_was_rolled_meanwhile_is_left_alone(log: Log) -> None:
+    target, group = first_group(log)
+    put(log, a="3")
+    log.roll(NOW_MS)
+
+    assert target.swap_in(group) is not None
+
+    assert log.segments.base_offsets == [0, 6, 7]
+    assert records_in(log)[-1] == (6, b"a", b"3")
