@@ -44,6 +44,18 @@ _NOT_NOW = {
 """What a transaction's coordinator says that a producer does not expect, and tries again after."""
 
 
+_REFUSED_BY_LOG = {
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+}
+
+
+class NotVerifiedError(ApiError):
+    """The coordinator of a transaction does not vouch for a partition; the log was not asked."""
+
+
 class Appends:
     """The appends of one request, and what its answer waits for after them."""
 
@@ -92,6 +104,8 @@ class Appends:
                     info = self._append_verified(partition, data.records, origin)
             except ApiError as error:
                 answers.append(refused(index, error))
+                if partition is not None and _is_by_log(error):
+                    answers[-1].log_start_offset = partition.log.log_start_offset
                 continue
             except OtherCodecError:
                 assert partition is not None
@@ -177,17 +191,22 @@ def _refusal(context: Context, request: ProduceRequest, topic: str | None) -> Ap
     return None
 
 
-def _not_verified(code: ErrorCode, api_version: int) -> ApiError:
+def _is_by_log(error: ApiError) -> bool:
+    """Whether the log refused, for what it knows: Apache tells where it starts, to see why."""
+    return error.code in _REFUSED_BY_LOG and not isinstance(error, NotVerifiedError)
+
+
+def _not_verified(code: ErrorCode, api_version: int) -> NotVerifiedError:
     if code is ErrorCode.INVALID_TXN_STATE:
-        return ApiError(code, "Partition was not added to the transaction")
+        return NotVerifiedError(code, "Partition was not added to the transaction")
     is_ending = code is ErrorCode.CONCURRENT_TRANSACTIONS
     if code in _NOT_NOW or (is_ending and api_version < ADDS_PARTITIONS_SINCE):
-        return ApiError(
+        return NotVerifiedError(
             ErrorCode.NOT_ENOUGH_REPLICAS,
             "Unable to verify the partition has been added to the transaction. "
             f"Underlying error: {code.name}",
         )
-    return ApiError(code)
+    return NotVerifiedError(code)
 
 
 def _recompression(
