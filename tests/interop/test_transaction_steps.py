@@ -78,10 +78,11 @@ class Scene:
             self.restart()
             calling.result()
 
-    def gives_up(self, producer: ConfluentProducer, call: Callable[[float], None]) -> None:
+    def gives_up(self, producer: ConfluentProducer, call: Callable[[], None]) -> None:
         """Call what kills the broker, end the client, and only then start the broker again."""
+        producer.patience_seconds = GIVING_UP_SECONDS
         with suppress(KafkaException):  # a decision is told before it is carried out
-            call(GIVING_UP_SECONDS)
+            call()
         self.broker.wait_until_ended()
         producer.close()
         self.restart()

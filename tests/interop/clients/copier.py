@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 RECORDS_PER_TRANSACTION = 20
 ABORT_EVERY = 7
+PATIENCE_SECONDS = 8.0
+"""Librdkafka 2.16.1 sometimes never sends offsets whose coordinator went away meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class CopierOptions:
 def copy(options: CopierOptions) -> None:
     """Copy until the group's offsets are at the end."""
     producer: TransactionalProducer = PRODUCERS[options.client](options.bootstrap, options.name)
+    producer.patience_seconds = PATIENCE_SECONDS
     # Only now: what the predecessor left open is ended, so its offsets are what they stay.
     reader: Reader = READERS[options.client](options.bootstrap, options.source, options.name)
     ends = reader.ends()
@@ -81,14 +84,13 @@ def _others(reader: Reader, records: list[Read]) -> dict[int, int]:
 
 
 def main() -> None:
-    """Copy, and end at once: a client's own way of ending may wait for a broker that is gone."""
-    code = 0
+    """Copy, and end at once: a client that is let go of may wait for a broker that is gone."""
     try:
         copy(CopierOptions(**json.loads(sys.argv[1])))
     except Exception as error:  # noqa: BLE001 - told, and then tried again by who runs this
         print(repr(error), file=sys.stderr, flush=True)
-        code = 1
-    os._exit(code)
+        os._exit(1)
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,9 @@ TIMEOUT_SECONDS = 30.0
 class TransactionalProducer(Protocol):
     """One incarnation of a transactional id; made as `Class(bootstrap, id, timeout_ms)`."""
 
+    patience_seconds: float
+    """How long a call waits, where the client takes that."""
+
     def begin(self) -> None:
         """Open a transaction."""
 
@@ -45,6 +48,8 @@ class TransactionalProducer(Protocol):
 class ConfluentProducer:
     """librdkafka."""
 
+    patience_seconds = TIMEOUT_SECONDS
+
     def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
         from confluent_kafka import Producer
 
@@ -69,20 +74,20 @@ class ConfluentProducer:
         self._producer.poll(0)
 
     def flush(self) -> None:
-        assert self._producer.flush(TIMEOUT_SECONDS) == 0
+        assert self._producer.flush(self.patience_seconds) == 0
 
     def send_offsets(self, topic: str, offsets: dict[int, int], reader: Any) -> None:
         from confluent_kafka import TopicPartition
 
         asked = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
         group = reader.native.consumer_group_metadata()
-        self._producer.send_offsets_to_transaction(asked, group, TIMEOUT_SECONDS)
+        self._producer.send_offsets_to_transaction(asked, group, self.patience_seconds)
 
-    def commit(self, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
-        self._producer.commit_transaction(timeout_seconds)
+    def commit(self) -> None:
+        self._producer.commit_transaction(self.patience_seconds)
 
-    def abort(self, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
-        self._producer.abort_transaction(timeout_seconds)
+    def abort(self) -> None:
+        self._producer.abort_transaction(self.patience_seconds)
 
     def close(self) -> None:
         from confluent_kafka import KafkaException
@@ -100,6 +105,8 @@ class ConfluentProducer:
 
 class KafkaPythonProducer:
     """kafka-python."""
+
+    patience_seconds = TIMEOUT_SECONDS
 
     def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
         from kafka import KafkaProducer
@@ -119,7 +126,7 @@ class KafkaPythonProducer:
         self._producer.send(topic, value=value, key=key, partition=partition)
 
     def flush(self) -> None:
-        self._producer.flush(TIMEOUT_SECONDS)
+        self._producer.flush(self.patience_seconds)
 
     def send_offsets(self, topic: str, offsets: dict[int, int], reader: Any) -> None:
         from kafka import TopicPartition
@@ -151,6 +158,8 @@ class KafkaPythonProducer:
 
 class AioProducer:
     """aiokafka."""
+
+    patience_seconds = TIMEOUT_SECONDS
 
     def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
         self._loop = asyncio.new_event_loop()
@@ -205,7 +214,7 @@ class AioProducer:
         await self._producer.start()
 
     def _wait(self, coroutine: Any) -> Any:
-        return self._loop.run_until_complete(asyncio.wait_for(coroutine, TIMEOUT_SECONDS))
+        return self._loop.run_until_complete(asyncio.wait_for(coroutine, self.patience_seconds))
 
 
 PRODUCERS: dict[str, type[Any]] = {
