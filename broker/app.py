@@ -150,18 +150,17 @@ class Broker:
 
     async def run(self) -> None:
         """Start, serve until `stop`, and stop. Raises StartError."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                self._group = group
-                try:
-                    await self._start_or_refuse()
-                    await self._stop.wait()
-                except StartAbandonedError as reason:
-                    logger.info("%s", reason)
-                finally:
-                    await self._shut_down()
-        except* StartError as errors:
-            raise errors.exceptions[0] from None
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                await self._start_or_refuse()
+                await self._stop.wait()
+            except StartAbandonedError as reason:
+                logger.info("%s", reason)
+            except StartError as error:
+                self._failure = str(error)
+            finally:
+                await self._shut_down()
         if self._failure is not None:
             raise StartError(self._failure)
 
