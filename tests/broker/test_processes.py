@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +18,6 @@ from tests.broker.handlers.data_broker import (
     records,
     wanted,
 )
-from tests.support.broker_process import POLL_SECONDS
 from tests.support.ours import ours
 from tests.support.wire import RawConnection, request_header
 
@@ -37,6 +35,7 @@ CHUNK = bytes(200_000)
 SMALL_INDEXES = {"log.index.size.max.bytes": "100000"}
 """Indexes are made in their greatest size, which must be below the limit."""
 
+ATTEMPTS = 2000
 PRODUCE_VERSION = 3
 FETCH_VERSION = 4
 
@@ -203,8 +202,9 @@ def test_full_disk_takes_one_directory_offline_and_the_other_serves_on(tmp_path:
         assert produce(broker, good) == ErrorCode.NONE
         assert read_offsets(broker, good) == [0, 1]
         assert leader_of(broker, good) == (ErrorCode.NONE, 0, [])
-        while leader_of(broker, full)[1] == 0:  # until the controller has heard of it
-            time.sleep(POLL_SECONDS)
+        for _ in range(ATTEMPTS):  # until the controller has heard of it
+            if leader_of(broker, full)[1] != 0:
+                break
         assert leader_of(broker, full) == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [0])
         assert produce(broker, full) == ErrorCode.KAFKA_STORAGE_ERROR
         assert broker.stop() == 0
