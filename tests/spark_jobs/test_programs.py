@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from spark_jobs.options import CONNECTOR
 from tests.spark_jobs.conftest import TOPIC
 from tests.spark_jobs.month import DAMAGED, MONTH, flights_by_route, month_of_flights
 from tests.support.broker_process import free_port
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,9 +138,7 @@ def test_a_pipeline_that_is_interrupted_says_no_more(
         text=True,
         start_new_session=True,
     )
-    deadline = time.monotonic() + PROGRAM_TIMEOUT_SECONDS
-    while not is_due(tmp_path) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
+    assert wait_until(lambda: is_due(tmp_path), PROGRAM_TIMEOUT_SECONDS)
     send = os.killpg if number == signal.SIGINT else os.kill  # a terminal's goes to all
     send(process.pid, number)
     out, err = process.communicate(timeout=PROGRAM_TIMEOUT_SECONDS)

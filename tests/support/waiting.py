@@ -1,0 +1,21 @@
+"""Waiting for what another process does."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+POLL_SECONDS = 0.05
+
+
+def wait_until(is_due: Callable[[], bool], seconds: float) -> bool:
+    """Ask until it is so, or so many seconds have passed; returns whether it is."""
+    deadline = time.monotonic() + seconds
+    while not is_due():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
