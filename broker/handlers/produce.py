@@ -102,10 +102,15 @@ def _produce_in_transaction(
         code = ErrorCode.INVALID_PRODUCER_ID_MAPPING
         error = ApiError(code, "Transactional records contained more than one producer ID")
         return _conclude(appends, refuse_all(request, error))
-    if not producers:
-        return _produce(appends)
+    if all(_is_open(partition, header) for partition, header in batches.values()):
+        return _produce(appends)  # as most are: only the first batch asks for more
     transaction = Transaction(request.transactional_id, *producers.pop())
     return VerifiedProduce(appends, transaction, batches).start()
+
+
+def _is_open(partition: Partition, header: BatchHeader) -> bool:
+    producers = partition.log.producers
+    return producers.has_open_transaction(header.producer_id, header.producer_epoch)
 
 
 def _transactional_batches(appends: Appends) -> dict[Key, tuple[Partition, BatchHeader]]:
