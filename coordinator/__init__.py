@@ -8,7 +8,7 @@ of a generation is written when its leader hands in the assignment.
 
 Pure: no asyncio, sockets, threads, clocks or chance. Time is `now_ms`; timers, member ids and
 replies come through `coordinator.ports`. May import `protocol` and `config`; only `broker` imports
-it.
+it. Transactions are coordinated in the same manner, in a package of their own.
 
 Start reading at `states` (the state machine), then `group`, `rebalance` and `shard`.
 """
