@@ -56,6 +56,10 @@ class Housekeeping:
             (REMOVAL_INTERVAL_MS, self._remove),
         ]
         self._series = [timers.every(interval_ms, task) for interval_ms, task in work]
+        # As in Apache, what comes rarely comes soon after the start as well: a broker that is
+        # started anew each minute must free its disk too.
+        for early in (self._delete_expired, self._checkpoint_recovery_points):
+            self._series.append(timers.schedule(config.log_initial_task_delay_ms, early))
 
     def stop(self) -> None:
         """End; what is on the executor already is finished there."""

@@ -69,7 +69,7 @@ class LogKeys:
     log_index_size_max_bytes: int = integer(10 << 20, low=4, scope=CLUSTER_WIDE, acts=True)
     """Default of the topic key `segment.index.bytes`."""
 
-    log_initial_task_delay_ms: int = long(30_000, low=0, importance=LOW, internal=True)
+    log_initial_task_delay_ms: int = long(30_000, low=0, importance=LOW, internal=True, acts=True)
     """Wait after the start before logs are tended to."""
 
     log_local_retention_bytes: int = long(-2, low=-2, scope=CLUSTER_WIDE)
