@@ -44,6 +44,21 @@ async def brokers_died(office: Office, dead: Collection[int]) -> None:
     office.batch.publish(context.live_brokers, ())
 
 
+async def take_out_missing(office: Office) -> None:
+    """At the start of a term: who died with the last controller leaves the in-sync sets.
+
+    Otherwise writes that want all in-sync replicas would wait until the leaders notice.
+    """
+    context = office.context
+    missing = [
+        replica
+        for replica in context.replicas(list(context.partitions()))
+        if replica.broker_id not in context.live_brokers
+        and replica.at.topic not in context.deleting
+    ]
+    await take_out(office, missing)
+
+
 async def brokers_arrived(office: Office, arrived: Collection[int]) -> None:
     """Tell them everything, and use their replicas again."""
     context = office.context

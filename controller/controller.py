@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from controller.broker_changes import brokers_arrived, brokers_died
+from controller.broker_changes import brokers_arrived, brokers_died, take_out_missing
 from controller.commands import ControllerCommands
 from controller.delivery import Delivery
 from controller.election import ControllerMovedError, current_controller, elect
@@ -248,6 +248,7 @@ class Controller:
         office.partitions.start()
         office.send()
         await office.partitions.bring_online()
+        await take_out_missing(office)
         office.send()
         await office.reassignments.resume()
         office.send()

@@ -185,3 +185,17 @@ def test_dead_controller_is_followed_by_one_that_elects_where_it_led() -> None:
         assert state.controller_epoch == 2
 
     run_cluster(scenario, 0, 1, 2)
+
+
+def test_follower_that_died_with_the_controller_leaves_the_in_sync_set() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await create(cluster, 1, 0, 2)
+        channels = cluster.members[1].channels
+        channels.take()
+        await cluster.kill(0)
+        await turns(60)
+        assert await leader_and_in_sync(cluster) == (1, (1, 2))
+        told = of_kind(channels.take(), LeaderAndIsrRequest)
+        assert {broker_id for broker_id, _ in told} == {1, 2}
+
+    run_cluster(scenario, 0, 1, 2)
