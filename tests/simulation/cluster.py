@@ -1,0 +1,207 @@
+"""Brokers in one process: started, killed, cut off and brought back as the schedule has it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from concurrent.futures import Executor, Future
+from typing import TYPE_CHECKING, Any
+
+from broker.app import Broker
+from broker.opening import StartError
+from config.broker import BrokerConfig
+from tests.simulation.disk import SimulatedDisk
+from tests.simulation.ensemble import SimulatedZooKeeper
+from tests.simulation.hosts import HOST, Host
+from tests.simulation.network import Network
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+    from broker.partition import Partition
+    from controller.store import MetadataStore
+    from tests.simulation.virtual_loop import VirtualLoop
+
+PORT = 9092
+EPOCH_MS = 1_795_000_000_000
+
+
+GRAVEYARD: list[object] = []
+"""What was killed: collected, its coroutines would run their last words."""
+
+
+class LoopClock:
+    """Both clocks from the loop's; a broker's wall clock may be off."""
+
+    def __init__(self, loop: VirtualLoop, skew_ms: int = 0) -> None:
+        self._loop = loop
+        self._skew_ms = skew_ms
+
+    def now_ms(self) -> int:
+        return EPOCH_MS + int(self._loop.now * 1000) + self._skew_ms
+
+    def monotonic_ms(self) -> int:
+        return int(self._loop.now * 1000)
+
+
+class InlineExecutor(Executor):
+    """Threads without threads: the work is done a moment later, on the loop."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                done.set_result(fn(*args, **kwargs))
+            except Exception as error:
+                done.set_exception(error)
+
+        self._loop.call_soon(work)
+        return done
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Nothing to wait for."""
+
+
+class SimulatedPlatform:
+    """`broker.platform.Platform` of one broker."""
+
+    def __init__(self, cluster: SimulatedCluster, disk: SimulatedDisk, skew_ms: int) -> None:
+        self._cluster = cluster
+        self.clock = LoopClock(cluster.loop, skew_ms)
+        self.filesystem = disk
+
+    def threads(self, count: int, name: str) -> Executor:
+        return InlineExecutor(self._cluster.loop)
+
+    async def connect(self, config: BrokerConfig) -> MetadataStore:
+        return self._cluster.zookeeper.connect()
+
+
+class Machine:
+    """One broker's machine: its disk stays, its broker comes and goes."""
+
+    def __init__(self, cluster: SimulatedCluster, number: int) -> None:
+        self.cluster = cluster
+        self.number = number
+        self.name = f"broker-{number}"
+        clock = LoopClock(cluster.loop)
+        self.disk = SimulatedDisk(clock.now_ms)
+        self.skew_ms = cluster.random.choice((0, 0, -5000, 5000))
+        self.host: Host | None = None
+        self.broker: Broker | None = None
+        self.lives = 0
+        self.failure: BaseException | None = None
+
+    @property
+    def is_up(self) -> bool:
+        return self.host is not None and not self.host.is_dead
+
+    def start(self) -> None:
+        """Begin a new life."""
+        assert not self.is_up
+        self.lives += 1
+        self.host = Host(self.name)
+        self.cluster.network.hosts[self.name] = self.host
+        context = contextvars.copy_context()
+        context.run(HOST.set, self.host)
+        self.cluster.loop.create_task(self._live(self.host), context=context)
+
+    async def _live(self, host: Host) -> None:
+        platform = SimulatedPlatform(self.cluster, self.disk, self.skew_ms)
+        broker = self.broker = Broker(self.cluster.config(self.number), platform)
+        try:
+            await broker.run()
+        except StartError as error:
+            self.cluster.note(f"{self.name} does not start: {error}")
+        finally:
+            host.is_dead = True
+            self.disk.end_life()
+
+    def kill(self, *, power: bool = False) -> None:
+        """End the process, or the machine, at once."""
+        assert self.host is not None
+        self.cluster.network.kill(self.host)
+        if power:
+            self.disk.lose_power(self.cluster.random)
+        else:
+            self.disk.end_life()
+        GRAVEYARD.append(self.broker)
+        for task, host in self.cluster.loop.hosts_of_tasks.items():
+            if host is self.host:
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+                GRAVEYARD.append(task)
+        self.broker = None
+
+    def stop(self) -> None:
+        """Have it stop in order."""
+        if self.broker is not None:
+            self.broker.stop()
+
+
+class SimulatedCluster:
+    """Machines, network and ZooKeeper of one run."""
+
+    def __init__(self, loop: VirtualLoop, random: Random, size: int, **keys: Any) -> None:
+        self.loop = loop
+        self.random = random
+        self.keys = keys
+        low = random.choice((0.1, 0.5, 2.0))
+        self.network = Network(loop, random, (low, low * random.choice((1.5, 4.0, 20.0))))
+        loop.network = self.network
+        self.session_seconds = random.choice((2.0, 4.0, 6.0))
+        self.zookeeper = SimulatedZooKeeper(self.network, self.session_seconds)
+        self.trace: list[str] = []
+        self.machines = [Machine(self, number) for number in range(size)]
+
+    def note(self, text: str) -> None:
+        """One line of the trace."""
+        self.trace.append(f"{self.loop.now:10.3f} {text}")
+
+    def config(self, number: int) -> BrokerConfig:
+        """What a broker is configured to be."""
+        values: dict[str, Any] = {
+            "broker_id": number,
+            "listeners": (f"PLAINTEXT://broker-{number}:{PORT}",),
+            "advertised_listeners": (f"PLAINTEXT://broker-{number}:{PORT}",),
+            "log_dirs": (f"/data-{number}",),
+            "zookeeper_connect": "zookeeper:2181",
+            "default_replication_factor": min(3, len(self.machines)),
+            "min_insync_replicas": 2,
+            "offsets_topic_num_partitions": 2,
+            "log_cleaner_enable": False,
+            "replica_lag_time_max_ms": 3000,
+            "replica_fetch_wait_max_ms": 200,
+            "replica_fetch_backoff_ms": 100,
+            "replica_socket_timeout_ms": 3000,
+            "controller_socket_timeout_ms": 3000,
+            "zookeeper_session_timeout_ms": int(self.session_seconds * 1000),
+            "log_segment_bytes": 4096,
+            "log_index_size_max_bytes": 1024,
+            "auto_leader_rebalance_enable": False,
+            **self.keys,
+        }
+        return BrokerConfig(**values)
+
+    def start_all(self) -> None:
+        """Start every machine that is down."""
+        for machine in self.machines:
+            if not machine.is_up:
+                machine.start()
+
+    def brokers(self) -> Iterator[tuple[Machine, Broker]]:
+        """Brokers that run."""
+        for machine in self.machines:
+            if machine.is_up and machine.broker is not None:
+                yield machine, machine.broker
+
+    def partitions(self) -> Iterator[tuple[Machine, Partition]]:
+        """All replicas on brokers that run."""
+        for machine, broker in self.brokers():
+            if hasattr(broker, "replicas"):
+                for partition in broker.replicas:
+                    yield machine, partition

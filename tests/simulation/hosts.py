@@ -1,0 +1,27 @@
+"""Whose turn it is: everything that a broker schedules carries its host, and ends with it."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.simulation.network import SimulatedServer, SimulatedTransport
+
+
+@dataclass(eq=False)
+class Host:
+    """One life of one broker (or a client): killed, nothing of it ever runs again."""
+
+    name: str
+    is_dead: bool = False
+    is_frozen: bool = False
+    held: list[Any] = field(default_factory=list)
+    """What came due while it was frozen."""
+    servers: dict[int, SimulatedServer] = field(default_factory=dict)
+    transports: set[SimulatedTransport] = field(default_factory=set)
+
+
+HOST: ContextVar[Host | None] = ContextVar("host", default=None)
+"""The host that the running callback belongs to; None for the simulation itself."""

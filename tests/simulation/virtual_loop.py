@@ -1,0 +1,144 @@
+"""An event loop whose clock jumps to the next timer: ten virtual minutes in a second."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tests.simulation.hosts import HOST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from tests.simulation.hosts import Host
+    from tests.simulation.network import Network
+
+T = TypeVar("T")
+
+START_SECONDS = 1000.0
+
+
+class DeadlockError(Exception):
+    """Nothing is ready and nothing will ever be."""
+
+
+class _Waiting:
+    """In place of a selector: waiting is moving the clock."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+
+    def select(self, timeout: float | None) -> list[Any]:
+        if timeout is None:
+            raise DeadlockError("everything waits, and no timer is set")
+        self._loop.now += max(timeout, 0)
+        return []
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """Callbacks run as on any loop; time passes only when there is nothing to run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = START_SECONDS
+        self.network: Network | None = None
+        self.steps = 0
+        """Callbacks run so far."""
+        self.after_step: Callable[[], None] | None = None
+        """Looks at the cluster after each callback of a broker."""
+        self.hosts_of_tasks: dict[asyncio.Task[Any], Host | None] = {}
+        self._selector = _Waiting(self)
+        self._clock_resolution = 1e-9
+
+    def time(self) -> float:
+        """Virtual seconds."""
+        return self.now
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        assert not event_list
+
+    def _write_to_self(self) -> None:
+        """Nobody sleeps, so nobody has to be woken."""
+
+    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> Any:
+        """As ever, but for a host only while it lives."""
+        return super().call_soon(self._guarded(callback, context), *args, context=context)
+
+    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Any = None) -> Any:
+        """There are no threads."""
+        return self.call_soon(callback, *args, context=context)
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
+        """As ever, but for a host only while it lives."""
+        return super().call_at(when, self._guarded(callback, context), *args, context=context)
+
+    def thaw(self, host: Host) -> None:
+        """Let a stopped process go on, with all that came due meanwhile, in its order."""
+        host.is_frozen = False
+        held, host.held = host.held, []
+        for callback, args, context in held:
+            contextvars.Context().run(
+                super().call_soon, callback, *args, context=context or contextvars.copy_context()
+            )
+
+    def create_task(self, coro: Any, *, name: Any = None, context: Any = None) -> Any:
+        """As ever, and note whose task it is."""
+        task = super().create_task(coro, name=name, context=context)
+        self.hosts_of_tasks[task] = HOST.get() if context is None else context.get(HOST)
+        task.add_done_callback(lambda done: self.hosts_of_tasks.pop(done, None))
+        return task
+
+    def _guarded(self, callback: Callable[..., Any], context: Any) -> Callable[..., Any]:
+        context = contextvars.copy_context() if context is None else context
+        host = context.get(HOST)
+        if host is None:
+            return callback
+
+        def run(*args: Any) -> None:
+            if host.is_dead:
+                return
+            if host.is_frozen:
+                host.held.append((run, args, context))
+                return
+            self.steps += 1
+            callback(*args)
+            if self.after_step is not None:
+                self.after_step()
+
+        return run
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Executor | None, func: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:
+        """Work of threads is done in one piece, a moment later."""
+        done: asyncio.Future[T] = self.create_future()
+
+        def work() -> None:
+            if done.cancelled():
+                return
+            try:
+                done.set_result(func(*args))
+            except Exception as error:
+                done.set_exception(error)
+
+        self.call_soon(work)
+        return done
+
+    async def create_server(  # type: ignore[override]
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any
+    ) -> Any:
+        """Listen on the simulated network."""
+        assert self.network is not None
+        return self.network.listen(protocol_factory, host, port)
+
+    async def create_connection(  # type: ignore[override]
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any
+    ) -> Any:
+        """Connect over the simulated network."""
+        assert self.network is not None
+        return await self.network.connect(protocol_factory, host, port)
