@@ -9,9 +9,6 @@ it slower. The second column is the number of partitions in the message.
 
 from __future__ import annotations
 
-import argparse
-import time
-import timeit
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,6 +20,7 @@ from protocol.messages.group_membership import HeartbeatRequest, HeartbeatRespon
 from protocol.messages.metadata import MetadataResponse
 from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.produce import ProduceRequest, ProduceResponse
+from tests.benchmarks.timing import best_microseconds, is_smoke_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 
 Work = tuple[str, int, "Callable[[], object]"]
 
-ROUNDS = 9
-ROUND_SECONDS = 0.02
 PARTITIONS = (1, 64)
 TOPIC = "benchmark-topic"
 TOPIC_ID = UUID(int=12345)
@@ -54,14 +50,12 @@ class Row:
 
 def main(arguments: Sequence[str] | None = None) -> list[Row]:
     """Measure, print and return every row."""
-    parser = argparse.ArgumentParser(description="What messages cost.")
-    parser.add_argument("--smoke", action="store_true", help="run everything once, measure nothing")
-    is_smoke = parser.parse_args(arguments).smoke
+    is_smoke = is_smoke_run("What messages cost.", arguments)
     rows = []
     print(f"{'':36} {'partitions':>10} {'us':>9}")
     for name, partitions, work in _measured():
         work()
-        rows.append(Row(name, partitions, 0.0 if is_smoke else _best(work)))
+        rows.append(Row(name, partitions, 0.0 if is_smoke else best_microseconds(work)))
         print(rows[-1].text())
     return rows
 
@@ -197,14 +191,6 @@ def _metadata(partitions: int) -> MetadataResponse:
     topic = MetadataResponse.Topic(error_code=0, name=TOPIC, topic_id=TOPIC_ID, partitions=places)
     broker = MetadataResponse.Broker(node_id=0, host="localhost", port=9092)
     return MetadataResponse(brokers=[broker], cluster_id="benchmark", topics=[topic])
-
-
-def _best(work: Callable[[], object]) -> float:
-    timer = timeit.Timer(work, timer=time.process_time)
-    number = 1
-    while timer.timeit(number) < ROUND_SECONDS:
-        number *= 2
-    return min(timer.repeat(ROUNDS, number)) / number * 1e6
 
 
 if __name__ == "__main__":

@@ -8,10 +8,7 @@ best of several rounds, as what disturbs a round can only make it slower.
 
 from __future__ import annotations
 
-import argparse
 import random
-import time
-import timeit
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +17,7 @@ from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
 from protocol.records.validation import ProduceRules, check_produced
+from tests.benchmarks.timing import best_microseconds, is_smoke_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 NOW = 1_700_000_000_000
 BATCH_BYTES = 16_384
 RECORD_OVERHEAD_BYTES = 8
-ROUNDS = 9
-ROUND_SECONDS = 0.02
 PLAIN = ProduceRules()
 COMPACTED = ProduceRules(is_compacted=True)
 
@@ -49,13 +45,11 @@ class Row:
 
 def main(arguments: Sequence[str] | None = None) -> list[Row]:
     """Measure, print and return every row."""
-    parser = argparse.ArgumentParser(description="What record batches cost.")
-    parser.add_argument("--smoke", action="store_true", help="run everything once, measure nothing")
-    is_smoke = parser.parse_args(arguments).smoke
+    is_smoke = is_smoke_run("What record batches cost.", arguments)
     rows = []
     print(f"{'':44} {'records':>7} {'bytes':>9} {'us':>9}")
     for name, batch, work in _measured(1024 if is_smoke else BATCH_BYTES):
-        microseconds = 0.0 if is_smoke else _best(work)
+        microseconds = 0.0 if is_smoke else best_microseconds(work)
         if is_smoke:
             work()
         rows.append(Row(name, microseconds, parse_header(batch).record_count, len(batch)))
@@ -123,14 +117,6 @@ def _text(record_bytes: int, size: int) -> list[NewRecord]:
         record._replace(value=str(draw.random())[-half:].encode().ljust(record_bytes, b"a"))
         for record in _even(record_bytes, size)
     ]
-
-
-def _best(work: Callable[[], object]) -> float:
-    timer = timeit.Timer(work, timer=time.process_time)
-    number = 1
-    while timer.timeit(number) < ROUND_SECONDS:
-        number *= 2
-    return min(timer.repeat(ROUNDS, number)) / number * 1e6
 
 
 if __name__ == "__main__":
