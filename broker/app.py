@@ -19,9 +19,9 @@ from broker.auto_topics import AutoTopics
 from broker.cluster import Cluster
 from broker.connection_limits import configured_limits
 from broker.coordinators.groups import GroupCoordinators
-from broker.coordinators.internal_topics import GROUP_KEY, TRANSACTION_KEY, InternalTopics
-from broker.coordinators.marker_routes import MarkerRoutes
+from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.coordinators.marker_sender import MarkerSender
+from broker.coordinators.peers import Peers
 from broker.coordinators.shards import Loop
 from broker.coordinators.transactions import TransactionCoordinators
 from broker.fetch_sessions import FetchSessions
@@ -284,19 +284,18 @@ class Broker:
             lambda: self.internal_topics.partition_count(GROUP_KEY),
         )
         self.producer_ids = ProducerIds(lambda: allocate_producer_ids(store, config.broker_id))
-        routes = MarkerRoutes(self)
+        peers = Peers(self)
         self.transactions = TransactionCoordinators(
             config,
             Loop(self.clock, self.timers, self.spawn),
             self.producer_ids,
             MarkerSender(
-                routes.leader,
-                routes.send,
+                peers,
                 self.clock,
                 self.timers,
                 stop_points.armed(os.environ),
             ),
-            lambda: self.internal_topics.partition_count(TRANSACTION_KEY),
+            peers,
         )
         self.replicas.on_leadership_change(self.groups.partition_changed)
         self.replicas.on_leadership_change(self.transactions.partition_changed)

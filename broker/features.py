@@ -1,12 +1,17 @@
 """Features of the cluster: what this broker supports, and what clients may rely on (KIP-584).
 
 A finalised level is a promise about all brokers. Clients that find `transaction.version` 2 leave
-AddPartitionsToTxn out and expect each end of a transaction to raise their epoch (KIP-890).
+AddPartitionsToTxn out and expect each end of a transaction to raise their epoch (KIP-890). A broker
+that is alone promises it. In a cluster with ZooKeeper there may be brokers of Apache Kafka 3.9,
+which cannot keep it, so nothing is finalised there, as in Apache's own.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from config.broker import BrokerConfig
 
 
 class Feature(NamedTuple):
@@ -16,11 +21,14 @@ class Feature(NamedTuple):
     first: int
     """The lowest level that this broker can work at; 0 is without the feature."""
     last: int
-    finalised: int
-    """The level that the cluster works at."""
+    """The highest."""
+
+    def finalised(self, config: BrokerConfig) -> int:
+        """The level that the cluster works at."""
+        return 0 if config.zookeeper_connect else self.last
 
 
-TRANSACTION_VERSION: Final = Feature("transaction.version", 0, 2, finalised=2)
+TRANSACTION_VERSION: Final = Feature("transaction.version", 0, 2)
 
 FEATURES: Final = (TRANSACTION_VERSION,)
 EPOCH: Final = 0

@@ -46,23 +46,19 @@ until its coordinator moves.
 
 
 class Leaders(Protocol):
-    """Who leads what."""
+    """Who leads what, and the way there."""
 
-    def __call__(self, topic: str, partition: int, /) -> int | None:
+    def leader(self, topic: str, partition: int, /) -> int | None:
         """The leader's broker id; NO_LEADER if there is none now, None for no such partition."""
 
-
-class MarkerChannel(Protocol):
-    """Takes requests to brokers, this one among them."""
-
-    def __call__(
+    def write_markers(
         self,
         broker_id: int,
         request: WriteTxnMarkersRequest,
         answered: Callable[[WriteTxnMarkersResponse | None], None],
         /,
     ) -> None:
-        """Send, and call `answered` once: with None when the broker could not be asked."""
+        """Ask a broker, and call `answered` once: with None when it could not be asked."""
 
 
 class _Task:
@@ -90,7 +86,6 @@ class MarkerSender:
     def __init__(
         self,
         leaders: Leaders,
-        channel: MarkerChannel,
         clock: Clock,
         timers: Timers,
         step_reached: Callable[[str], None] | None = None,
@@ -98,7 +93,6 @@ class MarkerSender:
         """`step_reached` is for tests: see `broker.stop_points`."""
         self.step_reached = step_reached
         self._leaders = leaders
-        self._channel = channel
         self._clock = clock
         self._timers = timers
         self._limit = 1 if step_reached is not None else PARTITIONS_PER_REQUEST
@@ -145,7 +139,7 @@ class MarkerSender:
     def _find_leaders(self, entries: Iterable[tuple[_Task, TopicPartition]]) -> None:
         leaderless = []
         for task, partition in entries:
-            leader = self._leaders(*partition)
+            leader = self._leaders.leader(*partition)
             if leader is None:
                 logger.info("%s-%d is deleted and gets no marker", *partition)
                 self._marked(task, partition)
@@ -169,7 +163,8 @@ class MarkerSender:
         request = _request(entry for entry in entries if not entry[0].is_over)
         if request.markers:
             self._asked.add(broker_id)
-            self._channel(broker_id, request, partial(self._answered, broker_id, entries))
+            answered = partial(self._answered, broker_id, entries)
+            self._leaders.write_markers(broker_id, request, answered)
 
     def _answered(
         self,

@@ -6,7 +6,8 @@ ask here whether partitions belong to a transaction.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from broker.coordinators.local_shard import Stage, Surroundings
 from broker.coordinators.local_transactions import LocalTransactions
@@ -19,6 +20,7 @@ from coordinator.transactions.ports import Identity, Initialisation
 from coordinator.transactions.settings import TransactionSettings
 from coordinator.transactions.transaction import EPOCH_PER_TRANSACTION
 from protocol.errors import ApiError, ErrorCode
+from protocol.messages.transactions import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
     from coordinator.ports import Reply
     from coordinator.transactions.transaction import TopicPartition
+    from protocol.messages.transactions import AddPartitionsToTxnResponse
 
 Codes = dict["TopicPartition", ErrorCode]
 
@@ -40,8 +43,30 @@ def transaction_settings(config: BrokerConfig) -> TransactionSettings:
         max_timeout_ms=config.transaction_max_timeout_ms,
         id_expiration_ms=config.transactional_id_expiration_ms,
         is_two_phase_commit_enabled=config.transaction_two_phase_commit_enable,
-        version=TRANSACTION_VERSION.finalised,
+        version=TRANSACTION_VERSION.finalised(config),
     )
+
+
+class OtherCoordinators(Protocol):
+    """The transaction coordinators of other brokers."""
+
+    def partition_count(self) -> int:
+        """How many partitions `__transaction_state` has, or will have."""
+
+    def other_coordinator(self, partition: int, /) -> int | None:
+        """The broker that leads a partition of `__transaction_state`, unless it is this one."""
+
+    def add_partitions(
+        self,
+        broker_id: int,
+        request: AddPartitionsToTxnRequest,
+        answered: Callable[[AddPartitionsToTxnResponse | None], None],
+        /,
+    ) -> None:
+        """Ask one of them; `answered(None)` when it cannot be asked."""
+
+    def close(self) -> None:
+        """Ask nothing any more."""
 
 
 class TransactionCoordinators(Shards[LocalTransactions]):
@@ -53,19 +78,20 @@ class TransactionCoordinators(Shards[LocalTransactions]):
         loop: Loop,
         producer_ids: ProducerIds,
         sender: MarkerSender,
-        partition_count: Callable[[], int],
+        coordinators: OtherCoordinators,
     ) -> None:
-        """`partition_count` tells how many partitions `__transaction_state` has, or will have."""
+        """`coordinators` are those of other brokers."""
         settings = self._settings = transaction_settings(config)
         surroundings = Surroundings(loop.clock, loop.timers, config.request_timeout_ms)
 
         def make(partition: Partition) -> LocalTransactions:
             return LocalTransactions(partition, surroundings, settings, self._new_id, sender)
 
-        super().__init__(TRANSACTION_STATE_TOPIC, loop, make, partition_count)
+        super().__init__(TRANSACTION_STATE_TOPIC, loop, make, coordinators.partition_count)
         self._config = config
         self._producer_ids = producer_ids
         self._sender = sender
+        self._others = coordinators
         self._series: list[Cancellable] = []
 
     def start(self) -> None:
@@ -88,6 +114,7 @@ class TransactionCoordinators(Shards[LocalTransactions]):
         for series in self._series:
             series.cancel()
         self._sender.stop()
+        self._others.close()
         super().stop()
 
     # What producers ask
@@ -136,8 +163,16 @@ class TransactionCoordinators(Shards[LocalTransactions]):
         """Ask the coordinator whether partitions are in a producer's transaction, or add them.
 
         `callback` gets the coordinator's code for each partition, NONE where the producer may
-        write: at once when the coordinator is here and nothing waits for its log.
+        write: at once when the coordinator is here and nothing waits for its log. Another broker's
+        is asked over a connection; NETWORK_EXCEPTION when it does not answer.
         """
+        other = self._others.other_coordinator(self.partition_for(transactional_id))
+        if other is not None:
+            request = _to_other(transactional_id, producer_id, producer_epoch, partitions)
+            request.transactions[0].verify_only = verify_only
+            answered = partial(_told_by_other, frozenset(partitions), callback)
+            self._others.add_partitions(other, request, answered)
+            return
         try:
             shard = self.shard_for(transactional_id)
         except ApiError as error:
@@ -184,3 +219,42 @@ class TransactionCoordinators(Shards[LocalTransactions]):
         if producer_id is None:
             self.spawn(self._producer_ids.refill(), "producer ids")
         return producer_id
+
+
+def _to_other(
+    transactional_id: str,
+    producer_id: int,
+    producer_epoch: int,
+    partitions: Collection[TopicPartition],
+) -> AddPartitionsToTxnRequest:
+    by_topic: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        by_topic.setdefault(topic, []).append(index)
+    wanted = AddPartitionsToTxnRequest.Transaction(
+        transactional_id=transactional_id,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        topics=[
+            AddPartitionsToTxnTopic(name=topic, partitions=indexes)
+            for topic, indexes in by_topic.items()
+        ],
+    )
+    return AddPartitionsToTxnRequest(transactions=[wanted])
+
+
+def _told_by_other(
+    partitions: frozenset[TopicPartition],
+    callback: Callable[[Codes], None],
+    response: AddPartitionsToTxnResponse | None,
+) -> None:
+    if response is None or response.error_code:
+        code = ErrorCode.NETWORK_EXCEPTION if response is None else ErrorCode(response.error_code)
+        callback(dict.fromkeys(partitions, code))
+        return
+    told = {
+        (topic.name, one.partition_index): ErrorCode(one.partition_error_code)
+        for result in response.results_by_transaction
+        for topic in result.topic_results
+        for one in topic.results_by_partition
+    }
+    callback({each: told.get(each, ErrorCode.UNKNOWN_SERVER_ERROR) for each in partitions})

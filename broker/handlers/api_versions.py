@@ -31,6 +31,7 @@ def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsRe
         and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
+    config = context.broker.config
     return ApiVersionsResponse(
         error_code=ErrorCode.NONE,
         api_keys=_served(in_cluster=context.broker.is_in_cluster),
@@ -45,11 +46,11 @@ def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsRe
         finalized_features=[
             ApiVersionsResponse.FinalizedFeature(
                 name=feature.name,
-                max_version_level=feature.finalised,
-                min_version_level=feature.finalised,
+                max_version_level=feature.finalised(config),
+                min_version_level=feature.finalised(config),
             )
             for feature in FEATURES
-            if feature.finalised
+            if feature.finalised(config)
         ],
     )
 

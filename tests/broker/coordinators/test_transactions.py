@@ -9,7 +9,12 @@ import pytest
 from coordinator.transactions.states import TransactionState
 from protocol.errors import ErrorCode
 from protocol.messages.producers import ListTransactionsRequest
-from protocol.messages.transactions import WriteTxnMarkersResponse
+from protocol.messages.transactions import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopicResult,
+    WriteTxnMarkersResponse,
+)
 from protocol.records.batch import iterate_headers
 from protocol.records.control import parse_marker
 from tests.broker.coordinators.transaction_broker import (
@@ -125,12 +130,11 @@ def test_a_partition_without_leader_gets_its_marker_when_it_has_one(tmp_path: Pa
     async def scenario(broker: TransactionBroker) -> None:
         producer = await prepared(broker)
         await broker.add(producer, FLIGHTS)
-        leaders = broker.sender._leaders
-        broker.sender._leaders = lambda *_: -1
+        broker.switchboard.is_leaderless = True
         await broker.end(producer)
         await broker.wait_ms(SOON_MS)
         assert (await broker.describe()).transaction_state == "PrepareCommit"
-        broker.sender._leaders = leaders
+        broker.switchboard.is_leaderless = False
         await wait_for(broker, S.COMPLETE_COMMIT)
 
     run_transaction_broker(tmp_path, scenario)
@@ -292,6 +296,61 @@ def test_partitions_are_verified_and_added_for_leaders(tmp_path: Path) -> None:
         assert ask(verify_only=False) is ErrorCode.NOT_COORDINATOR
 
     run_transaction_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("verify_only", [True, False])
+def test_the_coordinator_on_another_broker_is_asked(tmp_path: Path, verify_only: bool) -> None:
+    async def scenario(broker: TransactionBroker) -> None:
+        producer_id, epoch = await prepared(broker)
+        board = broker.switchboard
+        board.other = 7
+        told: list[dict[tuple[str, int], ErrorCode]] = []
+        for _ in range(3):
+            broker.transactions.verify_or_add_partitions(
+                PRODUCER,
+                producer_id,
+                epoch,
+                [FLIGHTS, HOTELS],
+                verify_only=verify_only,
+                callback=told.append,
+            )
+        [wanted] = board.asked[0][0].transactions
+        assert wanted.verify_only == verify_only
+        assert (wanted.transactional_id, wanted.producer_id) == (PRODUCER, producer_id)
+        answers = [
+            AddPartitionsToTxnResponse(
+                error_code=ErrorCode.NONE, results_by_transaction=[result_for(FLIGHTS, HOTELS)]
+            ),
+            AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+            None,
+        ]
+        for (_, answered), answer in zip(board.asked, answers, strict=True):
+            answered(answer)
+        assert told == [
+            {FLIGHTS: ErrorCode.NONE, HOTELS: ErrorCode.TRANSACTION_ABORTABLE},
+            dict.fromkeys([FLIGHTS, HOTELS], ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+            dict.fromkeys([FLIGHTS, HOTELS], ErrorCode.NETWORK_EXCEPTION),
+        ]
+
+    run_transaction_broker(tmp_path, scenario)
+
+
+def result_for(fine: tuple[str, int], not_added: tuple[str, int]) -> Any:
+    codes = {fine: ErrorCode.NONE, not_added: ErrorCode.TRANSACTION_ABORTABLE}
+    return AddPartitionsToTxnResponse.ResultsByTransaction(
+        transactional_id=PRODUCER,
+        topic_results=[
+            AddPartitionsToTxnTopicResult(
+                name=topic,
+                results_by_partition=[
+                    AddPartitionsToTxnPartitionResult(
+                        partition_index=index, partition_error_code=code
+                    )
+                ],
+            )
+            for (topic, index), code in codes.items()
+        ],
+    )
 
 
 def test_where_there_is_no_coordinator_everybody_is_sent_away(tmp_path: Path) -> None:

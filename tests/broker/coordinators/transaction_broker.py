@@ -11,8 +11,8 @@ import broker.handlers.produce
 import broker.handlers.producer_ids
 import broker.handlers.transactions  # noqa: F401
 from broker.coordinators.internal_topics import TRANSACTION_KEY
-from broker.coordinators.marker_routes import MarkerRoutes
 from broker.coordinators.marker_sender import MarkerSender
+from broker.coordinators.peers import Peers
 from broker.coordinators.shards import Loop
 from broker.coordinators.transactions import TransactionCoordinators
 from config.broker import BrokerConfig
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from broker.partition import Partition
     from coordinator.transactions.transaction import Transaction
-    from protocol.messages.transactions import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+    from protocol.messages.transactions import WriteTxnMarkersRequest
 
-Answered = Callable[["WriteTxnMarkersResponse | None"], None]
+Answered = Callable[[Any], None]
 PRODUCER = "payments"
 TURNS = 50
 """Turns of the event loop after which what was to be done soon is done."""
@@ -45,19 +45,39 @@ class Switchboard:
     """The way to leaders, which a test can interrupt."""
 
     def __init__(self, broker: TransactionBroker) -> None:
-        self._routes = MarkerRoutes(cast("Any", broker))
+        self._peers = Peers(cast("Any", broker))
+        self.other: int | None = None
+        """The broker that coordinates all, instead of this one."""
+        self.asked: list[tuple[AddPartitionsToTxnRequest, Answered]] = []
         self.is_leaderless = False
         self.is_holding = False
         self.held: list[tuple[WriteTxnMarkersRequest, Answered]] = []
 
     def leader(self, topic: str, partition: int) -> int | None:
-        return -1 if self.is_leaderless else self._routes.leader(topic, partition)
+        return -1 if self.is_leaderless else self._peers.leader(topic, partition)
 
-    def send(self, broker_id: int, request: WriteTxnMarkersRequest, answered: Answered) -> None:
+    def partition_count(self) -> int:
+        return self._peers.partition_count()
+
+    def other_coordinator(self, partition: int) -> int | None:
+        return self._peers.other_coordinator(partition) if self.other is None else self.other
+
+    def add_partitions(
+        self, broker_id: int, request: AddPartitionsToTxnRequest, answered: Answered
+    ) -> None:
+        assert broker_id == self.other
+        self.asked.append((request, answered))
+
+    def close(self) -> None:
+        self._peers.close()
+
+    def write_markers(
+        self, broker_id: int, request: WriteTxnMarkersRequest, answered: Answered
+    ) -> None:
         if self.is_holding:
             self.held.append((request, answered))
         else:
-            self._routes.send(broker_id, request, answered)
+            self._peers.write_markers(broker_id, request, answered)
 
 
 class TransactionBroker(GroupBroker):
@@ -71,19 +91,14 @@ class TransactionBroker(GroupBroker):
         self.replicas.on_leadership_change(self._partition_changed)
 
     def new_coordinators(self) -> TransactionCoordinators:
-        self.sender = MarkerSender(
-            self.switchboard.leader,
-            self.switchboard.send,
-            self.clock,
-            self.timers,
-            self.steps.append,
-        )
+        board = self.switchboard
+        self.sender = MarkerSender(board, self.clock, self.timers, self.steps.append)
         return TransactionCoordinators(
             self.config,
             Loop(self.clock, self.timers, self.spawn),
             self.producer_ids,
             self.sender,
-            lambda: self.internal_topics.partition_count(TRANSACTION_KEY),
+            board,
         )
 
     def _partition_changed(self, partition: Partition, is_leader: bool) -> None:

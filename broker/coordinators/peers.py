@@ -1,0 +1,109 @@
+"""What transaction coordinators ask of brokers: of this one by a call, of others over a connection.
+
+Two requests go between brokers: WriteTxnMarkers, to leaders, and AddPartitionsToTxn, with which a
+leader asks a coordinator. They are sent in versions that Apache Kafka 3.9 understands too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from broker.coordinators.internal_topics import TRANSACTION_KEY
+from broker.coordinators.markers import write_markers
+from broker.replication.links import LinkError
+from controller.topic_names import TRANSACTION_STATE_TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.app import Broker
+    from broker.replication.links import Link
+    from protocol.messages.transactions import (
+        AddPartitionsToTxnRequest,
+        AddPartitionsToTxnResponse,
+        WriteTxnMarkersRequest,
+        WriteTxnMarkersResponse,
+    )
+    from protocol.schema import Request, Response
+
+MARKERS_VERSION: Final = 1
+ADDITION_VERSION: Final = 5
+MARKERS_PURPOSE: Final = "transaction-markers"
+ADDITION_PURPOSE: Final = "transaction-verification"
+
+
+class Peers:
+    """This broker and the others, as its metadata has them."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._links: dict[tuple[int, str], Link] = {}
+
+    def close(self) -> None:
+        """Hang up."""
+        for link in self._links.values():
+            link.close()
+        self._links.clear()
+
+    def partition_count(self) -> int:
+        """How many partitions `__transaction_state` has, or will have."""
+        return self._broker.internal_topics.partition_count(TRANSACTION_KEY)
+
+    def leader(self, topic: str, partition: int) -> int | None:
+        """The leader's id, negative if there is none now; None for a partition that is no more."""
+        state = self._broker.metadata.partition(topic, partition)
+        return None if state is None else state.leader
+
+    def other_coordinator(self, partition: int) -> int | None:
+        """The broker that leads a partition of `__transaction_state`, unless it is this one."""
+        leader = self.leader(TRANSACTION_STATE_TOPIC, partition)
+        is_other = leader is not None and leader >= 0 and leader != self._broker.config.broker_id
+        return leader if is_other else None
+
+    def write_markers(
+        self,
+        broker_id: int,
+        request: WriteTxnMarkersRequest,
+        answered: Callable[[WriteTxnMarkersResponse | None], None],
+    ) -> None:
+        """Have a broker write markers; `answered(None)` when it cannot be asked."""
+        if broker_id == self._broker.config.broker_id:
+            write_markers(self._broker, request).then(answered)
+            return
+
+        def done(response: Response | None) -> None:
+            answered(cast("WriteTxnMarkersResponse | None", response))
+
+        asking = self._ask((broker_id, MARKERS_PURPOSE), request, MARKERS_VERSION, done)
+        self._broker.spawn(asking, f"markers to broker {broker_id}")
+
+    def add_partitions(
+        self,
+        broker_id: int,
+        request: AddPartitionsToTxnRequest,
+        answered: Callable[[AddPartitionsToTxnResponse | None], None],
+    ) -> None:
+        """Ask another broker's coordinator; `answered(None)` when it cannot be asked."""
+
+        def done(response: Response | None) -> None:
+            answered(cast("AddPartitionsToTxnResponse | None", response))
+
+        asking = self._ask((broker_id, ADDITION_PURPOSE), request, ADDITION_VERSION, done)
+        self._broker.spawn(asking, f"transaction coordinator on broker {broker_id}")
+
+    async def _ask(
+        self,
+        where: tuple[int, str],
+        request: Request,
+        version: int,
+        done: Callable[[Response | None], None],
+    ) -> None:
+        link = self._links.get(where)
+        if link is None:
+            link = self._links[where] = self._broker.cluster.link(*where)
+        try:
+            response = await link.ask(request, version)
+        except LinkError:
+            done(None)
+        else:
+            done(response)
