@@ -55,8 +55,14 @@ class LogUpkeep(LogReading):
         return True
 
     def truncate_to(self, offset: int) -> bool:
-        """Drop everything at and after `offset`; tells whether there was anything."""
+        """Drop everything at and after `offset`; tells whether there was anything.
+
+        An epoch that began at the end, and in which nothing was appended, goes in any case: as long
+        as it is known, the log does not look like one that agrees with another leader's.
+        """
         if offset >= self.log_end_offset:
+            with self.directory:
+                self.epochs.truncate_from_end(offset)
             return False
         if offset < self.segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)

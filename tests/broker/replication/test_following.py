@@ -167,3 +167,21 @@ def test_retention_of_the_leader_reaches_followers(tmp_path: Path) -> None:
         await nodes.until(lambda: nodes[1].partition.log.log_start_offset == 6)
 
     run_ensemble(tmp_path, scenario)
+
+
+def test_an_epoch_that_a_follower_led_without_appending_is_forgotten(tmp_path: Path) -> None:
+    """Else the leader, which never heard of it, has it cut to where it ends, for ever."""
+
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(5)
+        await nodes.until_equal(5)
+        nodes.lead(2, isr=(2,), epoch=1, told=[2])
+
+        nodes.lead(0, isr=(0, 1), epoch=2)
+        nodes[0].append(3)
+
+        await nodes.until_equal(8)
+        assert nodes[2].partition.log.latest_epoch == 2
+
+    run_ensemble(tmp_path, scenario)
