@@ -8,10 +8,7 @@ which cannot keep it, so nothing is finalised there, as in Apache's own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from config.broker import BrokerConfig
+from typing import Final, NamedTuple
 
 
 class Feature(NamedTuple):
@@ -23,9 +20,9 @@ class Feature(NamedTuple):
     last: int
     """The highest."""
 
-    def finalised(self, config: BrokerConfig) -> int:
+    def finalised(self, *, is_in_cluster: bool) -> int:
         """The level that the cluster works at."""
-        return 0 if config.zookeeper_connect else self.last
+        return 0 if is_in_cluster else self.last
 
 
 TRANSACTION_VERSION: Final = Feature("transaction.version", 0, 2)

@@ -43,7 +43,7 @@ def transaction_settings(config: BrokerConfig) -> TransactionSettings:
         max_timeout_ms=config.transaction_max_timeout_ms,
         id_expiration_ms=config.transactional_id_expiration_ms,
         is_two_phase_commit_enabled=config.transaction_two_phase_commit_enable,
-        version=TRANSACTION_VERSION.finalised(config),
+        version=TRANSACTION_VERSION.finalised(is_in_cluster=bool(config.zookeeper_connect)),
     )
 
 

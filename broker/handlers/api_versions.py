@@ -31,10 +31,10 @@ def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsRe
         and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
-    config = context.broker.config
+    is_in_cluster = context.broker.is_in_cluster
     return ApiVersionsResponse(
         error_code=ErrorCode.NONE,
-        api_keys=_served(in_cluster=context.broker.is_in_cluster),
+        api_keys=_served(in_cluster=is_in_cluster),
         supported_features=[
             ApiVersionsResponse.SupportedFeature(
                 name=feature.name, min_version=feature.first, max_version=feature.last
@@ -46,11 +46,11 @@ def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsRe
         finalized_features=[
             ApiVersionsResponse.FinalizedFeature(
                 name=feature.name,
-                max_version_level=feature.finalised(config),
-                min_version_level=feature.finalised(config),
+                max_version_level=feature.finalised(is_in_cluster=is_in_cluster),
+                min_version_level=feature.finalised(is_in_cluster=is_in_cluster),
             )
             for feature in FEATURES
-            if feature.finalised(config)
+            if feature.finalised(is_in_cluster=is_in_cluster)
         ],
     )
 
