@@ -27,6 +27,7 @@ from broker.coordinators.transactions import TransactionCoordinators
 from broker.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
 from broker.housekeeping import Housekeeping
+from broker.joining import describe_broker, unless_stopped
 from broker.listener import ListenError, Listeners
 from broker.local_channel import LocalChannels
 from broker.log_cleaner import LogCleaner
@@ -54,7 +55,6 @@ from controller.producer_ids import allocate_producer_ids
 from controller.registrar import BrokerIdTakenError, Registrar
 from controller.store import StoreError
 from controller.topics import TopicCommands
-from controller.znodes import BrokerRegistration, Endpoint
 from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
@@ -177,7 +177,9 @@ class Broker:
         await self._bind()
         self.logs = open_directories(config, self._executor, self._platform)
         self.logs.on_failure = self._note_disk_failure
-        opened = await open_store(config, self.logs, self._executor, self._platform)
+        opened = await unless_stopped(
+            self._stop, open_store(config, self.logs, self._executor, self._platform)
+        )
         self.store, self.cluster_id = opened.store, opened.cluster_id
         self.config = config = config.identified(opened.broker_id)
         self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
@@ -189,13 +191,14 @@ class Broker:
         if opened.is_new:
             await adopt(config, self.logs, self.store)
         self._wire()
-        await self._unless_stopped(self._register())
+        await unless_stopped(self._stop, self._register())
         self.cluster.start()
         self.spawn(self.control.run(), "control requests")
         if self.is_in_cluster:
+            self.metadata.is_awaited = True
             await self._serve()  # the controller may be another broker, and must be heard
         self.spawn(self.controller.run(), "controller")
-        await self._unless_stopped(self._hear_from_controller())
+        await unless_stopped(self._stop, self._hear_from_controller())
         self.groups.start()
         self.transactions.start()
         self._housekeeping = Housekeeping(config, self.logs, self.clock, self._executor)
@@ -210,19 +213,6 @@ class Broker:
         )
         logger.info("broker %d serves %s, after %d ms", config.broker_id, shown, took_ms)
 
-    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for what others must do; raises StartAbandonedError if told to stop meanwhile."""
-        doing = self._loop.create_task(work)
-        stopping = self._loop.create_task(self._stop.wait())
-        try:
-            await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not doing.done():
-                raise StartAbandonedError("stopped before the cluster had taken this broker in")
-            await doing
-        finally:
-            doing.cancel()
-            stopping.cancel()
-
     async def _register(self) -> None:
         """Be registered in the session of now."""
         self.broker_epoch = await self._registrar.ensure()
@@ -235,21 +225,12 @@ class Broker:
             self.stop()
             raise
 
-    def _registration(self) -> BrokerRegistration:
-        return BrokerRegistration(
-            tuple(
-                Endpoint(endpoint.name, *self.endpoints[endpoint.name], endpoint.protocol)
-                for endpoint in read_listeners(self.config).advertised
-            ),
-            self.config.broker_rack,
-            self.clock.now_ms(),
-        )
-
     async def _hear_from_controller(self) -> None:
         """Wait until somebody is controller and this broker knows what that one said."""
         await self.controller.wait_until_ready()
         await self.metadata.wait_until(lambda: self.metadata.is_alive(self.config.broker_id))
         await self.control.wait_until_applied()
+        self.metadata.settle()
 
     def _wire(self) -> None:
         """Make the parts that need the store and the logs."""
@@ -268,7 +249,7 @@ class Broker:
         self._registrar = Registrar(
             store,
             config.broker_id,
-            self._registration,
+            lambda: describe_broker(config, self.endpoints, self.clock.now_ms()),
             SESSIONS_TO_WAIT * config.zookeeper_session_timeout_ms,
         )
         self.controller.before_election = self._register_again

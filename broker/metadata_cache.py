@@ -72,6 +72,8 @@ class MetadataCache:
         self.controller_epoch = -1
         self.brokers: dict[int, LiveBroker] = {}
         self.topics: dict[str, TopicMetadata] = {}
+        self.is_awaited = False
+        """Whether this broker has just joined others and not heard yet what there is."""
         self.revision = 0
         """Changes with every update of anything."""
         self.brokers_revision = 0
@@ -101,6 +103,11 @@ class MetadataCache:
     def on_update(self, listener: Callable[[UpdateMetadataRequest], None]) -> None:
         """Have a listener called after each update that was taken."""
         self._listeners.append(listener)
+
+    def settle(self) -> None:
+        """Note that this broker has heard what there is."""
+        self.is_awaited = False
+        self._wake_waiters()
 
     async def wait_until(self, is_reached: Callable[[], bool]) -> None:
         """Return once `is_reached()`; it is asked now and after each update."""

@@ -149,7 +149,7 @@ class ZooKeeperSession:
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self.wait_until_connected()
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError):
             await self.close()
             raise
 

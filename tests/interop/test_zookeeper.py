@@ -233,3 +233,17 @@ def test_no_zookeeper_is_one_line_and_an_exit_code(
     assert process.wait_until_ended() == 1
     last = process.output_tail().splitlines()[-1]
     assert f"ZooKeeper cannot be reached at {zookeeper.address}/kafka within 500 ms" in last
+
+
+def test_start_that_waits_for_zookeeper_can_be_stopped(
+    tmp_path: Path, zookeeper: ZooKeeperServer
+) -> None:
+    zookeeper.kill()
+    process = _broker(tmp_path / "broker", zookeeper, LONGEST_SESSION_MS)
+    process.launch()
+    _eventually(process.data_directory.exists)
+    time.sleep(1)
+    began = time.monotonic()
+    assert process.stop() == 0
+    assert time.monotonic() - began < 10
+    assert "stopped before" in process.output_tail()
