@@ -114,38 +114,72 @@ def test_a_missing_extra_is_one_line(name: str, tmp_path: Path) -> None:
     assert outcome.stderr.count("\n") == 1
 
 
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.parametrize(
-    "is_due",
-    [
-        lambda place: (place / "spark.log").exists(),
-        lambda place: (place / "own" / "checkpoint" / "route_flights" / "offsets").exists(),
-    ],
-    ids=["while Spark starts", "while queries run"],
-)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_pipeline_that_is_interrupted_says_no_more(
-    is_due: Callable[[Path], bool], number: signal.Signals, tmp_path: Path
-) -> None:
+def _signalled_pipeline(
+    place: Path, number: signal.Signals, is_due: Callable[[Path], bool], *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the pipeline in `place` until something is due there, then send it a signal."""
     places = {"--work-dir": "", "--picture": "p.png", "--spark-log": "spark.log"}
-    arguments = [word for flag, name in places.items() for word in (flag, f"{tmp_path}/{name}")]
+    words = [word for flag, name in places.items() for word in (flag, f"{place}/{name}")]
+    command = [sys.executable, "-m", "spark_jobs.pipeline", "--months", str(MONTH)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "spark_jobs.pipeline", "--months", str(MONTH), *arguments],
+        [*command, *words, *arguments],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    assert wait_until(lambda: is_due(tmp_path), PROGRAM_TIMEOUT_SECONDS)
-    send = os.killpg if number == signal.SIGINT else os.kill  # a terminal's goes to all
-    send(process.pid, number)
-    out, err = process.communicate(timeout=PROGRAM_TIMEOUT_SECONDS)
-    assert err == "interrupted\n"
-    assert process.returncode == EXIT_BY_SIGNAL + number
-    assert "counted" not in out
+    try:
+        assert wait_until(lambda: is_due(place), PROGRAM_TIMEOUT_SECONDS)
+        send = os.killpg if number == signal.SIGINT else os.kill  # a terminal's goes to all
+        send(process.pid, number)
+        out, err = process.communicate(timeout=PROGRAM_TIMEOUT_SECONDS)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _is_starting_spark(place: Path) -> bool:
+    return (place / "spark.log").exists()
+
+
+def _is_running_queries(place: Path) -> bool:
+    return (place / "own" / "checkpoint" / "route_flights" / "offsets").exists()
+
+
+def _has_committed(place: Path) -> bool:
+    checkpoint = place / "own" / "checkpoint"
+    return all(
+        (checkpoint / query / "commits" / "0").exists()
+        for query in ("route_flights", "window_delays")
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(2 * PROGRAM_TIMEOUT_SECONDS)
+@pytest.mark.parametrize("is_due", [_is_starting_spark, _is_running_queries])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_pipeline_that_is_interrupted_says_no_more(
+    is_due: Callable[[Path], bool], number: signal.Signals, tmp_path: Path
+) -> None:
+    outcome = _signalled_pipeline(tmp_path, number, is_due)
+    assert outcome.stderr == "interrupted\n"
+    assert outcome.returncode == EXIT_BY_SIGNAL + number
+    assert "counted" not in outcome.stdout
     assert not (tmp_path / "p.png").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(2 * PROGRAM_TIMEOUT_SECONDS)
+def test_a_pipeline_without_an_end_counts_when_it_is_stopped(tmp_path: Path) -> None:
+    outcome = _signalled_pipeline(tmp_path, signal.SIGINT, _has_committed, "--no-once")
+    assert outcome.stderr == ""
+    assert outcome.returncode == 0
+    lines = len(month_of_flights()) + 300
+    assert re.search(rf"records in the source +│ +{lines:,} ", outcome.stdout)
+    assert (tmp_path / "p.png").exists()
 
 
 @pytest.mark.slow
