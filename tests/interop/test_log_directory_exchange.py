@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,7 +24,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from tests.interop.clients import confluent
-from tests.interop.clients.record import CODECS, Placed, Sending, numbered_records
+from tests.interop.clients.reading import COMMITTED, UNCOMMITTED, ConfluentReader, visible
+from tests.interop.clients.record import CODECS, Placed, Record, Sending, numbered_records
+from tests.interop.clients.transactional import ConfluentProducer
 from tests.interop.conftest import (
     against_apache,
     create_topic,
@@ -44,6 +47,13 @@ COUNT = 200
 BATCH = 40
 GROUP = "movers"
 
+ACCOUNTS = "accounts"
+"""The topic of transactions, two partitions; also the group whose offsets go with them."""
+
+LEFT_OPEN = "left-open"
+TRANSACTIONS = 60
+LONG_MS = 600_000
+FILLING = "x" * 300
 
 Ending = Callable[[BrokerProcess], object]
 ENDINGS: dict[str, Ending] = {"stopped": BrokerProcess.stop, "killed": BrokerProcess.kill}
@@ -91,7 +101,9 @@ def taken_over(cluster: ZooKeeperCluster, directory: Path, end: Ending) -> Itera
 def given_back(cluster: ZooKeeperCluster, directory: Path, end: Ending) -> Iterator[BrokerProcess]:
     """Apache makes the topics, ours writes to its directory, Apache serves it again."""
     create(cluster.broker.bootstrap)
-    commit(cluster.broker.bootstrap, "another", 1)  # Apache makes its topic for offsets
+    # Apache makes its topics for offsets and for transactions.
+    commit(cluster.broker.bootstrap, "another", 1)
+    ConfluentProducer(cluster.broker.bootstrap, "another").close()
     writer = cluster.broker
     if not against_apache():
         cluster.broker.stop()
@@ -121,16 +133,18 @@ def create(bootstrap: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     create_topic(admin, "moved", len(CODECS), SEGMENT_BYTES)
     create_topic(admin, "continued", 1)
+    create_topic(admin, ACCOUNTS, 2, SEGMENT_BYTES)
 
 
 def roll_early(bootstrap: str) -> None:
-    """Configure small segments for a topic that was taken over, without its configuration."""
-    resource = ConfigResource(ConfigResource.Type.TOPIC, "moved")
-    for name, value in SEGMENT_BYTES.items():
-        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        resource.add_incremental_config(entry)
+    """Configure small segments for topics that were taken over, without their configuration."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.incremental_alter_configs([resource])[resource].result(30.0)
+    for topic in ("moved", ACCOUNTS):
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        for name, value in SEGMENT_BYTES.items():
+            entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            resource.add_incremental_config(entry)
+        admin.incremental_alter_configs([resource])[resource].result(30.0)
 
 
 def fill(bootstrap: str) -> None:
@@ -142,6 +156,36 @@ def fill(bootstrap: str) -> None:
             confluent.produce(bootstrap, "moved", records[start : start + BATCH], sending)
     confluent.produce(bootstrap, "continued", numbered_records(10), Sending(style="callback"))
     commit(bootstrap, GROUP, 123)
+    transact(bootstrap)
+
+
+def transact(bootstrap: str) -> None:
+    """Commit two of three transactions with their offsets, leave one open, write on behind it."""
+    producer = ConfluentProducer(bootstrap, ACCOUNTS)
+    with closing(producer), closing(ConfluentReader(bootstrap, ACCOUNTS, ACCOUNTS)) as reader:
+        for number in range(TRANSACTIONS):
+            producer.begin()
+            for partition in range(2):
+                producer.send(ACCOUNTS, partition, account(number))
+            producer.send_offsets(ACCOUNTS, {0: number, 1: number}, reader)
+            producer.flush()
+            if is_committed(number):
+                producer.commit()
+            else:
+                producer.abort()
+    with closing(ConfluentProducer(bootstrap, LEFT_OPEN, LONG_MS)) as left_open:
+        left_open.begin()
+        left_open.send(ACCOUNTS, 0, b"open")
+        left_open.flush()
+        confluent.produce(bootstrap, ACCOUNTS, [Record(0, None, b"behind")], Sending())
+
+
+def account(number: int) -> bytes:
+    return f"{number}-{FILLING}".encode()
+
+
+def is_committed(number: int) -> bool:
+    return number % 3 != 0
 
 
 def commit(bootstrap: str, group: str, offset: int) -> None:
@@ -187,3 +231,28 @@ def test_the_log_goes_on_where_it_ended(successor: BrokerProcess) -> None:
     assert placed == [Placed(0, 10), Placed(0, 11)]
     records = confluent.read(successor.bootstrap, "continued", 12)
     assert [record.offset for record in records] == list(range(12))
+
+
+def test_transactions_are_served_under_both_isolation_levels(successor: BrokerProcess) -> None:
+    every = [account(number) for number in range(TRANSACTIONS)]
+    kept = [account(number) for number in range(TRANSACTIONS) if is_committed(number)]
+
+    assert accounts(successor, UNCOMMITTED, 0) == [*every, b"open", b"behind"]
+    assert accounts(successor, UNCOMMITTED, 1) == every
+    assert accounts(successor, COMMITTED, 0) == kept
+    assert accounts(successor, COMMITTED, 1) == kept
+    with closing(ConfluentReader(successor.bootstrap, ACCOUNTS, ACCOUNTS)) as reader:
+        assert reader.committed() == {0: TRANSACTIONS - 1, 1: TRANSACTIONS - 1}
+
+    with closing(ConfluentProducer(successor.bootstrap, LEFT_OPEN, LONG_MS)) as heir:
+        heir.begin()
+        heir.send(ACCOUNTS, 1, b"inherited")
+        heir.commit()
+    eventually(lambda: accounts(successor, COMMITTED, 0) == [*kept, b"behind"])
+    eventually(lambda: accounts(successor, COMMITTED, 1) == [*kept, b"inherited"])
+
+
+def accounts(broker: BrokerProcess, isolation: str, partition: int) -> list[bytes]:
+    reader = ConfluentReader(broker.bootstrap, ACCOUNTS, "any", isolation)
+    with closing(reader):
+        return [value for at, _, value in visible(reader) if at == partition]

@@ -58,6 +58,7 @@ class ConfluentReader:
                 "group.id": group,
                 "isolation.level": isolation,
                 "enable.auto.commit": False,
+                "enable.partition.eof": True,  # only this tells that nothing but markers is left
                 "auto.offset.reset": "earliest",
                 "reconnect.backoff.max.ms": 200,
                 "log_level": 0,
@@ -74,17 +75,19 @@ class ConfluentReader:
 
     def messages(self, count: int) -> list[Any]:
         """As `poll`, in the client's own type."""
-        from confluent_kafka import KafkaException
+        from confluent_kafka import KafkaError, KafkaException
 
         found: list[Any] = []
         consumed: list[Any] = self.native.consume(count, POLL_SECONDS)
         for message in consumed:
             error = message.error()
-            if error is not None and (error.fatal() or not error.retriable()):
-                raise KafkaException(error)
             if error is None:
                 found.append(message)
                 self._next[message.partition()] = message.offset() + 1
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._next[message.partition()] = message.offset()
+            elif error.fatal() or not error.retriable():
+                raise KafkaException(error)
         return found
 
     def positions(self) -> dict[int, int]:
