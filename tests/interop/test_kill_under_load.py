@@ -34,8 +34,9 @@ FLUSH_SECONDS = 60.0
 class Load(threading.Thread):
     """One idempotent producer; `acknowledged` grows as the broker answers."""
 
-    def __init__(self, name: str, bootstrap: str, topic: str) -> None:
+    def __init__(self, name: str, bootstrap: str, topic: str, padding: bytes = b"") -> None:
         super().__init__(name=name)
+        self._padding = padding
         self.acknowledged: set[tuple[int, bytes]] = set()
         self.failures: list[str] = []
         self._topic = topic
@@ -49,6 +50,7 @@ class Load(threading.Thread):
                 "message.timeout.ms": 120_000,
                 "reconnect.backoff.max.ms": 200,
                 "compression.type": "lz4" if name.endswith("0") else "none",
+                "batch.size": 50_000,
             }
         )
 
@@ -56,7 +58,7 @@ class Load(threading.Thread):
         number = 0
         while not self._stop_asked.is_set():
             for _ in range(RECORDS_BETWEEN_POLLS):
-                value = f"{self.name}:{number:08}".encode()
+                value = f"{self.name}:{number:08}".encode() + self._padding
                 partition = number % PARTITIONS
                 self._producer.produce(
                     self._topic, value, partition=partition, on_delivery=self._delivered
