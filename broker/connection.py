@@ -92,6 +92,7 @@ class Connection(asyncio.BufferedProtocol):
                 answer.abandon()
         self._answers.clear()
         self._blocking = None
+        self._outgoing.release()
         self._peer.disconnected(self)
 
     def close(self, reason: str = "") -> None:

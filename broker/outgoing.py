@@ -2,18 +2,20 @@
 
 A transport knows bytes only, and `loop.sendfile` costs a task each. So: while the transport holds
 nothing back (its high-water mark is zero, hence "not paused" means "nothing buffered"), a region is
-sent with `os.sendfile` on the socket itself; when the socket is full, one chunk is read and written
-through the transport, whose `resume_writing` then tells us to go on. TLS connections always read.
+sent with `os.sendfile` on the socket itself, and what stands before it so that it leaves with it.
+When the socket is full, the loop tells us when it no longer is; since it watches the socket for the
+transport already, it is asked about a second descriptor of it. TLS connections read the file.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
 
     from protocol.schema import Part
@@ -51,7 +53,7 @@ class Region(Protocol):
 class Outgoing:
     """The unsent rest of one connection's responses."""
 
-    __slots__ = ("_on_drained", "_parts", "_run", "_socket", "_transport", "is_paused")
+    __slots__ = ("_on_drained", "_parts", "_run", "_socket", "_transport", "_twin", "is_paused")
 
     def __init__(
         self, transport: asyncio.Transport, socket_number: int, on_drained: Callable[[], None]
@@ -60,6 +62,8 @@ class Outgoing:
         transport.set_write_buffer_limits(high=0)
         self._transport = transport
         self._socket = socket_number
+        self._twin: socket.socket | None = None
+        """The same socket under a descriptor of our own, from the first region on."""
         self._on_drained = on_drained
         self._parts: deque[bytes | _Rest] = deque()
         self._run: list[bytes | bytearray | memoryview] = []
@@ -98,6 +102,14 @@ class Outgoing:
             self._parts.append(data)
         self.pump()
 
+    def release(self) -> None:
+        """The connection is gone."""
+        if self._twin is not None:
+            asyncio.get_running_loop().remove_writer(self._twin)
+            self._twin.close()
+            self._twin = None
+        self._parts.clear()
+
     def pause(self) -> None:
         """The transport holds bytes back."""
         self.is_paused = True
@@ -116,27 +128,59 @@ class Outgoing:
             head = parts[0]
             if isinstance(head, bytes):
                 parts.popleft()
-                self._transport.write(head)
+                if parts and self._socket >= 0:
+                    self._send_before_region(head)
+                else:
+                    self._transport.write(head)
             elif self._send_region(head):
                 parts.popleft()
 
+    def _send_before_region(self, data: bytes) -> None:
+        """Send bytes that shall not leave before some of the region behind them does."""
+        if self._twin is None:
+            self._twin = socket.socket(fileno=os.dup(self._socket))
+        try:
+            sent = self._twin.send(data, socket.MSG_MORE)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(data):
+            self._parts.appendleft(data[sent:])
+            self._wait_for_room()
+
     def _send_region(self, rest: _Rest) -> bool:
         """Send some of a region; returns whether it is done."""
-        if self._socket >= 0:
+        if self._socket < 0:
+            sent = self._send_copy(rest)
+        else:
             try:
                 sent = os.sendfile(self._socket, rest.descriptor(), rest.position, rest.length)
             except BlockingIOError:
-                sent = 0
-            if sent:
-                rest.skip(sent)
-                return not rest.length
-        chunk = os.pread(rest.descriptor(), min(rest.length, CHUNK_BYTES), rest.position)
-        if not chunk:
+                self._wait_for_room()
+                return False
+        if not sent:
             msg = "log file is shorter than the region that was to be sent"
             raise OSError(msg)
-        self._transport.write(chunk)
-        rest.skip(len(chunk))
+        rest.skip(sent)
         return not rest.length
+
+    def _send_copy(self, rest: _Rest) -> int:
+        chunk = os.pread(rest.descriptor(), min(rest.length, CHUNK_BYTES), rest.position)
+        self._transport.write(chunk)
+        return len(chunk)
+
+    def _wait_for_room(self) -> None:
+        """Go on once the socket, which is full, takes more."""
+        assert self._twin is not None
+        self.is_paused = True
+        asyncio.get_running_loop().add_writer(self._twin, self._go_on)
+
+    def _go_on(self) -> None:
+        assert self._twin is not None
+        asyncio.get_running_loop().remove_writer(self._twin)
+        try:
+            self.resume()
+        except OSError:  # the peer is gone, or the file; nothing of it may be sent any more
+            self._transport.abort()
 
 
 class _Rest:

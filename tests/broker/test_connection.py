@@ -203,3 +203,26 @@ def test_file_regions_stand_among_bytes_and_survive_a_slow_reader(
                 assert await wire.reader.readexactly(len(whole)) == whole
 
     asyncio.run(scenario())
+
+
+def open_files() -> set[str]:
+    return set(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+
+def test_peer_that_leaves_in_the_middle_of_a_region_leaves_nothing_open(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        path = tmp_path / "segment"
+        path.write_bytes(bytes(20_000_000))
+        with path.open("rb") as file:
+            region = FileRegion(file, 0, 20_000_000)
+            before = open_files()
+            async with connected(ScriptedDispatcher(lambda _: [b"[", region])) as wire:
+                wire.send(b"a")
+                assert await wire.reader.readexactly(1) == b"["
+                wire.writer.transport.abort()
+                async with asyncio.timeout(10):
+                    while wire.connections:
+                        await asyncio.sleep(0)  # noqa: TID251
+            assert open_files() <= before
+
+    asyncio.run(scenario())
