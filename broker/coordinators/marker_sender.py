@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 RETRY_MS: Final = 100
 """How long to wait before what failed is tried again."""
+COMPLETION_RETRY_MS: Final = 1_000
+"""As long, when a transaction's own log refused the record that it is complete."""
 PARTITIONS_PER_REQUEST: Final = 1_000
 """Most markers that one request asks for; the rest follow when it is answered."""
 NO_LEADER: Final = -1
@@ -165,6 +167,8 @@ class MarkerSender:
             self._asked.add(broker_id)
             answered = partial(self._answered, broker_id, entries)
             self._leaders.write_markers(broker_id, request, answered)
+        elif self._queues.get(broker_id):
+            self._flush_soon()
 
     def _answered(
         self,
@@ -208,7 +212,7 @@ class MarkerSender:
             task.transaction, self._clock.now_ms()
         )
         if not task.shard.run(effects):
-            self._timers.schedule(RETRY_MS, partial(self._complete, task))
+            self._timers.schedule(COMPLETION_RETRY_MS, partial(self._complete, task))
 
     def _reached(self, step: str) -> None:
         if self.step_reached is not None:

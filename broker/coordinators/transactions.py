@@ -7,7 +7,7 @@ ask here whether partitions belong to a transaction.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from broker.coordinators.local_shard import Stage, Surroundings
 from broker.coordinators.local_transactions import LocalTransactions
@@ -45,6 +45,14 @@ def transaction_settings(config: BrokerConfig) -> TransactionSettings:
         is_two_phase_commit_enabled=config.transaction_two_phase_commit_enable,
         version=TRANSACTION_VERSION.finalised(is_in_cluster=bool(config.zookeeper_connect)),
     )
+
+
+class Inquiry(NamedTuple):
+    """What the leader of partitions wants to know."""
+
+    producer: tuple[str, int, int]
+    """Transactional id, producer id, epoch."""
+    partitions: frozenset[TopicPartition]
 
 
 class OtherCoordinators(Protocol):
@@ -164,32 +172,56 @@ class TransactionCoordinators(Shards[LocalTransactions]):
 
         `callback` gets the coordinator's code for each partition, NONE where the producer may
         write: at once when the coordinator is here and nothing waits for its log. Another broker's
-        is asked over a connection; NETWORK_EXCEPTION when it does not answer.
+        is asked over a connection; NETWORK_EXCEPTION when it does not answer. To add, a transaction
+        that is just ending is waited for (`add.partitions.to.txn.retry.backoff.max.ms`).
         """
+        inquiry = Inquiry((transactional_id, producer_id, producer_epoch), frozenset(partitions))
+        if verify_only:
+            self._ask(inquiry, callback, verify_only=True)
+        else:
+            self._add_patiently(inquiry, callback, self.clock.monotonic_ms())
+
+    def _add_patiently(
+        self, inquiry: Inquiry, callback: Callable[[Codes], None], began_ms: int
+    ) -> None:
+        def answered(codes: Codes) -> None:
+            waited_ms = self.clock.monotonic_ms() - began_ms
+            is_over = waited_ms >= self._config.add_partitions_to_txn_retry_backoff_max_ms
+            if is_over or ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values():
+                callback(codes)
+                return
+            again = partial(self._add_patiently, inquiry, callback, began_ms)
+            self.timers.schedule(self._config.add_partitions_to_txn_retry_backoff_ms, again)
+
+        self._ask(inquiry, answered, verify_only=False)
+
+    def _ask(
+        self, inquiry: Inquiry, callback: Callable[[Codes], None], *, verify_only: bool
+    ) -> None:
+        producer, partitions = inquiry
+        transactional_id = producer[0]
         other = self._others.other_coordinator(self.partition_for(transactional_id))
         if other is not None:
-            request = _to_other(transactional_id, producer_id, producer_epoch, partitions)
-            request.transactions[0].verify_only = verify_only
-            answered = partial(_told_by_other, frozenset(partitions), callback)
-            self._others.add_partitions(other, request, answered)
+            request = _to_other(inquiry, verify_only=verify_only)
+            self._others.add_partitions(
+                other, request, partial(_told_by_other, partitions, callback)
+            )
             return
         try:
             shard = self.shard_for(transactional_id)
         except ApiError as error:
             callback(dict.fromkeys(partitions, error.code))
             return
-        producer = (transactional_id, producer_id, producer_epoch)
         if verify_only:
             verified: Deferred[Codes] = Deferred()
             verified.then(callback)
             shard.run(shard.transactions.handle_verify(producer, partitions, verified))
             return
-        wanted = frozenset(partitions)
         added: Deferred[ErrorCode] = Deferred()
-        added.then(lambda code: callback(dict.fromkeys(wanted, code)))
+        added.then(lambda code: callback(dict.fromkeys(partitions, code)))
         shard.run(
             shard.transactions.handle_add_partitions(
-                producer, wanted, EPOCH_PER_TRANSACTION, added, self.clock.now_ms()
+                producer, partitions, EPOCH_PER_TRANSACTION, added, self.clock.now_ms()
             )
         )
 
@@ -221,19 +253,16 @@ class TransactionCoordinators(Shards[LocalTransactions]):
         return producer_id
 
 
-def _to_other(
-    transactional_id: str,
-    producer_id: int,
-    producer_epoch: int,
-    partitions: Collection[TopicPartition],
-) -> AddPartitionsToTxnRequest:
+def _to_other(inquiry: Inquiry, *, verify_only: bool) -> AddPartitionsToTxnRequest:
+    transactional_id, producer_id, producer_epoch = inquiry.producer
     by_topic: dict[str, list[int]] = {}
-    for topic, index in partitions:
+    for topic, index in inquiry.partitions:
         by_topic.setdefault(topic, []).append(index)
     wanted = AddPartitionsToTxnRequest.Transaction(
         transactional_id=transactional_id,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
+        verify_only=verify_only,
         topics=[
             AddPartitionsToTxnTopic(name=topic, partitions=indexes)
             for topic, indexes in by_topic.items()

@@ -353,6 +353,39 @@ def result_for(fine: tuple[str, int], not_added: tuple[str, int]) -> Any:
     )
 
 
+def test_a_transaction_that_is_just_ending_is_waited_for(tmp_path: Path) -> None:
+    async def scenario(broker: TransactionBroker) -> None:
+        producer_id, epoch = await prepared(broker)
+        await broker.add((producer_id, epoch), FLIGHTS)
+        broker.switchboard.is_holding = True
+        ended = await broker.end((producer_id, epoch), version=5)
+        await broker.turn()
+        told: list[dict[tuple[str, int], ErrorCode]] = []
+
+        def add() -> None:
+            broker.transactions.verify_or_add_partitions(
+                PRODUCER,
+                producer_id,
+                ended.producer_epoch,
+                [HOTELS],
+                verify_only=False,
+                callback=told.append,
+            )
+
+        add()
+        assert told == []
+        broker.clock.ms += 100
+        await broker.wait_ms(50)
+        assert told.pop() == {HOTELS: ErrorCode.CONCURRENT_TRANSACTIONS}
+        add()
+        [(request, answered)] = broker.switchboard.held
+        answered(refusal(request, ErrorCode.NONE))
+        await broker.wait_ms(50)
+        assert told == [{HOTELS: ErrorCode.NONE}]
+
+    run_transaction_broker(tmp_path, scenario)
+
+
 def test_where_there_is_no_coordinator_everybody_is_sent_away(tmp_path: Path) -> None:
     async def scenario(broker: TransactionBroker) -> None:
         producer = await prepared(broker)
