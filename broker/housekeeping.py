@@ -38,6 +38,7 @@ class Housekeeping:
         self._timers: Timers = cast("Timers", None)
         self._series: list[Cancellable] = []
         self._checkpointed: object = None
+        self._is_deleting = False
         self.expired_files = 0
         """Files that retention gave up so far."""
 
@@ -79,15 +80,20 @@ class Housekeeping:
     def _checkpoint_log_starts(self) -> None:
         self._submit(self._logs.checkpoint_log_starts)
 
-    def _delete_expired(self, rest: Iterator[int] | None = None, count: int = 0) -> None:
+    def _delete_expired(self) -> None:
         """Go through the logs, in slices: on many of them, segments have to be read for this."""
+        if not self._is_deleting:
+            self._is_deleting = True
+            self._delete_some(self._logs.delete_expired(self._clock.now_ms()), 0)
+
+    def _delete_some(self, steps: Iterator[int], count: int) -> None:
         started_ms = self._clock.monotonic_ms()
-        steps = self._logs.delete_expired(self._clock.now_ms()) if rest is None else rest
         for files in steps:
             count += files
             if self._clock.monotonic_ms() - started_ms >= SLICE_MS:
-                self._timers.soon(partial(self._delete_expired, steps, count))
+                self._timers.soon(partial(self._delete_some, steps, count))
                 return
+        self._is_deleting = False
         self.expired_files += count
         if count:
             logger.info("retention gave up %d files", count)

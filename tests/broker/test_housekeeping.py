@@ -118,6 +118,19 @@ def test_retention_gives_way_after_each_slice(logs: LogDirectories) -> None:
     assert len(slices) == LOGS + 1
 
 
+def test_retention_does_not_begin_anew_before_it_has_ended(logs: LogDirectories) -> None:
+    timers = started(logs, SteppingClock(step_ms=SLICE_MS))
+
+    timers.run_every(77)
+    timers.run_every(77)
+    assert len(timers.next) == 1
+    while timers.run_soon():
+        pass
+    timers.run_every(77)
+
+    assert len(timers.next) == 1
+
+
 def test_log_that_is_deleted_between_two_slices_is_passed_by(logs: LogDirectories) -> None:
     timers = started(logs, SteppingClock(step_ms=SLICE_MS))
 
