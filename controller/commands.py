@@ -13,6 +13,7 @@ from controller.leader_balance import ElectionType, elect_leaders, out_of_balanc
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Awaitable, Callable, Collection, Mapping
 
     from controller.context import TopicPartition
@@ -104,3 +105,13 @@ class ControllerCommands:
             return await relieve(office, broker_id)
 
         return await self._perform("controlled shutdown", work)
+
+
+def give(answer: asyncio.Future[T], outcome: T | ApiError) -> None:
+    """Answer who waits, if anybody does still."""
+    if answer.done():
+        return
+    if isinstance(outcome, ApiError):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from controller.broker_changes import brokers_arrived, brokers_died, take_out_missing
-from controller.commands import ControllerCommands
+from controller.commands import ControllerCommands, give
 from controller.delivery import Delivery
 from controller.election import ControllerMovedError, current_controller, elect
 from controller.loading import load_brokers, load_states, load_topics
@@ -77,6 +77,8 @@ class Controller:
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._queued: set[tuple[str, ...]] = set()
         self._office: Office | None = None
+        self._incoming: Office | None = None
+        """The office that is being taken: its brokers are told already."""
         self._settlements: dict[str, list[asyncio.Future[None]]] = {}
         self._ready = asyncio.Event()
         self._is_retired = False
@@ -93,8 +95,9 @@ class Controller:
 
     @property
     def context(self) -> ControllerContext | None:
-        """What the controller knows while in office; for reading only."""
-        return None if self._office is None else self._office.context
+        """What the controller knows, in office or about to take it; for reading only."""
+        office = self._office or self._incoming
+        return None if office is None else office.context
 
     async def run(self) -> None:
         """Run for office and handle events until cancelled."""
@@ -128,6 +131,7 @@ class Controller:
         """Leave office for good, so that another broker can take it at once."""
         self._is_retired = True
         office, self._office = self._office, None
+        self._incoming = None
         if office is not None:
             await office.store.resign()
         self._settle(list(self._settlements))
@@ -149,13 +153,13 @@ class Controller:
                     raise ApiError(ErrorCode.NOT_CONTROLLER)
                 result = await work(office)
             except ApiError as error:
-                _give(answer, error)
+                give(answer, error)
                 return
             except BaseException:
-                _give(answer, ApiError(ErrorCode.NOT_CONTROLLER))
+                give(answer, ApiError(ErrorCode.NOT_CONTROLLER))
                 raise
             office.send()
-            _give(answer, result)
+            give(answer, result)
 
         self._put(name, handle, str(id(answer)))
         return await answer
@@ -167,9 +171,10 @@ class Controller:
         office; then it reads everything anew. What an event of the old term has yet to write or to
         send, it does not.
         """
-        if self._office is not None:
-            self._office.store.revoke()
-        self._office = None
+        for office in (self._office, self._incoming):
+            if office is not None:
+                office.store.revoke()
+        self._office = self._incoming = None
         self._put("elect", self._run_for_office)
 
     # Events
@@ -193,7 +198,7 @@ class Controller:
             await event.handle()
         except ControllerMovedError as error:
             logger.warning("broker %d is no longer controller: %s", self._broker_id, error)
-            self._office = None
+            self._office = self._incoming = None
             self._put("elect", self._run_for_office)
         except StoreError as error:
             logger.error("%s must wait: %s", event.key[0], error)  # noqa: TRY400
@@ -219,13 +224,14 @@ class Controller:
         self.controller_id = await current_controller(self._store)
         if self._office is not None and self.controller_id != self._broker_id:
             logger.info("broker %s is controller now", self.controller_id)
-            self._office = None
+            self._office = self._incoming = None
         if self.controller_id is None:
             self._put("elect", self._run_for_office)
 
     async def _take_office(self, term: Term) -> None:
         logger.info("broker %d is controller, epoch %d", self._broker_id, term.epoch)
-        office = Office(
+        self._office = None
+        office = self._incoming = Office(
             self._store,
             self._broker_id,
             term,
@@ -252,7 +258,7 @@ class Controller:
         office.send()
         await office.reassignments.resume()
         office.send()
-        self._office = office
+        self._office, self._incoming = office, None
         self.controller_id = self._broker_id
         await self._advance_deletions(office)
 
@@ -278,7 +284,11 @@ class Controller:
         office.batch.publish(context.live_brokers, ())
         if died:
             logger.info("brokers %s died", sorted(died))
-            await brokers_died(office, died)
+            try:
+                await brokers_died(office, died)
+            except StoreError:
+                context.live_brokers = before  # so that they die again when this is tried again
+                raise
             office.send()
         context.live_brokers = now
         if arrived:
@@ -380,15 +390,6 @@ class Controller:
 
     def _watch_topic(self, topic: str) -> Watch:
         return self._watch("topic", lambda: self._on_topic(topic), topic)
-
-
-def _give(answer: asyncio.Future[T], outcome: T | ApiError) -> None:
-    if answer.done():
-        return
-    if isinstance(outcome, ApiError):
-        answer.set_exception(outcome)
-    else:
-        answer.set_result(outcome)
 
 
 async def _do_nothing() -> None:

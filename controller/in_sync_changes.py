@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from controller.context import Leadership, TopicPartition
 from controller.store import BadVersionError, SetData, StoreError, StoreUnavailableError
-from controller.znodes import PartitionState, encode_state, state_path
+from controller.znodes import PartitionState, Replicas, encode_state, state_path
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 
@@ -113,7 +113,7 @@ class InSyncChanges:
             raise ApiError(ErrorCode.INVALID_UPDATE_VERSION)
         if is_recovering and (len(in_sync) > 1 or not state.is_recovering):
             raise ApiError(ErrorCode.INVALID_REQUEST)
-        self._check_eligible(at, wanted, in_sync)
+        self._check_eligible(at, wanted, state.in_sync_replicas)
         return PartitionState(
             leader=state.leader,
             leader_epoch=state.leader_epoch,
@@ -122,18 +122,18 @@ class InSyncChanges:
             is_recovering=is_recovering,
         )
 
-    def _check_eligible(self, at: TopicPartition, wanted: Wanted, in_sync: tuple[int, ...]) -> None:
-        """Refuse a member that is dead, leaves, or was restarted since it caught up (KIP-903)."""
-        epochs = {one.broker_id: one.broker_epoch for one in wanted.new_isr_with_epochs}
+    def _check_eligible(self, at: TopicPartition, wanted: Wanted, known: Replicas) -> None:
+        """Refuse who was restarted since it caught up (KIP-903), and who joins dead or leaving."""
         replicas = self._context.replicas_of(at)
-        for one in in_sync:
+        epochs = {one.broker_id: one.broker_epoch for one in wanted.new_isr_with_epochs}
+        for one in _members(wanted):
             broker = self._context.live_brokers.get(one)
+            is_alive = broker is not None and one not in self._context.leaving
             epoch = epochs.get(one, ANY_EPOCH)
             if (
                 one not in replicas
-                or broker is None
-                or one in self._context.leaving
-                or epoch not in (ANY_EPOCH, broker.epoch)
+                or not (is_alive or one in known)
+                or (broker is not None and epoch not in (ANY_EPOCH, broker.epoch))
             ):
                 raise ApiError(ErrorCode.INELIGIBLE_REPLICA)
 
