@@ -83,17 +83,17 @@ class Housekeeping:
     def _delete_expired(self) -> None:
         """Go through the logs, in slices: on many of them, segments have to be read for this."""
         if not self._is_deleting:
-            self._is_deleting = True
             self._delete_some(self._logs.delete_expired(self._clock.now_ms()), 0)
 
     def _delete_some(self, steps: Iterator[int], count: int) -> None:
         started_ms = self._clock.monotonic_ms()
+        self._is_deleting = False  # should this raise, the next pass begins as usual
         for files in steps:
             count += files
             if self._clock.monotonic_ms() - started_ms >= SLICE_MS:
+                self._is_deleting = True
                 self._timers.soon(partial(self._delete_some, steps, count))
                 return
-        self._is_deleting = False
         self.expired_files += count
         if count:
             logger.info("retention gave up %d files", count)
