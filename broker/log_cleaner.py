@@ -87,7 +87,6 @@ class LogCleaner:
             config.log_cleaner_io_buffer_size // threads // 2,
             config.log_cleaner_io_max_bytes_per_second / threads,
         )
-        self._in_progress: set[Log] = set()
         self._uncleanable: set[Log] = set()
         self._held_until_ms: dict[Log, int] = {}
         self.counts = CleanerCounts()
@@ -105,7 +104,7 @@ class LogCleaner:
                 try:
                     await self._clean(chosen, process)
                 finally:
-                    self._in_progress.discard(chosen.log)
+                    chosen.log.is_being_cleaned = False
         finally:
             process.close()
 
@@ -123,12 +122,12 @@ class LogCleaner:
                         best = found
         if best is None or not self._may_clean(best.log, now_ms):
             return None
-        self._in_progress.add(best.log)
+        best.log.is_being_cleaned = True
         return best
 
     def _may_clean(self, log: Log, now_ms: int) -> bool:
         return (
-            log not in self._in_progress
+            not log.is_being_cleaned
             and log not in self._uncleanable
             and self._held_until_ms.get(log, now_ms) <= now_ms
             and self._is_present(log)

@@ -198,7 +198,7 @@ class LogDirectories:
         """Apply retention, to one log at each step; how many of its files will go is yielded."""
         for log in self:
             is_deleted = self._logs.get((log.topic, log.partition)) is not log
-            if is_deleted or log.directory.failure is not None:
+            if is_deleted or log.is_being_cleaned or log.directory.failure is not None:
                 continue
             try:
                 paths = log.delete_expired(now_ms)

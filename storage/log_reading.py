@@ -117,6 +117,7 @@ class LogReading:
         "directory",
         "epochs",
         "high_watermark",
+        "is_being_cleaned",
         "log_end_offset",
         "log_start_offset",
         "partition",
@@ -156,6 +157,8 @@ class LogReading:
         self._roll_jitter_ms = 0
         self.cleaned_offset = contents.cleaned_offset
         """Up to here compaction has seen to it that keys are unique; -1: it has never been here."""
+        self.is_being_cleaned = False
+        """Compaction is at work; retention waits for that, lest it take segments from under it."""
         self.truncations = 0
         """What began before the last one, a flush or a cleaning, says nothing about the log now."""
         self.draw_roll_jitter()

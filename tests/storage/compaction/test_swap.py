@@ -15,7 +15,15 @@ from storage.compaction.job import CleanedGroup
 from storage.compaction.swap import LogUnderCleaning, discard_cleaned
 from storage.filesystem import LocalFileSystem
 from tests.storage.compaction.compacting import LIMITS, compact, put, records_in
-from tests.storage.produced import NOW_MS, SMALL, new_log, offsets_in, reopen_clean
+from tests.storage.produced import (
+    NOW_MS,
+    SMALL,
+    TOPIC_ID,
+    new_log,
+    offsets_in,
+    open_directories,
+    reopen_clean,
+)
 
 if TYPE_CHECKING:
     from storage.log import Log
@@ -109,6 +117,24 @@ def test_segments_that_retention_gave_up_meanwhile_do_not_come_back(log: Log) ->
     assert target.swap_in(group) is None
 
     assert log.segments.base_offsets == [2, 4, 6]
+
+
+def test_retention_waits_for_the_end_of_a_cleaning(tmp_path: Path) -> None:
+    directories = open_directories(tmp_path)
+    directories.load(lambda _topic: CONFIG)
+    log = directories.create("flights", 0, TOPIC_ID, CONFIG)
+    for _ in range(3):
+        put(log, a="1")
+        log.roll(NOW_MS)
+    log.advance_log_start_offset(2)
+
+    log.is_being_cleaned = True
+    assert sum(directories.delete_expired(NOW_MS)) == 0
+    log.is_being_cleaned = False
+
+    assert sum(directories.delete_expired(NOW_MS)) > 0
+    assert log.segments.base_offsets == [2, 3]
+    directories.close()
 
 
 def test_what_was_rolled_meanwhile_is_left_alone(log: Log) -> None:
