@@ -11,9 +11,11 @@ appends to a partition in order and without gaps.
 
 from __future__ import annotations
 
+import logging
 import sys
 import zlib
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,7 +89,8 @@ class ProduceOptions(KafkaOptions):
 
     def client_settings(self) -> dict[str, Any]:
         """Return the settings that every client of the job starts from."""
-        return {"log_level": 0, **self.client, "bootstrap.servers": self.bootstrap_servers}
+        quiet = {"log_level": 0, "logger": logging.getLogger("librdkafka")}
+        return {**quiet, **self.client, "bootstrap.servers": self.bootstrap_servers}
 
 
 @dataclass(slots=True)
@@ -178,6 +181,10 @@ def _prepare_topic(options: ProduceOptions, settings: dict[str, Any]) -> int:
     return options.partitions
 
 
+class _RefusedError(Exception):
+    """The producer takes no more, for the reason of the first failed delivery."""
+
+
 class _Sender:
     """Sends lines that the topic does not hold yet, and counts what becomes of them."""
 
@@ -193,13 +200,14 @@ class _Sender:
         flights = self._feed.flights()
         with _progress() as progress:
             task = progress.add_task(self._topic, total=len(flights) + self._feed.damaged)
-            for line in self._feed.lines(flights):
-                self._take(line)
-                if line.number % POLL_EVERY == 0:
-                    self._producer.poll(0)
-                    progress.update(task, completed=line.number)
-                    if self.outcome.first_error:
-                        break
+            with suppress(_RefusedError):
+                for line in self._feed.lines(flights):
+                    self._take(line)
+                    if line.number % POLL_EVERY == 0:
+                        self._producer.poll(0)
+                        progress.update(task, completed=line.number)
+                        if self.outcome.first_error:
+                            break
             self._producer.flush(FLUSH_SECONDS)
             progress.update(task, completed=self.outcome.lines)
         return self.outcome
@@ -223,6 +231,11 @@ class _Sender:
                     timestamp=line.timestamp_ms,
                     headers=[(LINE_HEADER, line_header(self._feed, line.number))],
                 )
+            except KafkaException as error:  # a delivery failed, and the ones behind it must too
+                self._producer.poll(0)
+                if not self.outcome.first_error:
+                    raise
+                raise _RefusedError from error
             except BufferError:  # the queue is full: let the broker catch up
                 self._producer.poll(FULL_QUEUE_SECONDS)
             else:

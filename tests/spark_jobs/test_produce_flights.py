@@ -6,6 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from spark_jobs.errors import EXIT_FAILED, JobError
 from spark_jobs.feed_position import line_header
@@ -100,3 +102,16 @@ def test_a_wrong_port_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith(f"error: no broker listens at {server}: connection refused")
+
+
+def test_a_topic_that_refuses_records_is_one_line(
+    servers: str, new_name: Callable[[str], str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    topic = new_name("narrow")
+    narrow = NewTopic(topic, num_partitions=1, config={"max.message.bytes": "100"})
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([narrow])[topic].result()
+    assert main(["--bootstrap-servers", servers, "--months", "2", "--topic", topic]) == EXIT_FAILED
+    [line] = capfd.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert "Broker: Message size too large" in line
