@@ -1,10 +1,14 @@
-"""Kafka 4.3.1's performance tools, each run in a JVM of its own, and what they printed."""
+"""Kafka 4.3.1's performance tools, each run in a JVM of its own, and what they printed.
+
+They have none that commits after so many records: that one is a program of ours.
+"""
 
 from __future__ import annotations
 
 import re
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.support import jars
 from tests.support.tools import CLASSES
@@ -25,6 +29,16 @@ class Throughput:
     megabytes_per_second: float
 
 
+@dataclass(frozen=True, slots=True)
+class TransactionLoad:
+    """How much is sent in which transactions; `records` is a multiple of `producers`."""
+
+    records: int
+    record_bytes: int
+    records_per_transaction: int
+    producers: int
+
+
 class PerformanceToolError(RuntimeError):
     """A performance tool failed or printed no result."""
 
@@ -40,6 +54,16 @@ def produce(
         *("--command-property", f"compression.type={codec}"),
     )
     return produced(output, records)
+
+
+def produce_in_transactions(bootstrap: str, topic: str, load: TransactionLoad) -> Throughput:
+    """Run producers beside each other that commit after every so many records."""
+    classes = jars.compiled(jars.KAFKA_4, Path(__file__).parent / "java" / "TransactionLoad.java")
+    classpath = f"{classes}:{jars.classpath(jars.KAFKA_4)}"
+    sizes = (load.records, load.record_bytes, load.records_per_transaction, load.producers)
+    arguments = [bootstrap, topic, *map(str, sizes)]
+    output = _run_class(classpath, "TransactionLoad", *arguments)
+    return produced(output, load.records)
 
 
 def produced(output: str, expected: int) -> Throughput:
@@ -79,8 +103,11 @@ def mean_latency_ms(bootstrap: str, topic: str, records: int, record_bytes: int)
 
 
 def _run(tool: str, *arguments: str) -> str:
-    main_class = CLASSES[jars.KAFKA_4][tool]
-    java = [jars.java_home_tool("java"), TOOL_HEAP, "-cp", jars.classpath(jars.KAFKA_4)]
+    return _run_class(jars.classpath(jars.KAFKA_4), CLASSES[jars.KAFKA_4][tool], *arguments)
+
+
+def _run_class(classpath: str, main_class: str, *arguments: str) -> str:
+    java = [jars.java_home_tool("java"), TOOL_HEAP, "-cp", classpath]
     outcome = subprocess.run(
         [*java, main_class, *arguments],
         capture_output=True,
@@ -90,5 +117,5 @@ def _run(tool: str, *arguments: str) -> str:
     )
     said = outcome.stdout + outcome.stderr
     if outcome.returncode != 0:
-        raise PerformanceToolError(f"{tool} {' '.join(arguments)}:\n{said}")
+        raise PerformanceToolError(f"{main_class} {' '.join(arguments)}:\n{said}")
     return outcome.stdout + outcome.stderr
