@@ -79,6 +79,7 @@ class Housekeeping:
 
     def _checkpoint_log_starts(self) -> None:
         self._submit(self._logs.checkpoint_log_starts)
+        self._submit(self._logs.checkpoint_cleaner_offsets)
 
     def _delete_expired(self) -> None:
         """Go through the logs, in slices: on many of them, segments have to be read for this."""

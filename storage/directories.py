@@ -274,6 +274,7 @@ class LogDirectories:
         self.checkpoint_recovery_points()
         self.checkpoint_high_watermarks()
         self.checkpoint_log_starts()
+        self.checkpoint_cleaner_offsets()
         for directory in self._online():
             path = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
             with suppress(LogDirectoryError), directory:
