@@ -94,6 +94,8 @@ async def open_store(
     try:
         if store is None:
             store = await _open_embedded(logs, executor)
+        else:
+            _tell_of_unused_metadata(logs)
         await create_skeleton(store)
         is_new = not config.zookeeper_connect and not await store.children(TOPICS)
         proposed = logs.identity.cluster_id or to_base64(draw_uuid())
@@ -114,6 +116,16 @@ async def _connect(config: BrokerConfig, platform: Platform) -> MetadataStore | 
         return await platform.connect(config)
     except ConnectError as error:
         raise StartError(str(error)) from None
+
+
+def _tell_of_unused_metadata(logs: LogDirectories) -> None:
+    for directory in logs.directories:
+        if Path(directory.path, JOURNAL_NAME).exists():
+            logger.warning(
+                "%s holds topics of a broker without ZooKeeper; while zookeeper.connect is set, "
+                "they are not served",
+                directory.path,
+            )
 
 
 async def _open_embedded(logs: LogDirectories, executor: Executor) -> MetadataStore:

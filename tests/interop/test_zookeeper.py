@@ -247,3 +247,20 @@ def test_start_that_waits_for_zookeeper_can_be_stopped(
     assert process.stop() == 0
     assert time.monotonic() - began < 10
     assert "stopped before" in process.output_tail()
+
+
+def test_topics_of_a_broker_without_zookeeper_are_told_to_be_there(
+    tmp_path: Path, zookeeper: ZooKeeperServer
+) -> None:
+    alone = ours(tmp_path / "alone")
+    alone.start()
+    _create(_admin(alone), "mine")
+    alone.stop()
+    process = _broker(tmp_path / "alone", zookeeper, LONGEST_SESSION_MS)
+    process.start()
+    try:
+        assert f"{alone.data_directory} holds topics of a broker without" in process.output_tail()
+        assert _topics(_admin(process)) == set()
+        assert (alone.data_directory / "mine-0").exists()
+    finally:
+        process.kill()
