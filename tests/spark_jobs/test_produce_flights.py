@@ -109,7 +109,7 @@ def test_a_topic_that_refuses_records_is_one_line(
 ) -> None:
     topic = new_name("narrow")
     narrow = NewTopic(topic, num_partitions=1, config={"max.message.bytes": "100"})
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     admin.create_topics([narrow])[topic].result()
     assert main(["--bootstrap-servers", servers, "--months", "2", "--topic", topic]) == EXIT_FAILED
     [line] = capfd.readouterr().err.splitlines()
