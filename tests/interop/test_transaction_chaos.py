@@ -1,0 +1,185 @@
+"""Transactions of several clients while they and the broker are killed and logs are cleaned.
+
+Each transaction writes the same records to three topics: one keeps everything, one is compacted,
+one keeps little. Afterwards a transaction is visible whole in all partitions of the first, or not
+at all; what was acknowledged as committed is there, once and in order; the second has at least the
+last value of every key, the third the latest part, both in the same order.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from tests.interop.clients.reading import ConfluentReader
+from tests.interop.clients.restarted import Restarted
+from tests.interop.clients.transactional import ConfluentProducer
+from tests.interop.clients.transactor import TransactorOptions
+from tests.interop.conftest import SHORT_SESSIONS, create_topic, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.interop.conftest import NewBroker
+    from tests.support.broker_process import BrokerProcess
+
+PARTITIONS = 2
+BUSY = {
+    "log.cleaner.backoff.ms": "100",
+    "log.retention.check.interval.ms": "200",
+    "log.initial.task.delay.ms": "100",
+    "log.segment.delete.delay.ms": "50",
+}
+LEDGER, TABLE, WINDOW = "ledger", "table", "window"
+TOPICS = {
+    LEDGER: {"segment.ms": "2000"},
+    TABLE: {
+        "segment.ms": "300",
+        "cleanup.policy": "compact",
+        "min.cleanable.dirty.ratio": "0.01",
+        "delete.retention.ms": "300",
+    },
+    WINDOW: {"segment.ms": "300", "retention.bytes": "6000"},
+}
+WRITERS = {
+    "confluent-1": "confluent-kafka",
+    "confluent-2": "confluent-kafka",
+    "aio": "aiokafka",
+    "python": "kafka-python",
+}
+EVENTS = 6
+TRANSACTIONS_BETWEEN = 25
+WAIT_SECONDS = 60.0
+
+Record = tuple[str, str]
+"""Key and value."""
+
+
+@dataclass(slots=True)
+class Told:
+    """What a writer said of one transaction; no state if it was never to be committed."""
+
+    records: dict[int, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    state: str = ""
+
+
+class Writer:
+    """One transactional id, through all its lives."""
+
+    def __init__(self, name: str, bootstrap: str, directory: Path) -> None:
+        options = TransactorOptions(WRITERS[name], bootstrap, name, tuple(TOPICS), PARTITIONS)
+        self.name = name
+        self._output = directory / f"{name}.out"
+        module = "tests.interop.clients.transactor"
+        self.process = Restarted.python(name, module, options.to_json(), self._output)
+
+    def told(self) -> dict[str, Told]:
+        """Return its transactions in their order."""
+        found: dict[str, Told] = defaultdict(Told)
+        for line in self._output.read_text(errors="replace").splitlines():
+            if not line.startswith("{"):
+                continue
+            row = json.loads(line)
+            transaction = found[row["txn"]]
+            transaction.state = row.get("state", "")
+            for partition, key, value in row.get("records", ()):
+                transaction.records[partition].append((key, value))
+        return found
+
+    def committed(self) -> int:
+        self.process.keep_up()
+        return sum(one.state == "committed" for one in self.told().values())
+
+
+@pytest.fixture
+def busy_broker(new_broker: NewBroker, tmp_path: Path) -> Iterator[BrokerProcess]:
+    process = new_broker(tmp_path / "busy", SHORT_SESSIONS | BUSY)
+    process.start()
+    admin = AdminClient({"bootstrap.servers": process.bootstrap, "log_level": 0})
+    for topic, config in TOPICS.items():
+        create_topic(admin, topic, PARTITIONS, config)
+    yield process
+    process.kill()
+
+
+@pytest.fixture
+def writers(busy_broker: BrokerProcess, tmp_path: Path) -> Iterator[list[Writer]]:
+    started = [Writer(name, busy_broker.bootstrap, tmp_path) for name in WRITERS]
+    yield started
+    for writer in started:
+        writer.process.kill()
+
+
+def read(bootstrap: str, topic: str) -> dict[int, list[Record]]:
+    """Return committed keys and values, by partition."""
+    found: dict[int, list[Record]] = {partition: [] for partition in range(PARTITIONS)}
+    with closing(ConfluentReader(bootstrap, topic, "any")) as reader:
+        ends = reader.ends()
+        while any(reader.positions()[partition] < end for partition, end in ends.items()):
+            for message in reader.messages(500):
+                row = (message.key().decode(), message.value().decode())
+                found[message.partition()].append(row)
+    return found
+
+
+def of(writer: Writer, records: list[Record]) -> list[Record]:
+    return [row for row in records if row[1].startswith(writer.name + ":")]
+
+
+def check_ledger(writer: Writer, ledger: dict[int, list[Record]]) -> None:
+    """Compare all there is of a writer with what it said."""
+    seen = {value for records in ledger.values() for _, value in records}
+    wanted: dict[int, list[Record]] = {partition: [] for partition in ledger}
+    for transaction in writer.told().values():
+        values = {value for records in transaction.records.values() for _, value in records}
+        was_undecided = transaction.state == "committing"
+        if transaction.state == "committed" or (was_undecided and values & seen):
+            for partition, records in transaction.records.items():
+                wanted[partition] += records
+    assert {partition: of(writer, records) for partition, records in ledger.items()} == wanted
+
+
+def check_table(ledger: list[Record], table: list[Record]) -> None:
+    """Compare a compacted partition with the one that keeps everything."""
+    kept = set(table)
+    assert [row for row in ledger if row in kept] == table, "nothing else, and in order"
+    assert dict(table) == dict(ledger), "the last value of each key"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [7])
+def test_transactions_are_whole_whatever_is_killed(
+    busy_broker: BrokerProcess, writers: list[Writer], seed: int
+) -> None:
+    chance = random.Random(seed)
+    for _ in range(EVENTS):
+        wanted = sum(writer.committed() for writer in writers) + TRANSACTIONS_BETWEEN
+        eventually(lambda: sum(w.committed() for w in writers) >= wanted, WAIT_SECONDS)  # noqa: B023
+        victim = chance.choice([*writers, None, None])
+        if victim is not None:
+            victim.process.kill()
+        if victim is None or chance.choice([True, False]):
+            busy_broker.kill()
+            busy_broker.start()
+    for writer in writers:
+        writer.process.kill()
+        # What it left behind is ended before this one is served.
+        ConfluentProducer(busy_broker.bootstrap, writer.name).close()
+
+    ledger, table, window = (read(busy_broker.bootstrap, topic) for topic in TOPICS)
+    for writer in writers:
+        check_ledger(writer, ledger)
+    for partition, records in ledger.items():
+        check_table(records, table[partition])
+        rest = window[partition]
+        assert records[len(records) - len(rest) :] == rest
+    assert sum(map(len, table.values())) < sum(map(len, ledger.values()))
+    assert sum(map(len, window.values())) < sum(map(len, ledger.values()))
