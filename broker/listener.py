@@ -43,7 +43,8 @@ class Listeners:
         self._clock = clock
         self._timers = timers
         self._servers: list[tuple[Endpoint, asyncio.Server]] = []
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, None] = {}
+        """Those that are open, in the order in which they came."""
         self.limits: ConnectionLimits | None = None
         """What connections of all listeners are held against as they come."""
         self.accepted_count = 0

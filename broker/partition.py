@@ -75,7 +75,8 @@ class Partition:
         self.leading: Leading | None = None
         """What it does about its followers, when it leads and has any."""
         self._surroundings = surroundings
-        self._watchers: set[Watcher] = set()
+        self._watchers: dict[Watcher, None] = {}
+        """In the order in which they came: what runs must not hang on addresses in memory."""
         self._is_wake_scheduled = False
         self._commit_waiters: list[tuple[int, int, Callable[[ErrorCode], None]]] = []
         self._waiter_count = 0
@@ -203,11 +204,11 @@ class Partition:
 
     def watch(self, watcher: Watcher) -> None:
         """Have `watcher.check` called when there is more to read."""
-        self._watchers.add(watcher)
+        self._watchers[watcher] = None
 
     def unwatch(self, watcher: Watcher) -> None:
         """The opposite of `watch`."""
-        self._watchers.discard(watcher)
+        self._watchers.pop(watcher, None)
 
     def wake(self) -> None:
         """Have the watchers look again after what is being handled now: many appends, one look."""

@@ -22,7 +22,7 @@ class Peer:
     def __init__(
         self,
         listener: str,
-        connections: set[Connection],
+        connections: dict[Connection, None],
         limits: ConnectionLimits | None = None,
     ) -> None:
         self.listener = listener
@@ -44,7 +44,7 @@ class Peer:
             refusal = self._limits.admit(self.host[1:])
             if refusal is not None:
                 return refusal
-        self._connections.add(connection)
+        self._connections[connection] = None
         return None
 
     def idle_ms(self, now_ms: int) -> int:
@@ -60,6 +60,6 @@ class Peer:
     def disconnected(self, connection: Connection) -> None:
         """The socket is gone."""
         if connection in self._connections:
-            self._connections.discard(connection)
+            del self._connections[connection]
             if self._limits is not None:
                 self._limits.release(self.host[1:])

@@ -108,7 +108,7 @@ def _time(dispatcher: Dispatcher, frames: list[bytes]) -> float:
     """Microseconds that one connection takes for the frames, which come one at a time."""
     with socket.socket() as connected:
         transport = _Sink(connected)
-        connection = Connection(dispatcher, Peer("PLAINTEXT", set()), MAX_REQUEST_BYTES)
+        connection = Connection(dispatcher, Peer("PLAINTEXT", {}), MAX_REQUEST_BYTES)
         connection.connection_made(transport)
         started = time.process_time()
         for frame in frames:

@@ -37,7 +37,7 @@ class ScriptedDispatcher:
 class Wire:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    connections: set[Connection]
+    connections: dict[Connection, None]
 
     def send(self, *bodies: bytes) -> None:
         self.writer.write(b"".join(len(body).to_bytes(4, "big") + body for body in bodies))
@@ -45,7 +45,7 @@ class Wire:
 
 @contextlib.asynccontextmanager
 async def connected(dispatcher: ScriptedDispatcher) -> AsyncIterator[Wire]:
-    connections: set[Connection] = set()
+    connections: dict[Connection, None] = {}
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
         lambda: Connection(dispatcher, Peer("PLAINTEXT", connections), MAX_REQUEST_BYTES),  # type: ignore[arg-type]

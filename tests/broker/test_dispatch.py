@@ -48,7 +48,7 @@ class OneConnection:
         surroundings: Any = SimpleNamespace(clock=SystemClock(), is_in_cluster=is_in_cluster)
         self.connection = ClosableConnection()
         self._dispatcher = Dispatcher(surroundings)
-        self._peer = Peer("PLAINTEXT", set())
+        self._peer = Peer("PLAINTEXT", {})
 
     def send(self, key: int, version: int, body: bytes = b"") -> Any:
         """The answer to one request with header version 1."""

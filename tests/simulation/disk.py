@@ -215,9 +215,7 @@ class SimulatedDisk:
         path = _clean(path)
         for name in [one for one in self._files if one.startswith(path + "/")]:
             del self._files[name]
-        for name in [
-            one for one in self._directories if one == path or one.startswith(path + "/")
-        ]:
+        for name in [one for one in self._directories if one == path or one.startswith(path + "/")]:
             self._directories.remove(name)
 
     def sync_directory(self, path: str) -> None:

@@ -20,7 +20,7 @@ class Host:
     held: list[Any] = field(default_factory=list)
     """What came due while it was frozen."""
     servers: dict[int, SimulatedServer] = field(default_factory=dict)
-    transports: set[SimulatedTransport] = field(default_factory=set)
+    transports: dict[SimulatedTransport, None] = field(default_factory=dict)
 
 
 HOST: ContextVar[Host | None] = ContextVar("host", default=None)

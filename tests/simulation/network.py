@@ -150,7 +150,7 @@ class SimulatedTransport(asyncio.Transport):
             return
         self._is_gone = True
         self._closing = True
-        self.host.transports.discard(self)
+        self.host.transports.pop(self, None)
         if self.protocol is not None:
             self.protocol.connection_lost(error)
 
@@ -200,8 +200,8 @@ class Network:
         ours = SimulatedTransport(self, source, contextvars.copy_context())
         theirs = SimulatedTransport(self, target, server.context)
         ours.peer, theirs.peer = theirs, ours
-        source.transports.add(ours)
-        target.transports.add(theirs)
+        source.transports[ours] = None
+        target.transports[theirs] = None
         ours.protocol = factory()
         theirs.protocol = server.context.copy().run(server.factory)
         self.loop.call_soon(theirs.protocol.connection_made, theirs, context=server.context)

@@ -265,7 +265,9 @@ class Run:
             if not problem and all(task.done() for task in tasks):
                 return
             if self.loop.now > end:
-                raise Violation(f"not settled after {HEALING_SECONDS:.0f} s: {problem or 'clients'}")
+                raise Violation(
+                    f"not settled after {HEALING_SECONDS:.0f} s: {problem or 'clients'}"
+                )
 
     def _unsettled(self) -> str:
         for index in range(self.partitions):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import itertools
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tests.simulation.hosts import HOST
@@ -40,6 +41,22 @@ class _Waiting:
         """Nothing is open."""
 
 
+class _NumberedTask(asyncio.Task[Any]):
+    """Sets of tasks keep one order in all runs: it does not hang on addresses in memory."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, coro: Any, **values: Any) -> None:
+        self.number = next(self._numbers)
+        super().__init__(coro, loop=loop, **values)
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """Callbacks run as on any loop; time passes only when there is nothing to run."""
 
@@ -53,6 +70,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Looks at the cluster after each callback of a broker."""
         self.hosts_of_tasks: dict[asyncio.Task[Any], Host | None] = {}
         self._selector = _Waiting(self)
+        self.set_task_factory(_NumberedTask)  # type: ignore[arg-type]
         self._clock_resolution = 1e-9
 
     def time(self) -> float:
