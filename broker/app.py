@@ -117,7 +117,7 @@ class Broker:
         self._executor = self._platform.threads(DISK_THREADS, "disk")
         self.side_work = SideWork(self._loop, self._platform)
         self._group: asyncio.TaskGroup = cast("asyncio.TaskGroup", None)
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._tasks: dict[asyncio.Task[object], None] = {}
         self._stop = asyncio.Event()
         self._housekeeping: Housekeeping | None = None
         self._failure: str | None = None
@@ -139,8 +139,8 @@ class Broker:
         It is cancelled when the broker stops.
         """
         task = self._group.create_task(_logged(work, name), name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
         task.add_done_callback(lambda _: work.close())  # for one cancelled before it began
         return task
 
