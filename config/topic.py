@@ -209,6 +209,6 @@ class TopicConfig:
     """Age at which the active segment is closed even if it is not full."""
 
     unclean_leader_election_enable: bool = boolean(
-        False, broker_keys=("unclean.leader.election.enable",)
+        False, acts=True, broker_keys=("unclean.leader.election.enable",)
     )
     """Whether a replica that is not in sync may become leader, which can lose records."""
