@@ -16,6 +16,7 @@ from broker.coordinators.peers import Peers
 from broker.coordinators.shards import Loop
 from broker.coordinators.transactions import TransactionCoordinators
 from config.broker import BrokerConfig
+from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.producer_ids import InitProducerIdRequest
 from protocol.messages.producers import DescribeTransactionsRequest
@@ -23,6 +24,7 @@ from protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     EndTxnRequest,
+    WriteTxnMarkersResponse,
 )
 from tests.broker.coordinators.group_broker import GroupBroker
 from tests.broker.handlers.one_broker import BROKER_ID
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
 
 Answered = Callable[[Any], None]
 PRODUCER = "payments"
+FLIGHTS = ("flights", 0)
+HOTELS = ("hotels", 0)
+Marker = WriteTxnMarkersResponse.Marker
 TURNS = 50
 """Turns of the event loop after which what was to be done soon is done."""
 
@@ -195,3 +200,39 @@ def run_transaction_broker(
             await started.stop()
 
     asyncio.run(main())
+
+
+async def prepared(broker: TransactionBroker) -> tuple[int, int]:
+    """Two topics, a coordinator, and a producer."""
+    await broker.find_coordinator()
+    await broker.find_transaction_coordinator()
+    await broker.create_topic("flights")
+    await broker.create_topic("hotels")
+    return await begun(broker)
+
+
+async def begun(broker: TransactionBroker) -> tuple[int, int]:
+    told = await broker.initialise()
+    assert told.error_code == ErrorCode.NONE
+    return told.producer_id, told.producer_epoch
+
+
+def refusal(request: WriteTxnMarkersRequest, code: ErrorCode) -> WriteTxnMarkersResponse:
+    return WriteTxnMarkersResponse(
+        markers=[
+            Marker(
+                producer_id=marker.producer_id,
+                topics=[
+                    Marker.Topic(
+                        name=topic.name,
+                        partitions=[
+                            Marker.Topic.Partition(partition_index=index, error_code=code)
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
+        ]
+    )
