@@ -50,6 +50,7 @@ from tests.support.wire import RawConnection, request_header
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from storage.log import Log
     from tests.support.broker_process import BrokerProcess
 
 MEBIBYTE = 1 << 20
@@ -65,6 +66,7 @@ ALTER_VERSION = 0
 TOPIC_RESOURCE = 2
 WAIT_SECONDS = 900.0
 SAMPLE_SECONDS = 0.1
+DISK = Disk(LocalFileSystem())
 CRC = struct.Struct(">I")
 OFFSET = struct.Struct(">q")
 
@@ -74,6 +76,7 @@ class Size:
     """How much there is to compact, and what is produced meanwhile."""
 
     log_bytes: int = 2 << 30
+    small_records_bytes: int = 512 * MEBIBYTE
     segment_bytes: int = 128 * MEBIBYTE
     batches_per_second: int = 200
     quiet_seconds: float = 15.0
@@ -81,21 +84,22 @@ class Size:
     @property
     def text(self) -> str:
         """For the names of rows."""
-        return f"{self.log_bytes / (1 << 30):.2g} GiB"
+        return f"{self.log_bytes // MEBIBYTE} MiB"
 
 
 FULL = Size()
-SMOKE = Size(4 * MEBIBYTE, MEBIBYTE, 100, 0.5)
+SMOKE = Size(4 * MEBIBYTE, 4 * MEBIBYTE, MEBIBYTE, 100, 0.5)
 
 
 class CompactionRows:
     """The rows of the table that this benchmark fills."""
 
-    def __init__(self, size: Size) -> None:
-        self._size = size
+    def __init__(self, *, is_smoke: bool = False) -> None:
+        self._size = size = SMOKE if is_smoke else FULL
         text = size.text
         self.large = RowReport(f"compaction of {text}, 1 KB records", "MB/s", "-")
-        self.small = RowReport(f"compaction of {text}, 100 B records", "MB/s", "-")
+        small_text = f"{size.small_records_bytes // MEBIBYTE} MiB"
+        self.small = RowReport(f"compaction of {small_text}, 100 B records", "MB/s", "-")
         self.quiet = RowReport("produce 16 KB, 200/s, p99", "ms", "-")
         self.beside = RowReport(f"the same while it compacts {text}", "ms", "-")
         self.ratio = RowReport("the latter as a multiple of the former", "times", "≤ 1.5")
@@ -106,12 +110,21 @@ class CompactionRows:
         """In the order of the table."""
         return [self.large, self.small, self.quiet, self.beside, self.ratio, self.memory]
 
-    def measure(self, make: str, directory: Path) -> None:
-        """Fill a broker of one make, and compact its topics one after the other."""
+    def measure(self, make: str, directory: Path, rounds: int) -> None:
+        """Fill a broker of one make and compact its topics, `rounds` times."""
+        for _ in range(rounds):
+            self._measure_once(make, directory)
+
+    def _measure_once(self, make: str, directory: Path) -> None:
         broker = _build(make, directory / make)
-        logs = {"large": 1000, "small": 100, "beside": 1000}
+        size = self._size
+        logs = {
+            "large": (1000, size.log_bytes),
+            "small": (100, size.small_records_bytes),
+            "beside": (1000, size.log_bytes),
+        }
         try:
-            _fill(broker, logs, self._size)
+            _fill(broker, logs, size.segment_bytes)
             broker.start()
             memory = _PeakMemory(broker)
             with memory:
@@ -119,7 +132,7 @@ class CompactionRows:
                 for topic, row in (("large", self.large), ("small", self.small)):
                     before = memory.cpu_seconds()
                     seconds = _compact(broker, topic)
-                    speed = self._size.log_bytes / MEBIBYTE / seconds
+                    speed = logs[topic][1] / MEBIBYTE / seconds
                     cpu_seconds = memory.cpu_seconds() - before
                     row.results[make].append(Result(speed, cpu_seconds=cpu_seconds))
             self.memory.results[make].append(Result(memory.peak_bytes / MEBIBYTE))
@@ -231,14 +244,14 @@ def _build(make: str, directory: Path) -> BrokerProcess:
     return ours(directory, PROPERTIES)
 
 
-def _fill(broker: BrokerProcess, logs: dict[str, int], size: Size) -> None:
-    """Give the broker, which is stopped afterwards, one topic for each log."""
+def _fill(broker: BrokerProcess, logs: dict[str, tuple[int, int]], segment_bytes: int) -> None:
+    """Give the broker, which is stopped afterwards, topics of records and logs of these sizes."""
     broker.start()
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     config = {
         "cleanup.policy": "compact",
         "min.cleanable.dirty.ratio": "1.0",
-        "segment.bytes": str(size.segment_bytes),
+        "segment.bytes": str(segment_bytes),
     }
     topics = [NewTopic(name, 1, 1, config=config) for name in logs]
     for created in admin.create_topics([*topics, NewTopic(STEADY, 1, 1)]).values():
@@ -246,25 +259,24 @@ def _fill(broker: BrokerProcess, logs: dict[str, int], size: Size) -> None:
     _wait_until(lambda: all(_directory(broker, name).exists() for name in logs))
     time.sleep(1)
     broker.stop()
-    for name, record_bytes in logs.items():
+    for name, sizes in logs.items():
         directory = _directory(broker, name)
         metadata = (directory / "partition.metadata").read_bytes()
         shutil.rmtree(directory)
-        _write_log(broker.data_directory, name, record_bytes, size)
+        place = LogPlace(LogDirectory(str(broker.data_directory), DISK), name, 0)
+        log = create_log(place, TopicConfig(segment_bytes=segment_bytes), LogSettings(), NOW_MS)
+        _write(log, *sizes)
         (directory / "partition.metadata").write_bytes(metadata)
 
 
-def _write_log(data_directory: Path, topic: str, record_bytes: int, size: Size) -> None:
-    """Write a log in which each key comes twice."""
-    place = LogPlace(LogDirectory(str(data_directory), Disk(LocalFileSystem())), topic, 0)
-    config = TopicConfig(segment_bytes=size.segment_bytes)
-    log = create_log(place, config, LogSettings(), NOW_MS)
+def _write(log: Log, record_bytes: int, log_bytes: int) -> None:
+    """Fill a log with keys of which each comes twice."""
     count = max(1, BATCH_BYTES // (record_bytes + KEY_DIGITS + 8))
     keys = [b"%0*d" % (KEY_DIGITS, index) for index in range(count)]
     value = bytes(range(256)) * (record_bytes // 256 + 1)
     batch = build_batch([NewRecord(NOW_MS, key, value[:record_bytes]) for key in keys])
     places = [batch.index(key) for key in keys]
-    total = size.log_bytes // len(batch)
+    total = log_bytes // len(batch)
     distinct = total * count // 2
     number = 0
     for _ in range(total):
@@ -336,11 +348,10 @@ def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--only", choices=(OURS, APACHE))
     options = parser.parse_args(arguments)
-    rows = CompactionRows(SMOKE if options.smoke else FULL)
+    rows = CompactionRows(is_smoke=options.smoke)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        for _ in range(options.rounds):
-            for make in (options.only,) if options.only else (OURS, APACHE):
-                rows.measure(make, Path(directory))
+        for make in (options.only,) if options.only else (OURS, APACHE):
+            rows.measure(make, Path(directory), options.rounds)
     report.show(rows.reports, Console(width=180), "Compaction")
     return rows.reports
 

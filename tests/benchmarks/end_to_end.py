@@ -4,8 +4,8 @@ Both brokers are started once. A turn thaws one of them, runs one row's tool aga
 freezes it again, so that the other one costs nothing. A turn whose tool fails is counted as failed
 in the table and run once more. The rounds interleave the brokers and
 alternate who goes first; a first, smaller round warms both up and is not counted. Start-up is
-measured on brokers of its own, because a restart would throw the warmth away; so is the start after
-a crash (`recovery`).
+measured on brokers of its own, because a restart would throw the warmth away; so are the start
+after a crash (`recovery`) and `compaction`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 
 from tests.benchmarks import contestants, report
+from tests.benchmarks.compaction import CompactionRows
 from tests.benchmarks.contestants import APACHE, OURS
 from tests.benchmarks.performance_tools import PerformanceToolError
-from tests.benchmarks.recovery import FULL, SMOKE, RecoveryRows
+from tests.benchmarks.recovery import RecoveryRows
 from tests.benchmarks.report import RowReport
 from tests.benchmarks.rows import ROWS, Result, Row
 from tests.support.jars import REPOSITORY
@@ -40,8 +41,28 @@ WARM_UP_SHARE = 4
 SMOKE_SHARE = 1000
 SMOKE_LEAST_RECORDS = 50
 MEGABYTE = 1024 * 1024
-RECOVERY = "recovery"
-"""What `--rows` calls the rows of `RecoveryRows`."""
+
+
+class RowsOfOwnBrokers(Protocol):
+    """Rows that one kind of measurement fills, which starts its brokers by itself."""
+
+    def __init__(self, *, is_smoke: bool) -> None: ...
+
+    @property
+    def reports(self) -> list[RowReport]:
+        """In the order of the table."""
+        ...
+
+    def measure(self, make: str, directory: Path, rounds: int) -> None:
+        """Measure one make of broker."""
+        ...
+
+
+OWN_BROKERS: dict[str, type[RowsOfOwnBrokers]] = {
+    "recovery": RecoveryRows,
+    "compaction": CompactionRows,
+}
+"""What needs brokers of its own, by the name that `--rows` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +75,8 @@ class Plan:
     share: int = 1
     """Each row runs with this fraction of its records: 1 is all of them."""
 
-    has_recovery: bool = True
+    own_brokers: tuple[str, ...] = tuple(OWN_BROKERS)
+    """Which of those are measured too."""
     output: Path = OUTPUT
 
 
@@ -80,7 +102,7 @@ class Session:
             for number in range(1, self._plan.rounds + 1):
                 self._round(number, brokers)
             self._measure_memory(brokers)
-        return [*self._rows, self._start, self._memory, self._peak, *self._measure_recovery()]
+        return [*self._rows, self._start, self._memory, self._peak, *self._measure_others()]
 
     def _measure_start(self, number: int) -> None:
         for make in self._plan.makes:
@@ -89,13 +111,14 @@ class Session:
             shutil.rmtree(directory)
             self._start.results[make].append(Result(seconds))
 
-    def _measure_recovery(self) -> list[RowReport]:
-        if not self._plan.has_recovery:
-            return []
-        rows = RecoveryRows(FULL if self._plan.share == 1 else SMOKE)
-        for make in self._plan.makes:
-            rows.measure(make, self._directory / "recovery", self._plan.rounds)
-        return rows.reports
+    def _measure_others(self) -> list[RowReport]:
+        reports = []
+        for name in self._plan.own_brokers:
+            rows = OWN_BROKERS[name](is_smoke=self._plan.share != 1)
+            for make in self._plan.makes:
+                rows.measure(make, self._directory / name, self._plan.rounds)
+            reports += rows.reports
+        return reports
 
     def _round(self, number: int, brokers: dict[str, BrokerProcess]) -> None:
         order = list(brokers) if number % 2 == 0 else list(reversed(brokers))
@@ -149,16 +172,16 @@ def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
 
 def _plan_of(options: argparse.Namespace) -> Plan:
     makes = (options.only,) if options.only else (OURS, APACHE)
-    rows = tuple(ROWS[name] for name in options.rows if name != RECOVERY)
-    has_recovery = RECOVERY in options.rows
+    rows = tuple(ROWS[name] for name in options.rows if name in ROWS)
+    others = tuple(name for name in options.rows if name in OWN_BROKERS)
     if options.smoke:
-        return Plan(makes[:1], rows, 1, SMOKE_SHARE, has_recovery, options.output)
-    return Plan(makes, rows, options.rounds, has_recovery=has_recovery, output=options.output)
+        return Plan(makes[:1], rows, 1, SMOKE_SHARE, others, options.output)
+    return Plan(makes, rows, options.rounds, own_brokers=others, output=options.output)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="end_to_end", description=__doc__)
-    names = [*ROWS, RECOVERY]
+    names = [*ROWS, *OWN_BROKERS]
     parser.add_argument("--rounds", type=int, default=DEFAULT_ROUNDS, help="counted rounds")
     parser.add_argument("--rows", nargs="+", choices=names, default=names, help="only these rows")
     only = parser.add_mutually_exclusive_group()

@@ -82,8 +82,8 @@ SMOKE = Size(partitions=4, segments=2)
 class RecoveryRows:
     """The rows of the table that this benchmark fills."""
 
-    def __init__(self, size: Size) -> None:
-        self._size = size
+    def __init__(self, *, is_smoke: bool = False) -> None:
+        self._size = size = SMOKE if is_smoke else FULL
         self.tail = RowReport(f"start after kill -9, {size.text}, tails unflushed", "s", "≤ 1.0")
         self.all = RowReport(f"start after kill -9, {size.text}, all unflushed", "s", "≤ 1.0")
         self.memory = RowReport("resident memory after that", "MB", "≤ 200 MB")
@@ -172,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, one round")
     parser.add_argument("--only", choices=(OURS, APACHE))
     options = parser.parse_args(arguments)
-    rows = RecoveryRows(SMOKE if options.smoke else FULL)
+    rows = RecoveryRows(is_smoke=options.smoke)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         for make in (options.only,) if options.only else (OURS, APACHE):
             rows.measure(make, Path(directory), 1 if options.smoke else options.rounds)
