@@ -87,13 +87,14 @@ class ProducerState:
 
         Raises ApiError INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_TXN_STATE.
         """
-        producer = self.producers.get(header.producer_id)
-        if header.attributes & TRANSACTIONAL_BIT:
+        _, _, _, _, _, attributes, _, _, _, producer_id, epoch, sequence, _ = header
+        producer = self.producers.get(producer_id)
+        if attributes & TRANSACTIONAL_BIT:
             return self._check_transactional(producer, header, origin)
         if producer is None or (
             # The next batch of the same epoch, as nearly all are, breaks no rule and repeats none.
-            header.base_sequence == producer.next_sequence
-            and header.producer_epoch == producer.epoch
+            sequence == producer.next_sequence
+            and epoch == producer.epoch
             and producer.transaction_first_offset == NONE
         ):
             return None

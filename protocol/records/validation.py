@@ -53,6 +53,10 @@ MAX_RECORD_ERRORS: Final = 1000
 _RECORDS_POSITION: Final = HEADER_BYTES - CHECKED_POSITION
 """Where the records begin in what the checksum covers."""
 
+_CODECS: Final = tuple(Codec)
+_ZSTD: Final = int(Codec.ZSTD)
+"""Looking members of an enumeration up costs more than all other comparisons of a header."""
+
 _REFUSED_BITS: Final = CONTROL_BIT | DELETE_HORIZON_BIT | LOG_APPEND_TIME_BIT
 
 
@@ -110,7 +114,7 @@ def check_produced(
     if received < HEADER_BYTES:
         raise _unreadable(buffer, api_version)
     header = parse_header(buffer)
-    _, length, _, magic, crc, attributes = header[:6]
+    first, length, _, magic, crc, attributes, delta, _, _, producer, _, sequence, count = header
     size = LENGTH_OVERHEAD + length
     if not HEADER_BYTES <= size <= received or magic != MAGIC:
         raise _unreadable(buffer, api_version)
@@ -122,11 +126,19 @@ def check_produced(
     checked = memoryview(buffer)[CHECKED_POSITION:size].tobytes()
     if crc32c(checked) != crc:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, "the checksum of the record batch is wrong")
-    _check_header(header, received, api_version)
     codec = attributes & CODEC_MASK
+    if (  # what none does that is sound, and what few do
+        first != 0
+        or size != received
+        or not delta == count - 1 >= 0
+        or attributes & _REFUSED_BITS
+        or sequence < 0 <= producer
+        or codec >= _ZSTD
+    ):
+        _check_header(header, received, api_version)
     if codec:
         compressed = memoryview(checked)[_RECORDS_POSITION:]
-        body = decompress(Codec(codec), compressed, rules.max_decompressed_bytes)
+        body = decompress(_CODECS[codec], compressed, rules.max_decompressed_bytes)
         return _check_records(buffer, header, (body, 0), rules, now_ms)
     return _check_records(buffer, header, (checked, _RECORDS_POSITION), rules, now_ms)
 
@@ -136,22 +148,10 @@ _Body = tuple[bytes | bytearray, int]
 
 
 def _check_header(header: BatchHeader, received: int, api_version: int) -> None:
-    """The header against itself and what was received, in one condition while all is well."""
-    base_offset, length, _, _, _, attributes, delta, _, _, producer_id, _, sequence, count = header
-    if (
-        base_offset == 0
-        and length + LENGTH_OVERHEAD == received
-        and delta == count - 1 >= 0
-        and not attributes & _REFUSED_BITS
-        and (sequence >= 0 or producer_id < 0)
-        and (attributes & CODEC_MASK < Codec.ZSTD or _may_be_zstd(attributes, api_version))
-    ):
-        return
-    raise _refused_attributes(header, api_version) or _contradiction(header, received)
-
-
-def _may_be_zstd(attributes: int, api_version: int) -> bool:
-    return attributes & CODEC_MASK == Codec.ZSTD and api_version >= FIRST_VERSION_WITH_ZSTD
+    """Say what contradicts itself or what was received, or may not be said; zstd may be right."""
+    refusal = _refused_attributes(header, api_version) or _contradiction(header, received)
+    if refusal is not None:
+        raise refusal
 
 
 def _check_records(
@@ -314,8 +314,8 @@ def _refused_attributes(header: BatchHeader, api_version: int) -> ApiError | Non
     return None
 
 
-def _contradiction(header: BatchHeader, received: int) -> ApiError:
-    """Which number of a header is wrong, of those that `_check_header` compares."""
+def _contradiction(header: BatchHeader, received: int) -> ApiError | None:
+    """Which number of a header is wrong, of those that `check_produced` compares."""
     size, count = header.size_in_bytes, header.record_count
     if size != received:
         return invalid(
@@ -327,6 +327,8 @@ def _contradiction(header: BatchHeader, received: int) -> ApiError:
         return invalid(
             f"{count} records cannot have offset deltas up to {header.last_offset_delta}"
         )
-    return invalid(
-        f"the base sequence is {header.base_sequence}, with producer id {header.producer_id}"
-    )
+    if header.base_sequence < 0 <= header.producer_id:
+        return invalid(
+            f"the base sequence is {header.base_sequence}, with producer id {header.producer_id}"
+        )
+    return None
