@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from coordinator.partitioning import partition_for
 from tests.interop.clients import confluent, kafka_python
+from tests.interop.clients.reading import ConfluentReader
 from tests.interop.clients.record import CODECS, Sending, numbered_records
+from tests.interop.clients.transactional import ConfluentProducer
+from tests.interop.conftest import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,3 +116,69 @@ def test_committed_offsets_are_decoded(
     commits = [line for line in keys if f'"topic":"{topic}"' in line]
     assert re.search(r'"partition":0.*"offset":6', commits[-1])
     assert any('"protocolType":"consumer"' in line for line in keys)
+
+
+def test_transactions_their_index_and_snapshot_are_read(
+    broker: BrokerProcess, new_topic: NewTopicFunction, tools_3: Tools
+) -> None:
+    topic = new_topic(**{"segment.bytes": str(SEGMENT_BYTES)})
+    value = b"x" * 100_000
+    with closing(ConfluentProducer(broker.bootstrap, f"{topic}-producer")) as producer:
+        for number in range(12):
+            producer.begin()
+            producer.send(topic, 0, value)
+            producer.flush()
+            if number % 3 == 0:
+                producer.abort()
+            else:
+                producer.commit()
+        producer.begin()
+        producer.send(topic, 0, value)
+        producer.flush()
+        directory = broker.data_directory / f"{topic}-0"
+        logs = sorted(directory.glob("*.log"))
+        assert len(logs) == 2
+
+        read = dump(tools_3, logs, "--deep-iteration", "--print-data-log")
+        aborted = dump(tools_3, sorted(directory.glob("*.txnindex")))
+        (snapshot,) = directory.glob(f"{logs[1].stem}.snapshot")
+        state = dump(tools_3, [snapshot])
+        producer.abort()
+
+    assert len(re.findall(r"isTransactional: true isControl: false", read)) == 13
+    markers = re.findall(r"endTxnMarker: (\w+) coordinatorEpoch: 0", read)
+    assert markers == ["ABORT" if number % 3 == 0 else "COMMIT" for number in range(12)]
+    # The record of the n-th transaction is at 2n, its marker behind it.
+    entries = re.findall(r"firstOffset: (\d+) lastOffset: (\d+) lastStableOffset: (\d+)", aborted)
+    starts = range(0, 24, 6)
+    assert [tuple(map(int, entry)) for entry in entries] == [(n, n + 1, n + 2) for n in starts]
+    last = int(logs[1].stem) - 2
+    assert f"lastOffset: {last} " in state
+    assert "coordinatorEpoch: 0 currentTxnFirstOffset: OptionalLong.empty" in state
+
+
+def test_committed_offsets_of_transactions_are_decoded(
+    broker: BrokerProcess, new_topic: NewTopicFunction, tools_3: Tools
+) -> None:
+    topic, group = new_topic(), "transactional-dump-group"
+    with (
+        closing(ConfluentProducer(broker.bootstrap, f"{topic}-producer")) as producer,
+        closing(ConfluentReader(broker.bootstrap, topic, group)) as reader,
+    ):
+        for offset in (3, 4, 5):
+            producer.begin()
+            producer.send_offsets(topic, {0: offset}, reader)
+            if offset == 4:
+                producer.abort()
+            else:
+                producer.commit()
+        eventually(lambda: reader.committed() == {0: 5})
+    name = f"__consumer_offsets-{partition_for(group, 50)}"
+    log = broker.data_directory / name / f"{0:020}.log"
+
+    said = dump(tools_3, [log], "--offsets-decoder")
+
+    commits = [line for line in said.splitlines() if f'"topic":"{topic}"' in line]
+    assert [int(re.findall(r'"offset":(\d+)', line)[0]) for line in commits] == [3, 4, 5]
+    assert len(re.findall(r"endTxnMarker: ABORT", said)) == 1
+    assert len(re.findall(r"endTxnMarker: COMMIT", said)) >= 2
