@@ -51,11 +51,17 @@ class FetchedPartition:
         self.topic = topic
         self.topic_id = topic_id
         self.index = index
+        self.current_leader_epoch = UNSENT
         self.sent_high_watermark = UNSENT
         self.sent_log_start_offset = UNSENT
 
     def want(self, partition: FetchRequest.Topic.Partition) -> None:
-        """Take over what the request says."""
+        """Take over what the request says.
+
+        In a new leader epoch the reader may have put the last answer aside, so it is told all anew.
+        """
+        if partition.current_leader_epoch != self.current_leader_epoch:
+            self.sent_high_watermark = UNSENT
         self.fetch_offset = partition.fetch_offset
         self.max_bytes = partition.partition_max_bytes
         self.current_leader_epoch = partition.current_leader_epoch

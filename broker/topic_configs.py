@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from config.alteration import topic_config
 from config.errors import ConfigError
 from controller.dynamic_configs import DynamicConfigs
+from controller.store import StoreError
 from controller.znodes import TOPIC_ENTITY
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class TopicConfigs:
         spawn: Callable[[Coroutine[Any, Any, None], str], object],
     ) -> None:
         """`spawn(coroutine, name)` runs the reading that a notification asks for."""
+        self._store = store
         self.defaults = defaults
         self._spawn = spawn
         self._listeners: list[Callable[[str, TopicConfig], None]] = []
@@ -49,9 +51,19 @@ class TopicConfigs:
         await self.dynamic.start()
 
     async def load(self, topics: Iterable[str]) -> None:
-        """Read the configurations of topics that this broker is about to hold."""
+        """Read the configurations of topics that this broker is about to hold.
+
+        Waits for the store while it is away: without them nobody could tell how to hold a topic.
+        """
         names = list(topics)
-        await self.dynamic.load_topics(names)
+        while True:
+            try:
+                await self.dynamic.load_topics(names)
+            except StoreError as error:
+                logger.warning("configurations of topics must wait: %s", error)
+                await self._store.wait_until_reachable()
+            else:
+                break
         for name in names:
             self._configs.pop(name, None)
 

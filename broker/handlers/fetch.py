@@ -308,14 +308,14 @@ class DelayedFetch:
 
 def _note_sent(wanted: FetchedPartition, answer: Answer) -> bool:
     """Remember what the reader is told; returns whether it is news to it (KIP-227)."""
-    if answer.error_code:
+    if answer.error_code or answer.diverging_epoch.epoch >= 0:
+        # It does something else first, and is told all this once it has.
         wanted.sent_high_watermark = NO_OFFSET
         return True
     is_news = bool(
         answer.records
         or answer.high_watermark != wanted.sent_high_watermark
         or answer.log_start_offset != wanted.sent_log_start_offset
-        or answer.diverging_epoch.epoch >= 0
     )
     wanted.sent_high_watermark = answer.high_watermark
     wanted.sent_log_start_offset = answer.log_start_offset
