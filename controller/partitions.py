@@ -157,8 +157,10 @@ class PartitionMachine:
             if at not in stored:
                 results[at] = ErrorCode.INVALID_UPDATE_VERSION
                 continue
-            if self._context.leadership[at].state.leader != NO_LEADER:
-                self._context.partition_phases[at] = PartitionPhase.ONLINE
+            is_led = self._context.leadership[at].state.leader in self._context.live_brokers
+            self._context.partition_phases[at] = (
+                PartitionPhase.ONLINE if is_led else PartitionPhase.OFFLINE
+            )
             self._batch.lead_or_follow(self._context.replicas_of(at), at, is_new=False)
         return results
 

@@ -199,3 +199,36 @@ def test_follower_that_died_with_the_controller_leaves_the_in_sync_set() -> None
         assert {broker_id for broker_id, _ in told} == {1, 2}
 
     run_cluster(scenario, 0, 1, 2)
+
+
+def test_new_controller_elects_when_the_last_in_sync_replica_comes_after_it() -> None:
+    """All were dead but the controller, which took them out of the in-sync set one by one."""
+
+    async def scenario(cluster: Cluster) -> None:
+        await create(cluster, 2, 1)
+        for broker_id in (1, 2, 0):
+            await cluster.kill(broker_id)
+        await cluster.add(3)
+        assert await leader_and_in_sync(cluster) == (NO_LEADER, (2,))
+
+        await cluster.add(2)
+
+        assert await leader_and_in_sync(cluster) == (2, (2,))
+
+    run_cluster(scenario, 0, 1, 2)
+
+
+def test_new_controller_elects_when_both_in_sync_replicas_were_dead_with_the_old_one() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await create(cluster, 2, 1)
+        for broker_id in (0, 1, 2):
+            member = cluster.members.pop(broker_id)
+            await member.store.close()
+        await cluster.add(3)
+        _, (last,) = await leader_and_in_sync(cluster)
+
+        await cluster.add(last)
+
+        assert await leader_and_in_sync(cluster) == (last, (last,))
+
+    run_cluster(scenario, 0, 1, 2)
