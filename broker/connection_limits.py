@@ -32,7 +32,7 @@ class CreationPace:
 
     def __init__(self, per_second: int) -> None:
         self._interval_ms = SECOND_MS / per_second
-        self._turn_ms = 0.0
+        self._turn_ms = -math.inf
 
     def wait_ms(self, now_ms: int) -> int:
         """Take a turn, at a monotonic time; returns how long to wait for it."""
