@@ -171,9 +171,12 @@ class Partition:
             self.wake()
 
     def check_leader(self, current_leader_epoch: int) -> None:
-        """Refuse a reader that should ask somebody else (KIP-320); -1 skips the epoch check."""
-        if not self.is_leader:
-            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        """Refuse who should ask somebody else: `check_epoch` and `check_leads`."""
+        self.check_epoch(current_leader_epoch)
+        self.check_leads()
+
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        """Refuse a reader that knows another leader than we do (KIP-320); -1 skips the check."""
         if current_leader_epoch in (NO_EPOCH, self.leader_epoch):
             return
         raise ApiError(
@@ -182,6 +185,16 @@ class Partition:
             else ErrorCode.UNKNOWN_LEADER_EPOCH,
             f"leader epoch is {self.leader_epoch}, the request has {current_leader_epoch}",
         )
+
+    def check_leads(self) -> None:
+        """Refuse who wants a leader, if this is none."""
+        if not self.is_leader:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    @property
+    def is_behind_its_epoch(self) -> bool:
+        """Whether it leads, but does not know yet that all from before its epoch is committed."""
+        return self.is_leader and self.log.high_watermark < self.leader_epoch_start_offset
 
     def readable_end(self, *, is_read_committed: bool) -> int:
         """The offset that consumers may not reach: high watermark, or last stable offset."""

@@ -1,9 +1,12 @@
-"""Fetch: read record batches from partitions that this broker leads, waiting for them if need be.
+"""Fetch: read record batches from partitions of this broker, waiting for them if need be.
 
 Versions 4 to 18. From v7 on in sessions (`broker.fetch_sessions`), from v13 on by topic id. Record
 bytes are regions of log files: they are not read here. Partitions are served in the request's order
 (in a session: those that got records move to the end) until `max_bytes` is used up; the first batch
 of the first partition that has any is returned whatever its size.
+
+From v11 on a consumer may read from followers, up to the high watermark as they know it, and a
+leader may send it to one (`broker.replica_selection`).
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from broker.deferred import Deferred
 from broker.partition import NO_EPOCH
+from broker.replica_selection import RACK_AWARE, follower_in_rack
 from broker.routing import handles
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
@@ -33,6 +37,7 @@ AbortedTransaction = FetchResponse.Response.Partition.AbortedTransaction
 
 FIRST_VERSION_BY_ID = 13
 FIRST_VERSION_WITH_ZSTD = 10
+FIRST_VERSION_WITH_RACKS = 11
 READ_COMMITTED = 1
 NO_OFFSET = -1
 EMPTY = b""
@@ -67,10 +72,11 @@ class FetchRead:
         "_is_read_committed",
         "_limit",
         "_opened",
+        "_rack",
         "_replica_id",
         "_request",
         "_was_noted",
-        "has_error",
+        "is_urgent",
     )
 
     def __init__(self, context: Context, request: FetchRequest, opened: Opened) -> None:
@@ -80,20 +86,22 @@ class FetchRead:
         self._is_read_committed = request.isolation_level == READ_COMMITTED
         self._limit = min(request.max_bytes, context.broker.config.fetch_max_bytes)
         self._replica_id = max(request.replica_id, request.replica_state.replica_id)
+        self._rack = self._rack_to_read_in()
         self._answers: list[tuple[FetchedPartition, Answer]] = []
         self._bytes = 0
         self._was_noted = False
-        self.has_error = False
+        self.is_urgent = False
+        """Whether there is an answer that must not wait: an error, or another place to read."""
 
     @property
     def is_satisfied(self) -> bool:
         """Whether to answer now."""
-        return self.has_error or self._bytes >= self._request.min_bytes
+        return self.is_urgent or self._bytes >= self._request.min_bytes
 
     def run(self) -> None:
         """Read all partitions anew."""
         self._bytes = 0
-        self.has_error = False
+        self.is_urgent = False
         self._answers = []
         try:
             self._run()
@@ -108,7 +116,7 @@ class FetchRead:
                     continue
                 answer = self._read(wanted, partition)
             except ApiError as error:
-                self.has_error = True
+                self.is_urgent = True
                 answer = Answer(
                     partition_index=wanted.index,
                     error_code=error.code,
@@ -170,12 +178,15 @@ class FetchRead:
             and partition.is_leader
             and wanted.current_leader_epoch in (NO_EPOCH, partition.leader_epoch)
             and wanted.last_fetched_epoch < 0 > self._replica_id
+            and not self._rack
         )
 
     def _read(self, wanted: FetchedPartition, partition: Partition | None) -> Answer:
         if partition is None:
             raise ApiError(self._absent(wanted))
-        partition.check_leader(wanted.current_leader_epoch)
+        partition.check_epoch(wanted.current_leader_epoch)
+        if self._replica_id >= 0 or self._context.api_version < FIRST_VERSION_WITH_RACKS:
+            partition.check_leads()
         log = partition.log
         answer = Answer(
             partition_index=wanted.index,
@@ -189,7 +200,7 @@ class FetchRead:
             current_leader=_NO_LEADER,
             snapshot_id=_NO_SNAPSHOT,
         )
-        if self._diverges(wanted, partition, answer):
+        if self._is_sent_on(wanted, partition, answer) or self._diverges(wanted, partition, answer):
             return answer
         piece = self._slice(wanted, partition)
         if self._replica_id >= 0:
@@ -207,6 +218,27 @@ class FetchRead:
                     for aborted in log.aborted_in(piece, wanted.fetch_offset)
                 ]
         return answer
+
+    def _rack_to_read_in(self) -> str:
+        """Where the consumer is, if it is to be sent to a replica near to it; else ""."""
+        is_consumer = self._replica_id < 0
+        is_wanted = is_consumer and self._context.broker.config.replica_selector_class == RACK_AWARE
+        return self._request.rack_id if is_wanted else ""
+
+    def _is_sent_on(self, wanted: FetchedPartition, partition: Partition, answer: Answer) -> bool:
+        """Tell a consumer of a better place to read, instead of reading for it (KIP-392)."""
+        if not self._rack or not partition.is_leader:
+            return False
+        follower = follower_in_rack(partition, self._rack, wanted.fetch_offset, self._rack_of)
+        if follower is None:
+            return False
+        answer.preferred_read_replica = follower
+        self.is_urgent = True
+        return True
+
+    def _rack_of(self, broker_id: int) -> str | None:
+        node = self._context.broker.metadata.node(broker_id, self._context.listener)
+        return None if node is None else node.rack
 
     def _note_follower(self, wanted: FetchedPartition, partition: Partition) -> None:
         """What a follower asks for tells how far it is; but only when it asks, not when we look."""
@@ -248,7 +280,7 @@ class FetchRead:
         if ours == epoch and end_offset >= wanted.fetch_offset:
             return False
         answer.diverging_epoch = Answer.DivergingEpoch(epoch=ours, end_offset=end_offset)
-        self.has_error = True
+        self.is_urgent = True
         return True
 
     def _absent(self, wanted: FetchedPartition) -> ErrorCode:

@@ -50,8 +50,8 @@ class ReplicationKeys:
     replica_lag_time_max_ms: int = long(30_000, importance=HIGH, acts=True)
     """Time after which a follower that has not caught up is out of sync."""
 
-    replica_selector_class: str | None = string(None)
-    """Java class that chooses a replica for a consumer to read from."""
+    replica_selector_class: str | None = string(None, acts=True)
+    """Java class that chooses where a consumer reads; known is RackAwareReplicaSelector."""
 
     replica_socket_receive_buffer_bytes: int = integer(65_536, importance=HIGH)
     """Receive buffer of a follower's sockets."""

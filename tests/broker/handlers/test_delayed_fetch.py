@@ -82,17 +82,29 @@ def test_error_of_one_partition_ends_the_wait_for_all(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_change_of_leader_ends_the_wait(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "knows_epoch", "code"),
+    [
+        (10, False, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (10, True, ErrorCode.FENCED_LEADER_EPOCH),
+        (12, True, ErrorCode.FENCED_LEADER_EPOCH),
+    ],
+)
+def test_change_of_leader_ends_the_wait(
+    version: int, knows_epoch: bool, code: ErrorCode, tmp_path: Path
+) -> None:
     async def scenario(broker: DataBroker) -> None:
         await fill(broker, batches=0)
         partition = broker.replicas.partition(TOPIC, 0)
         assert partition is not None
-        response = broker.call(fetch_request(wanted(), max_wait_ms=60_000), 12)
+        epoch = partition.leader_epoch if knows_epoch else -1
+        request = fetch_request(wanted(current_leader_epoch=epoch), max_wait_ms=60_000)
+        response = broker.call(request, version)
 
         broker.lead(partition, partition.leader_epoch + 1, leader=1, isr=(0, 1))
         await turns()
 
-        assert answers(response.value)[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert answers(response.value)[0].error_code == code
 
     run_data_broker(tmp_path, scenario)
 
