@@ -81,7 +81,10 @@ class Replicas:
         return partition
 
     def on_leadership_change(self, listener: Callable[[Partition, bool], None]) -> None:
-        """Have `listener(partition, is_leader)` called after each change of role."""
+        """Have `listener(partition, is_leader)` called after each change of role.
+
+        Also when it leads on in a later epoch: another may have led in between, unnoticed.
+        """
         self._listeners.append(listener)
 
     def on_assignment(self, listener: Callable[[Partition], None]) -> None:
@@ -145,7 +148,7 @@ class Replicas:
     def _assume(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> ErrorCode:
         try:
             partition = self._obtain(topic, topic_id, state)
-            was_leader = partition.is_leader
+            was_leader, old_epoch = partition.is_leader, partition.leader_epoch
             if not partition.assume(state):
                 return ErrorCode.STALE_CONTROLLER_EPOCH
         except LogDirectoryError as error:  # told when it failed
@@ -153,7 +156,8 @@ class Replicas:
         except ApiError as error:
             logger.warning("%s-%d: %s", topic, state.partition_index, error)
             return error.code
-        if was_leader != partition.is_leader:
+        is_new_term = partition.is_leader and partition.leader_epoch > old_epoch
+        if is_new_term or was_leader != partition.is_leader:
             for listener in self._listeners:
                 listener(partition, partition.is_leader)
         for told in self._assignment_listeners:
