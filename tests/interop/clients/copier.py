@@ -8,6 +8,7 @@ ends with 0 when all is copied. On any error it just ends: who runs it starts it
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import sys
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
 RECORDS_PER_TRANSACTION = 20
 ABORT_EVERY = 7
-PATIENCE_SECONDS = 8.0
-"""Librdkafka 2.16.1 sometimes never sends offsets whose coordinator went away meanwhile."""
+PATIENCE_SECONDS = 10.0
+"""A transaction that takes longer has a client that hangs: when the broker dies at a bad moment,
+librdkafka 2.16.1 never sends offsets again, and kafka-python 3.0.12 never a transaction's end.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,12 @@ class CopierOptions:
 def copy(options: CopierOptions) -> None:
     """Copy until the group's offsets are at the end."""
     producer: TransactionalProducer = PRODUCERS[options.client](options.bootstrap, options.name)
-    producer.patience_seconds = PATIENCE_SECONDS
     # Only now: what the predecessor left open is ended, so its offsets are what they stay.
     reader: Reader = READERS[options.client](options.bootstrap, options.source, options.name)
     ends = reader.ends()
     number = 0
     while reader.positions() != ends:
+        faulthandler.dump_traceback_later(PATIENCE_SECONDS, exit=True)
         records = reader.poll(RECORDS_PER_TRANSACTION)
         if records:
             number += 1

@@ -16,9 +16,6 @@ TIMEOUT_SECONDS = 30.0
 class TransactionalProducer(Protocol):
     """One incarnation of a transactional id; made as `Class(bootstrap, id, timeout_ms)`."""
 
-    patience_seconds: float
-    """How long a call waits, where the client takes that."""
-
     def begin(self) -> None:
         """Open a transaction."""
 
@@ -49,6 +46,7 @@ class ConfluentProducer:
     """librdkafka."""
 
     patience_seconds = TIMEOUT_SECONDS
+    """How long a call waits."""
 
     def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
         from confluent_kafka import Producer
@@ -106,8 +104,6 @@ class ConfluentProducer:
 class KafkaPythonProducer:
     """kafka-python."""
 
-    patience_seconds = TIMEOUT_SECONDS
-
     def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
         from kafka import KafkaProducer
 
@@ -126,7 +122,7 @@ class KafkaPythonProducer:
         self._producer.send(topic, value=value, key=key, partition=partition)
 
     def flush(self) -> None:
-        self._producer.flush(self.patience_seconds)
+        self._producer.flush(TIMEOUT_SECONDS)
 
     def send_offsets(self, topic: str, offsets: dict[int, int], reader: Any) -> None:
         from kafka import TopicPartition
@@ -158,8 +154,6 @@ class KafkaPythonProducer:
 
 class AioProducer:
     """aiokafka."""
-
-    patience_seconds = TIMEOUT_SECONDS
 
     def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
         self._loop = asyncio.new_event_loop()
@@ -214,7 +208,7 @@ class AioProducer:
         await self._producer.start()
 
     def _wait(self, coroutine: Any) -> Any:
-        return self._loop.run_until_complete(asyncio.wait_for(coroutine, self.patience_seconds))
+        return self._loop.run_until_complete(asyncio.wait_for(coroutine, TIMEOUT_SECONDS))
 
 
 PRODUCERS: dict[str, type[Any]] = {

@@ -8,6 +8,7 @@ value], ...]}`; then `{"txn": name, "state": "committing"}`, and once it knows, 
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import random
@@ -16,12 +17,12 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
+from tests.interop.clients.copier import PATIENCE_SECONDS
 from tests.interop.clients.transactional import PRODUCERS
 
 if TYPE_CHECKING:
     from tests.interop.clients.transactional import TransactionalProducer
 
-PATIENCE_SECONDS = 8.0
 MOST_RECORDS = 8
 KEYS = 6
 ABORTED_SHARE = 0.3
@@ -47,9 +48,9 @@ class TransactorOptions:
 def write(options: TransactorOptions, chance: random.Random) -> None:
     """Write transactions without end."""
     producer: TransactionalProducer = PRODUCERS[options.client](options.bootstrap, options.name)
-    producer.patience_seconds = PATIENCE_SECONDS
     life = chance.randrange(10**9)
     for number in count():
+        faulthandler.dump_traceback_later(PATIENCE_SECONDS, exit=True)
         name = f"{options.name}:{life}:{number}"
         records = [
             (
