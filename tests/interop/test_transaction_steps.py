@@ -156,18 +156,12 @@ def test_what_is_decided_to_be_committed_is_committed_whole(
 
 
 @pytest.mark.parametrize("step", ABORT_STEPS)
-@pytest.mark.parametrize("who", ["client goes on", "client is gone"])
-def test_nothing_is_seen_of_what_is_decided_to_be_aborted(
-    scene: Scene, step: str, who: str
-) -> None:
+def test_nothing_is_seen_of_what_is_decided_to_be_aborted(scene: Scene, step: str) -> None:
     scene.restart(step)
     with closing(scene.producer()) as producer:
         producer.begin()
         scene.write(producer, "undone")
-        if who == "client goes on":
-            scene.goes_on(producer.abort)
-        else:
-            scene.gives_up(producer, producer.abort)
+        scene.goes_on(producer.abort)
 
     check_it_works_on(scene, scene.seen())
 

@@ -50,8 +50,11 @@ class ConfluentReader:
     """librdkafka."""
 
     def __init__(self, bootstrap: str, topic: str, group: str, isolation: str = COMMITTED) -> None:
-        from confluent_kafka import Consumer, TopicPartition
+        from confluent_kafka import Consumer, IsolationLevel, TopicPartition
+        from confluent_kafka.admin import AdminClient
 
+        self._isolation = IsolationLevel[isolation.upper()]
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         self.native = Consumer(
             {
                 "bootstrap.servers": bootstrap,
@@ -95,10 +98,16 @@ class ConfluentReader:
         return {partition: max(at[partition], self._next[partition]) for partition in at}
 
     def ends(self) -> dict[int, int]:
-        return {
-            held.partition: self.native.get_watermark_offsets(held, TIMEOUT_SECONDS)[1]
-            for held in self._held
-        }
+        return patiently(self._ends)
+
+    def _ends(self) -> dict[int, int]:
+        from confluent_kafka import admin
+
+        # The consumer's own way waits half a second whenever it does not know a leader.
+        latest: Any = admin.OffsetSpec.latest()  # type: ignore[attr-defined]
+        wanted = dict.fromkeys(self._held, latest)
+        asked = self._admin.list_offsets(wanted, isolation_level=self._isolation)
+        return {held.partition: one.result(TIMEOUT_SECONDS).offset for held, one in asked.items()}
 
     def committed(self) -> dict[int, int]:
         found = patiently(lambda: self.native.committed(self._held, TIMEOUT_SECONDS))
