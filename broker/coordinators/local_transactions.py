@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from coordinator.transactions.settings import TransactionSettings
     from coordinator.transactions.transaction import Transaction
 
+COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+
 
 class LocalTransactions(LocalShard[TransactionRecord]):
     """A `TransactionShard` at work; what it decides is marked by the sender of markers."""
@@ -70,7 +72,7 @@ class LocalTransactions(LocalShard[TransactionRecord]):
         return failure
 
     def _mark(self, decided: Sequence[Transaction], code: ErrorCode) -> None:
-        """With another code than NONE, leadership is lost: the next leader has them marked."""
-        if code is ErrorCode.NONE and self.stage is Stage.ACTIVE:
+        """With other codes than these leadership is lost: the next leader has them marked."""
+        if code in COMMITTED and self.stage is Stage.ACTIVE:
             for transaction in decided:
                 self._sender.send(self, transaction)

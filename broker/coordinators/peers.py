@@ -2,6 +2,9 @@
 
 Two requests go between brokers: WriteTxnMarkers, to leaders, and AddPartitionsToTxn, with which a
 leader asks a coordinator. They are sent in versions that Apache Kafka 3.9 understands too.
+
+A partition that this broker has not heard of may be deleted, or so new that the controller has not
+told yet; a transaction is complete without its marker only in the first case. The store knows.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ from typing import TYPE_CHECKING, Final, cast
 from broker.coordinators.internal_topics import TRANSACTION_KEY
 from broker.coordinators.markers import write_markers
 from broker.replication.links import LinkError
+from controller.store import NoNodeError, StoreError
 from controller.topic_names import TRANSACTION_STATE_TOPIC
+from controller.znodes import decode_topic, delete_topic_path, topic_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,12 +29,14 @@ if TYPE_CHECKING:
         WriteTxnMarkersRequest,
         WriteTxnMarkersResponse,
     )
+    from protocol.messages.update_metadata import UpdateMetadataRequest
     from protocol.schema import Request, Response
 
 MARKERS_VERSION: Final = 1
 ADDITION_VERSION: Final = 5
 MARKERS_PURPOSE: Final = "transaction-markers"
 ADDITION_PURPOSE: Final = "transaction-verification"
+NO_LEADER: Final = -1
 
 
 class Peers:
@@ -38,6 +45,9 @@ class Peers:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._links: dict[tuple[int, str], Link] = {}
+        self._looked_up: set[tuple[str, int]] = set()
+        self._deleted: set[tuple[str, int]] = set()
+        broker.metadata.on_update(self._leave_the_dead)
 
     def close(self) -> None:
         """Hang up."""
@@ -52,12 +62,22 @@ class Peers:
     def leader(self, topic: str, partition: int) -> int | None:
         """The leader's id, negative if there is none now; None for a partition that is no more."""
         state = self._broker.metadata.partition(topic, partition)
-        return None if state is None else state.leader
+        if state is not None:
+            return state.leader
+        key = topic, partition
+        if key in self._deleted:
+            self._deleted.discard(key)
+            return None
+        if key not in self._looked_up:
+            self._looked_up.add(key)
+            self._broker.spawn(self._look_up(*key), f"look {topic}-{partition} up")
+        return NO_LEADER
 
     def other_coordinator(self, partition: int) -> int | None:
         """The broker that leads a partition of `__transaction_state`, unless it is this one."""
-        leader = self.leader(TRANSACTION_STATE_TOPIC, partition)
-        is_other = leader is not None and leader >= 0 and leader != self._broker.config.broker_id
+        state = self._broker.metadata.partition(TRANSACTION_STATE_TOPIC, partition)
+        leader = NO_LEADER if state is None else state.leader
+        is_other = leader >= 0 and leader != self._broker.config.broker_id
         return leader if is_other else None
 
     def write_markers(
@@ -90,6 +110,30 @@ class Peers:
 
         asking = self._ask((broker_id, ADDITION_PURPOSE), request, ADDITION_VERSION, done)
         self._broker.spawn(asking, f"transaction coordinator on broker {broker_id}")
+
+    def _leave_the_dead(self, request: UpdateMetadataRequest) -> None:
+        """Do not wait until time is up for a broker that is gone, or hangs."""
+        alive = {broker.id for broker in request.live_brokers}
+        for where in [where for where in self._links if where[0] not in alive]:
+            self._links.pop(where).close()
+
+    async def _look_up(self, topic: str, partition: int) -> None:
+        """Find out whether a partition is deleted; nothing is known while the store is away."""
+        store = self._broker.store
+        try:
+            if await store.exists(delete_topic_path(topic)):
+                is_deleted = True
+            else:
+                assignment = decode_topic(topic, (await store.get(topic_path(topic))).data)
+                is_deleted = partition not in assignment.partitions
+        except NoNodeError:
+            is_deleted = True
+        except StoreError:
+            is_deleted = False
+        finally:
+            self._looked_up.discard((topic, partition))
+        if is_deleted:
+            self._deleted.add((topic, partition))
 
     async def _ask(
         self,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.metadata_cache import LEADER_DURING_DELETE
 from coordinator.transactions.states import TransactionState
 from protocol.errors import ErrorCode
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from protocol.messages.producers import ListTransactionsRequest
+from protocol.messages.update_metadata import UpdateMetadataRequest
 from protocol.records.batch import iterate_headers
 from protocol.records.control import parse_marker
 from tests.broker.coordinators.transaction_broker import (
@@ -20,9 +24,12 @@ from tests.broker.coordinators.transaction_broker import (
     refusal,
     run_transaction_broker,
 )
+from tests.broker.handlers.one_broker import BROKER_ID
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from broker.partition import Partition
 
 
 S = TransactionState
@@ -181,6 +188,97 @@ def test_a_topic_that_is_deleted_keeps_no_transaction_from_its_end(tmp_path: Pat
         assert len(markers(broker, "flights")) == 1
 
     run_transaction_broker(tmp_path, scenario)
+
+
+def forget(broker: TransactionBroker, topic: str) -> UpdateMetadataRequest:
+    """Have metadata lose a topic; returns what brings it back."""
+    topics = copy(broker.metadata.topics[topic])
+    topics.partitions = dict(topics.partitions)
+
+    def told(leader: int) -> UpdateMetadataRequest:
+        states = [copy(state) for state in topics.partitions.values()]
+        for state in states:
+            state.leader = leader
+        return UpdateMetadataRequest(
+            controller_id=BROKER_ID,
+            controller_epoch=broker.metadata.controller_epoch,
+            topic_states=[
+                UpdateMetadataRequest.TopicState(
+                    topic_name=topic, topic_id=topics.topic_id, partition_states=states
+                )
+            ],
+            live_brokers=[UpdateMetadataRequest.LiveBroker(id=BROKER_ID, endpoints=[])],
+        )
+
+    back = told(BROKER_ID)
+    broker.metadata.update(told(LEADER_DURING_DELETE))
+    assert broker.metadata.topic(topic) is None
+    return back
+
+
+def test_a_topic_that_metadata_has_not_yet_is_not_taken_for_deleted(tmp_path: Path) -> None:
+    async def scenario(broker: TransactionBroker) -> None:
+        producer = await prepared(broker)
+        await broker.add(producer, FLIGHTS, HOTELS)
+        told_later = forget(broker, "hotels")
+        await broker.end(producer)
+        await broker.wait_ms(SOON_MS)
+        assert (await broker.describe()).transaction_state == "PrepareCommit"
+
+        broker.metadata.update(told_later)
+
+        await wait_for(broker, S.COMPLETE_COMMIT)
+        assert len(markers(broker, "hotels")) == 1
+
+    run_transaction_broker(tmp_path, scenario)
+
+
+def test_a_coordinator_that_leads_on_in_a_later_epoch_marks_anew(tmp_path: Path) -> None:
+    """Another may have led in between, and written markers that fence those of before."""
+
+    async def scenario(broker: TransactionBroker) -> None:
+        producer = await prepared(broker)
+        await broker.add(producer, FLIGHTS)
+        broker.switchboard.is_holding = True
+        await broker.end(producer)
+        await broker.turn()
+        ((request, answered),) = broker.switchboard.held
+        broker.switchboard.is_holding = False
+        shard = broker.transactions.shard_for(PRODUCER)
+
+        lead_on(broker, shard.partition, epoch=7)
+        await broker.transactions.wait_until_loaded()
+        answered(refusal(request, ErrorCode.TRANSACTION_COORDINATOR_FENCED))
+
+        await wait_for(broker, S.COMPLETE_COMMIT)
+        assert broker.transactions.shard_for(PRODUCER) is not shard
+        assert markers(broker, "flights") == [(*producer, "COMMIT", 7)]
+
+    run_transaction_broker(tmp_path, scenario)
+
+
+def lead_on(broker: TransactionBroker, partition: Partition, epoch: int) -> None:
+    state = LeaderAndIsrPartitionState(
+        partition_index=partition.index,
+        controller_epoch=partition.controller_epoch,
+        leader=BROKER_ID,
+        leader_epoch=epoch,
+        isr=[BROKER_ID],
+        partition_epoch=epoch,
+        replicas=[BROKER_ID],
+        is_new=False,
+    )
+    topic = LeaderAndIsrRequest.TopicState(
+        topic_name=partition.topic, topic_id=partition.topic_id, partition_states=[state]
+    )
+    broker.replicas.become_leader_or_follower(
+        LeaderAndIsrRequest(
+            controller_id=BROKER_ID,
+            controller_epoch=partition.controller_epoch,
+            topic_states=[topic],
+            live_leaders=[],
+        )
+    )
 
 
 def test_nothing_is_sent_before_metadata_is_complete(tmp_path: Path) -> None:
