@@ -79,9 +79,17 @@ class Worker:
         self._target.flush()
 
 
+def _yield_to_everybody() -> None:
+    os.nice(LEAST_PRIORITY)
+    if hasattr(os, "SCHED_IDLE"):
+        # With the least priority alone, one that wakes up may have to wait for the end of a slice
+        # of some milliseconds; who has the processor as idle is put off it at once.
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
 def main() -> None:
     """Run until standard input ends."""
-    os.nice(LEAST_PRIORITY)
+    _yield_to_everybody()
     Worker(sys.stdin.buffer, sys.stdout.buffer).run()
 
 
