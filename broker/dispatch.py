@@ -7,10 +7,12 @@ what it returns is a response, a `Deferred` of one, or None for "no answer".
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from broker.context import Context
 from broker.deferred import Deferred
+from broker.holding import holding, is_held
 from broker.routing import ROUTES, HangUp, Route
 from broker.served import Served
 from protocol.api_keys import ApiKey
@@ -81,9 +83,15 @@ class Dispatcher:
         return _respond_later(served, header.correlation_id, response, connection)
 
     def _serve(self, route: Route, version: int) -> Served:
-        key = int(route.request.API_KEY), version
-        served = self._served[key] = Served(route, version)
+        served = self._make(route, version)
+        if self._broker.metadata.is_awaited and is_held(route):
+            served.handler = holding(route.handler, partial(_refuse_held, route))
+        else:
+            self._served[int(route.request.API_KEY), version] = served
         return served
+
+    def _make(self, route: Route, version: int) -> Served:
+        return Served(route, version)
 
     def _refuse(
         self, header: RequestHeader, route: Route | None, connection: Connection
@@ -138,6 +146,10 @@ def _answer_to(
     if answer is None:
         connection.close(reason)
     return answer
+
+
+def _refuse_held(route: Route, error: Exception, context: Context) -> Response | None:
+    return _answer_to(error, route, context, cast("Connection", context.session_key))
 
 
 def _respond_later(

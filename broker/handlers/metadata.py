@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from broker import authorized_operations
-from broker.answering import answer_later
 from broker.routing import handles
 from controller.topic_names import INTERNAL_TOPICS, name_problem
 from protocol.errors import ErrorCode
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from broker.context import Context
-    from broker.deferred import Deferred
     from broker.metadata_cache import MetadataCache, TopicMetadata
-    from protocol.errors import ApiError
     from protocol.messages.update_metadata import UpdateMetadataPartitionState
     from protocol.schema import Part
 
@@ -41,30 +38,8 @@ PARTITIONS_WORTH_KEEPING = 100
 
 
 @handles(MetadataRequest, versions="0-13")
-def metadata(
-    context: Context, request: MetadataRequest
-) -> MetadataResponse | Deferred[MetadataResponse]:
+def metadata(context: Context, request: MetadataRequest) -> MetadataResponse:
     """Answer from the cache; unknown topics may be created, for the next time.
-
-    A broker that has just joined others waits until it was told of them: a client that heard of
-    no topics would fail what it has queued for them.
-    """
-    cache = context.broker.metadata
-    if not cache.is_awaited:
-        return _answer(context, request)
-
-    async def answer_when_told() -> MetadataResponse:
-        await cache.wait_until(lambda: not cache.is_awaited)
-        return _answer(context, request)
-
-    def refuse(_: ApiError) -> MetadataResponse:
-        return _response(context, request, [])
-
-    return answer_later(context, answer_when_told(), refuse, "metadata")
-
-
-def _answer(context: Context, request: MetadataRequest) -> MetadataResponse:
-    """What the cache has.
 
     Clients repeat themselves, and 10,000 partitions take a while to encode: the bytes of a large
     answer are kept until the metadata changes.

@@ -90,10 +90,8 @@ class CountingDispatcher(Dispatcher):
         counts.note_time(took_ns)
         return answer
 
-    def _serve(self, route: Route, version: int) -> Served:
-        served = CountingServed(route, version, self.counts[int(route.request.API_KEY)])
-        self._served[int(route.request.API_KEY), version] = served
-        return served
+    def _make(self, route: Route, version: int) -> Served:
+        return CountingServed(route, version, self.counts[int(route.request.API_KEY)])
 
 
 class CountingServed(Served):

@@ -146,7 +146,9 @@ def _broker(directories: LogDirectories) -> Any:
     }
     names = {topic_id: name for name, topic_id in TOPIC_IDS.items()}
     replicas = SimpleNamespace(by_topic=by_topic, names_by_id=names)
-    return cast("Any", SimpleNamespace(clock=clock, timers=timers, replicas=replicas))
+    metadata = SimpleNamespace(is_awaited=False)
+    around = {"clock": clock, "timers": timers, "replicas": replicas, "metadata": metadata}
+    return cast("Any", SimpleNamespace(**around))
 
 
 def _led(directories: LogDirectories, topic: str, index: int, timers: Timers) -> Partition:

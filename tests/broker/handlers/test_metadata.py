@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -13,7 +12,6 @@ import broker.handlers.create_topics
 import broker.handlers.metadata
 import broker.handlers.topic_partitions  # noqa: F401  (the handlers register themselves)
 from broker.metadata_cache import MetadataCache
-from controller.topics import NewTopic
 from protocol.errors import ErrorCode
 from protocol.messages.cluster import DescribeClusterRequest
 from protocol.messages.metadata import MetadataRequest
@@ -25,7 +23,6 @@ from protocol.messages.update_metadata import (
 from protocol.uuids import ZERO_UUID
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.broker.handlers.test_create_topics import creation, new
-from tests.controller.harness import turns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,21 +40,6 @@ def by_name(*names: str, create: bool = False) -> MetadataRequest:
 
 def topics(response: Any) -> dict[str, ErrorCode]:
     return {topic.name: ErrorCode(topic.error_code) for topic in response.topics}
-
-
-def test_broker_that_has_just_joined_answers_once_it_was_told_what_there_is(tmp_path: Path) -> None:
-    async def scenario(broker: OneBroker) -> None:
-        broker.metadata.is_awaited = True
-        asked = asyncio.gather(broker.ask(MetadataRequest(topics=None), 12))
-        await broker.topics.create([NewTopic("orders")], broker.metadata.racks)
-        await broker.metadata.wait_until(lambda: broker.metadata.topic("orders") is not None)
-        await turns()
-        assert not asked.done()
-        broker.metadata.settle()
-        [response] = await asked
-        assert topics(response) == {"orders": ErrorCode.NONE}
-
-    run_broker(tmp_path, scenario)
 
 
 @pytest.mark.parametrize("version", range(14))
