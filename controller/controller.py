@@ -15,17 +15,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from controller.announcements import Announcements
 from controller.broker_changes import brokers_arrived, brokers_died, take_out_missing
 from controller.commands import ControllerCommands, give
 from controller.delivery import Delivery
 from controller.election import ControllerMovedError, current_controller, elect
 from controller.loading import load_brokers, load_states, load_topics
-from controller.log_dir_events import take_announcements
-from controller.office import Office
-from controller.replica_failures import ask_again, replicas_failed
+from controller.office import Office, UncleanDefault
+from controller.replica_failures import replicas_failed
 from controller.state_machines import PartitionPhase, ReplicaPhase
 from controller.store import Change, MetadataStore, NodeExistsError, StoreError, Watch
-from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, LOG_DIR_EVENTS, TOPICS
+from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, TOPICS
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Controller:
 
         ``is_unclean_default`` is for topics that do not configure unclean.leader.election.enable.
         """
-        self._is_unclean_default = is_unclean_default
+        self._unclean = UncleanDefault(is_unclean_default)
         self._broker_id = broker_id
         self._store = store
         self._delivery = Delivery(channels, self._on_replicas_stopped, self._on_replicas_failed)
@@ -79,6 +79,7 @@ class Controller:
         self._office: Office | None = None
         self._incoming: Office | None = None
         """The office that is being taken: its brokers are told already."""
+        self._announcements = Announcements(store, self._watch, lambda: self._office)
         self._settlements: dict[str, list[asyncio.Future[None]]] = {}
         self._ready = asyncio.Event()
         self._is_retired = False
@@ -141,6 +142,12 @@ class Controller:
         if self._office is None:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
         self._office.require_broker(broker_id, broker_epoch)
+
+    def allow_unclean(self, *, by_default: bool | None = None) -> None:
+        """Leaders that lack records are allowed (or not) by default, or by some topic."""
+        if by_default is None or (by_default and not self._unclean.is_allowed):
+            self._put("online", self._bring_all_online)
+        self._unclean.is_allowed = self._unclean.is_allowed if by_default is None else by_default
 
     async def perform(self, name: str, work: Callable[[Office], Awaitable[T]]) -> T:
         """Have work done in office, in its turn; raises ApiError NOT_CONTROLLER."""
@@ -236,7 +243,7 @@ class Controller:
             self._broker_id,
             term,
             self._delivery.deliver,
-            is_unclean_default=self._is_unclean_default,
+            self._unclean,
         )
         with contextlib.suppress(NodeExistsError):
             await self._store.create(FEATURE, FEATURE_DATA)
@@ -244,7 +251,9 @@ class Controller:
         context.live_brokers = await load_brokers(self._store, self._watch_brokers())
         topics = await self._store.children(TOPICS, self._watch_topics())
         doomed = await self._store.children(DELETE_TOPICS, self._watch_deletions())
-        self._put("log dirs", self._on_log_dirs)
+        office.reassignments.on_finish = self._read_written_moves
+        for name, handler in self._announcements.handlers.items():
+            self._put(name, handler)
         await load_topics(self._store, context, topics, self._watch_topic)
         await load_states(self._store, context, context.partitions())
         await office.deletion.enqueue(doomed)
@@ -360,13 +369,8 @@ class Controller:
 
         self._put("stopped", note, str(id(request)))
 
-    async def _on_log_dirs(self) -> None:
-        office = self._office
-        if office is not None:
-            watch = self._watch("log dirs", self._on_log_dirs)
-            names = await self._store.children(LOG_DIR_EVENTS, watch)
-            ask_again(office, await take_announcements(self._store, names))
-            office.send()
+    def _read_written_moves(self) -> None:
+        self._put("written moves", self._announcements.on_moves)
 
     def _on_replicas_failed(self, broker_id: int, partitions: list[TopicPartition]) -> None:
         async def note() -> None:

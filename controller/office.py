@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from controller.context import ControllerContext
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 UNCLEAN = "unclean.leader.election.enable"
 
 
+@dataclass(slots=True)
+class UncleanDefault:
+    """Whether topics that do not say so may have leaders that lack records; it can change."""
+
+    is_allowed: bool
+
+
 class Office:
     """The context of a term, and the machines that share it."""
 
@@ -34,8 +42,7 @@ class Office:
         broker_id: int,
         term: Term,
         deliver: Callable[[int, Request], None],
-        *,
-        is_unclean_default: bool,
+        unclean: UncleanDefault,
     ) -> None:
         """Begin with nothing known; the controller loads the context."""
         self.context = ControllerContext(broker_id, term)
@@ -43,7 +50,7 @@ class Office:
         self.batch = ControlRequestBatch(self.context)
         self._reader = store
         self._deliver = deliver
-        self._is_unclean_default = is_unclean_default
+        self._unclean = unclean
         self.partitions = PartitionMachine(
             self.context, self.store, self.batch, self._allow_unclean
         )
@@ -74,6 +81,6 @@ class Office:
         for name, node in zip(names, nodes, strict=True):
             configs = {} if node is None else decode_config(name, node.data)
             value = configs.get(UNCLEAN)
-            if self._is_unclean_default if value is None else value == "true":
+            if self._unclean.is_allowed if value is None else value == "true":
                 allowed.add(name)
         return allowed

@@ -21,7 +21,7 @@ from controller.znodes import TopicAssignment, decode_topic, encode_topic, topic
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from controller.office import Office
     from controller.store import MetadataStore
@@ -32,12 +32,18 @@ logger = logging.getLogger(__name__)
 WRITE_ATTEMPTS = 5
 
 
+def _ignore() -> None:
+    return
+
+
 @dataclass(slots=True)
 class Reassignments:
     """The moves of one term."""
 
     office: Office
     reader: MetadataStore
+    on_finish: Callable[[], None] = _ignore
+    """Called when a move is over."""
 
     async def alter(self, at: TopicPartition, target: Replicas | None) -> None:
         """Begin a move, redirect one, or with None go back to where it began. Raises ApiError."""
@@ -104,6 +110,7 @@ class Reassignments:
             context.reassigning[at] = move
             raise
         logger.info("%s-%d has moved to %s", *at, list(move.target))
+        self.on_finish()
 
     async def _settle(self, at: TopicPartition, move: Reassignment) -> None:
         office = self.office

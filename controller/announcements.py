@@ -1,0 +1,154 @@
+"""What others write into the tree for the controller to find, take up and remove.
+
+Brokers announce failed log directories, and those of an inter-broker protocol before 2.7 the
+in-sync sets that they have stored themselves. Tools older than the requests for it (KIP-455,
+KIP-460) write down which partitions shall move, or go back to their preferred leaders.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, TypeVar
+
+from controller.leader_balance import ElectionType, elect_leaders
+from controller.loading import load_states
+from controller.log_dir_events import take_announcements
+from controller.replica_failures import ask_again
+from controller.store import Delete, SetData
+from controller.znodes import (
+    ISR_CHANGES,
+    LOG_DIR_EVENTS,
+    MalformedZnodeError,
+)
+from controller.znodes_of_tools import (
+    PREFERRED_ELECTION,
+    REASSIGNMENT,
+    decode_partitions,
+    decode_reassignment,
+    encode_reassignment,
+)
+from protocol.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from controller.context import TopicPartition
+    from controller.office import Office
+    from controller.store import MetadataStore, Watch, Znode
+    from controller.znodes import Replicas
+
+    Handler = Callable[[], Awaitable[None]]
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class Announcements:
+    """Handlers by the name of their event; each reads what there is, and watches for more."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        watch: Callable[[str, Handler], Watch],
+        office: Callable[[], Office | None],
+    ) -> None:
+        """`watch(name, handler)` makes a watch that has the event handled in its turn."""
+        self._store = store
+        self._watch = watch
+        self._office = office
+        self._begun: dict[TopicPartition, Replicas] = {}
+        """Moves that were written down and have begun: one that is called off is not begun anew."""
+        self.handlers: dict[str, Handler] = {
+            "log dirs": self._on_log_dirs,
+            "in-sync sets": self._on_in_sync_sets,
+            "written elections": self._on_elections,
+            "written moves": self.on_moves,
+        }
+
+    async def _on_log_dirs(self) -> None:
+        office = self._office()
+        if office is not None:
+            watch = self._watch("log dirs", self._on_log_dirs)
+            names = await self._store.children(LOG_DIR_EVENTS, watch)
+            ask_again(office, await take_announcements(self._store, names))
+            office.send()
+
+    async def _on_in_sync_sets(self) -> None:
+        """Leaders have stored in-sync sets: tell all brokers (ZooKeeper before AlterPartition)."""
+        office = self._office()
+        if office is None:
+            return
+        watch = self._watch("in-sync sets", self._on_in_sync_sets)
+        paths = [f"{ISR_CHANGES}/{name}" for name in await self._store.children(ISR_CHANGES, watch)]
+        nodes = await self._store.get_many(paths)
+        changed: dict[TopicPartition, None] = {}
+        for path, node in zip(paths, nodes, strict=True):
+            if node is not None:
+                changed |= dict.fromkeys(_read(path, node, decode_partitions) or ())
+        known = [at for at in changed if at in office.context.leadership]
+        await load_states(self._store, office.context, known)
+        office.batch.publish(office.context.live_brokers, known)
+        office.send()
+        await office.store.write_many([[Delete(path)] for path in paths])
+
+    async def _on_elections(self) -> None:
+        office = self._office()
+        if office is None:
+            return
+        watch = self._watch("written elections", self._on_elections)
+        node = await self._store.exists(PREFERRED_ELECTION, watch)
+        if node is None:
+            return
+        partitions = _read(PREFERRED_ELECTION, node, decode_partitions) or []
+        await elect_leaders(office, partitions, ElectionType.PREFERRED)
+        office.send()
+        await office.store.write_many([[Delete(PREFERRED_ELECTION)]])
+
+    async def on_moves(self) -> None:
+        """Begin the moves that are written down, and strike out those that are over."""
+        office = self._office()
+        if office is None:
+            return
+        node = await self._store.exists(REASSIGNMENT, self._watch("written moves", self.on_moves))
+        if node is None:
+            self._begun.clear()
+            return
+        written = _read(REASSIGNMENT, node, decode_reassignment) or {}
+        left = {at: target for at, target in written.items() if await self._go_on(at, target)}
+        office.send()
+        if left != written or not left:
+            await self._replace(office, left, node.version)
+
+    async def _go_on(self, at: TopicPartition, target: Replicas) -> bool:
+        """Whether a move is under way now, having begun it if it had not."""
+        office = self._office()
+        assert office is not None
+        move = office.context.reassigning.get(at)
+        if move is not None and move.target == target:
+            self._begun[at] = target
+            return True
+        if self._begun.get(at) == target or office.context.replicas_of(at) == target:
+            return False
+        self._begun[at] = target
+        try:
+            await office.reassignments.alter(at, target)
+        except ApiError as error:
+            logger.warning("%s-%d cannot move, as %s wants it: %s", *at, REASSIGNMENT, error)
+        return at in office.context.reassigning
+
+    async def _replace(
+        self, office: Office, left: Mapping[TopicPartition, Replicas], version: int
+    ) -> None:
+        """Leave only these; when somebody else has written meanwhile, the watch tells of it."""
+        self._begun = {at: self._begun[at] for at in left}
+        change = SetData(REASSIGNMENT, encode_reassignment(left), version)
+        await office.store.write_many([[change if left else Delete(REASSIGNMENT, version)]])
+
+
+def _read(path: str, node: Znode, decode: Callable[[str, bytes | None], T]) -> T | None:
+    try:
+        return decode(path, node.data)
+    except MalformedZnodeError as error:
+        logger.warning("ignored: %s", error)
+        return None
