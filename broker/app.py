@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from broker import stop_points
 from broker.auto_topics import AutoTopics
+from broker.broker_configs import BrokerConfigs
 from broker.cluster import Cluster
-from broker.connection_limits import configured_limits
+from broker.connection_limits import ConnectionLimits, configured_limits
 from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.coordinators.marker_sender import MarkerSender
@@ -43,6 +44,7 @@ from broker.opening import (
 )
 from broker.platform import LocalPlatform, Platform
 from broker.producer_ids import ProducerIds
+from broker.reconfiguring import reconfigure
 from broker.replicas import Replicas
 from broker.side_work import SideWork
 from broker.timers import Timers
@@ -83,8 +85,10 @@ class Broker:
     store: MetadataStore
     cluster_id: str
     topic_configs: TopicConfigs
+    broker_configs: BrokerConfigs
     cluster: Cluster
     replicas: Replicas
+    limits: ConnectionLimits
     control: LocalChannels
     """Takes what the controller says, in its order."""
     controller: Controller
@@ -120,6 +124,7 @@ class Broker:
         self._tasks: dict[asyncio.Task[object], None] = {}
         self._stop = asyncio.Event()
         self._housekeeping: Housekeeping | None = None
+        self.cleaner: LogCleaner | None = None
         self._failure: str | None = None
         self.broker_epoch = -1
         """Of this life of the broker: the transaction that registered it."""
@@ -183,7 +188,11 @@ class Broker:
         self.store, self.cluster_id = opened.store, opened.cluster_id
         self.config = config = config.identified(opened.broker_id)
         self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
+        self.broker_configs = BrokerConfigs(config, self.topic_configs.dynamic)
         await self.topic_configs.start()
+        await self.broker_configs.load(self.store)
+        self.config = config = self.broker_configs.current
+        self.topic_configs.apply_defaults(config.topic_defaults(), ())
         config_of = self.topic_configs.topic_config
         await self._loop.run_in_executor(
             self._executor, load_logs, self.logs, config_of, self.clock, self._stop.is_set
@@ -203,8 +212,12 @@ class Broker:
         self.transactions.start()
         self._housekeeping = Housekeeping(config, self.logs, self.clock, self._executor)
         self._housekeeping.start(self.timers)
-        cleaner = self._start_cleaner() if config.log_cleaner_enable else None
-        self._metrics.serve(self._listeners, self._housekeeping, cleaner)
+        if config.log_cleaner_enable:
+            self.cleaner = LogCleaner(
+                self.config, self.logs, self.clock, self.timers, self._executor
+            )
+            self.cleaner.start(self.spawn)
+        self._metrics.serve(self._listeners, self._housekeeping, self.cleaner)
         if not self.is_in_cluster:
             await self._serve()
         took_ms = self.clock.monotonic_ms() - started_ms
@@ -282,18 +295,14 @@ class Broker:
         self.replicas.on_leadership_change(self.transactions.partition_changed)
         self.topic_configs.on_change(self._apply_topic_config)
         self.metadata.on_update(self._forget_deleted_topics)
-
-    def _start_cleaner(self) -> LogCleaner:
-        cleaner = LogCleaner(self.config, self.logs, self.clock, self.timers, self._executor)
-        for number in range(self.config.log_cleaner_threads):
-            self.spawn(cleaner.run(), f"log cleaner {number}")
-        return cleaner
+        reconfigure(self, self.broker_configs.current)
+        self.broker_configs.on_change(lambda changed: reconfigure(self, changed))
 
     async def _bind(self) -> None:
         config = self.config
         try:
             listeners = read_listeners(config)
-            self._listeners.limits = configured_limits(config)
+            self.limits = self._listeners.limits = configured_limits(config)
             ports = {}
             for endpoint in listeners.bound:
                 ports[endpoint.name] = await self._listeners.bind(endpoint, config)
@@ -338,6 +347,8 @@ class Broker:
             logger.info("stopped in %d ms", self.clock.monotonic_ms() - started_ms)
 
     def _apply_topic_config(self, topic: str, config: TopicConfig) -> None:
+        if config.unclean_leader_election_enable:
+            self.controller.allow_unclean()
         for partition in self.replicas.by_topic.get(topic, {}).values():
             partition.log.config = config
 

@@ -16,6 +16,7 @@ from broker.replication.following import Following
 from broker.replication.leading import Surroundings
 from broker.replication.links import LinkError
 from broker.replication.proposals import Proposals
+from broker.replication.throttle import replication_throttles
 from config.listeners import read_listeners
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.controlled_shutdown import (
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from broker.local_channel import LocalChannels
     from broker.peer_link import Address
     from broker.replication.links import Link
+    from config.broker import BrokerConfig
     from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
     from protocol.schema import Request, Response
 
@@ -51,6 +53,7 @@ class Cluster:
         self._listener = read_listeners(broker.config).inter_broker
         self._to_controller: tuple[int, Link] | None = None
         self._following: Following | None = None
+        self._throttles = replication_throttles(broker)
 
     def surroundings(self) -> Surroundings:
         """What the partitions of this broker share."""
@@ -67,6 +70,7 @@ class Cluster:
             ),
             is_alive=broker.metadata.is_alive,
             max_lag_ms=self._config.replica_lag_time_max_ms,
+            throttle=self._throttles.leader,
         )
 
     def channels(self, local: LocalChannels) -> ControlChannels:
@@ -110,6 +114,7 @@ class Cluster:
             backoff_ms=config.replica_fetch_backoff_ms,
             clock=broker.clock,
             timers=broker.timers,
+            throttle=self._throttles.follower,
         )
         self._following = Following(self, settings, config.num_replica_fetchers, broker.spawn)
         broker.replicas.on_assignment(self._following.partition_changed)
@@ -118,6 +123,13 @@ class Cluster:
         if config.auto_leader_rebalance_enable and broker.is_in_cluster:
             interval_ms = config.leader_imbalance_check_interval_seconds * SECOND_MS
             broker.timers.every(interval_ms, self._balance)
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Apply what changes while the broker runs."""
+        if self._following is not None:
+            self._following.use(config.num_replica_fetchers)
+        self._throttles.leader.bytes_per_second = config.leader_replication_throttled_rate
+        self._throttles.follower.bytes_per_second = config.follower_replication_throttled_rate
 
     def _balance(self) -> None:
         controller = self._broker.controller
@@ -173,7 +185,7 @@ class Cluster:
             purpose,
             config.replica_socket_timeout_ms,
             config.replica_fetch_response_max_bytes
-            + config.message_max_bytes
+            + config.socket_request_max_bytes  # no batch is larger, whatever its topic allows
             + ANSWER_OVERHEAD_BYTES,
         )
 

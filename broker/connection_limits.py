@@ -7,6 +7,7 @@ for its turn to be heard.
 
 from __future__ import annotations
 
+import logging
 import math
 import socket
 from collections import Counter
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
 
 
+logger = logging.getLogger(__name__)
+
 SECOND_MS = 1000
 SLOWEST_PER_SECOND = 1
 """What a rate of 0 comes to; a broker that nobody can reach is of no use."""
@@ -31,6 +34,7 @@ class CreationPace:
     """Gives connections their turns: a second's worth at once, further ones evenly after that."""
 
     def __init__(self, per_second: int) -> None:
+        self.per_second = per_second
         self._interval_ms = SECOND_MS / per_second
         self._turn_ms = -math.inf
 
@@ -48,21 +52,36 @@ class ConnectionLimits:
     """None when connections may come as fast as they do."""
 
     def __init__(self, in_all: int, per_host: int, of_hosts: Mapping[str, int]) -> None:
-        self._in_all = in_all
-        self._per_host = per_host
-        self._of_hosts = of_hosts
+        self._limits = in_all, per_host, of_hosts
         self._open: Counter[str] = Counter()
         self._total = 0
 
     def admit(self, host: str) -> str | None:
         """Count a connection from `host`; None, or why it is one too many and is not counted."""
-        if self._total >= self._in_all:
+        in_all, per_host, of_hosts = self._limits
+        if self._total >= in_all:
             return f"{self._total} connections are open (max.connections)"
-        if self._open[host] >= self._of_hosts.get(host, self._per_host):
+        if self._open[host] >= of_hosts.get(host, per_host):
             return f"{self._open[host]} connections from there are open (max.connections.per.ip)"
         self._open[host] += 1
         self._total += 1
         return None
+
+    def change(self, config: BrokerConfig) -> None:
+        """Hold those that come from now on to other limits; not if a host is not to be found."""
+        try:
+            wanted = configured_limits(config)
+        except ConfigError as error:
+            logger.warning("the limits of connections stay as they are: %s", error)
+            return
+        self._limits = wanted.limits
+        if _per_second(self.pace) != _per_second(wanted.pace):
+            self.pace = wanted.pace
+
+    @property
+    def limits(self) -> tuple[int, int, Mapping[str, int]]:
+        """How many in all, from one host, and from those hosts that have limits of their own."""
+        return self._limits
 
     def release(self, host: str) -> None:
         """A connection that was admitted is gone."""
@@ -83,6 +102,10 @@ def configured_limits(config: BrokerConfig) -> ConnectionLimits:
     if config.max_connection_creation_rate < INT_MAX:
         limits.pace = CreationPace(max(config.max_connection_creation_rate, SLOWEST_PER_SECOND))
     return limits
+
+
+def _per_second(pace: CreationPace | None) -> int | None:
+    return None if pace is None else pace.per_second
 
 
 def _addresses(host: str) -> Iterator[str]:

@@ -14,9 +14,10 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from broker.cleaner_process import CleanerProcess, ProcessEndedError
 from storage.compaction.choice import COMPACT, assess, make_job
@@ -25,7 +26,6 @@ from storage.compaction.swap import LogUnderCleaning, discard_cleaned
 from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from concurrent.futures import Executor
 
     from broker.clock import Clock
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from storage.log import Log
 
 T = TypeVar("T")
+Spawn = Callable[[Coroutine[Any, Any, None], str], object]
 
 logger = logging.getLogger(__name__)
 
@@ -75,27 +76,46 @@ class LogCleaner:
         timers: Timers,
         executor: Executor,
     ) -> None:
-        threads = max(1, config.log_cleaner_threads)
         self._logs = logs
         self._clock = clock
         self._timers = timers
         self._executor = executor
-        self._backoff_ms = config.log_cleaner_backoff_ms
-        self._limits = CleanerLimits(
-            min(config.log_cleaner_dedupe_buffer_size // threads, LARGEST_MAP),
-            config.log_cleaner_io_buffer_load_factor,
-            config.log_cleaner_io_buffer_size // threads // 2,
-            config.log_cleaner_io_max_bytes_per_second / threads,
-        )
+        self._spawn: Spawn | None = None
+        self._running: set[int] = set()
+        self.reconfigure(config)
         self._uncleanable: set[Log] = set()
         self._held_until_ms: dict[Log, int] = {}
         self.counts = CleanerCounts()
 
-    async def run(self) -> None:
-        """Clean for as long as the broker runs; as often at once as there may be processes."""
+    def start(self, spawn: Spawn) -> None:
+        """Begin, as often at once as there may be processes; `spawn` owns the tasks."""
+        self._spawn = spawn
+        self._fill()
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Go on by this configuration, once what is under way is done."""
+        threads = self._threads = config.log_cleaner_threads
+        share = max(1, threads)
+        self._backoff_ms = config.log_cleaner_backoff_ms
+        self._limits = CleanerLimits(
+            min(config.log_cleaner_dedupe_buffer_size // share, LARGEST_MAP),
+            config.log_cleaner_io_buffer_load_factor,
+            config.log_cleaner_io_buffer_size // share // 2,
+            config.log_cleaner_io_max_bytes_per_second / share,
+        )
+        self._fill()
+
+    def _fill(self) -> None:
+        for number in range(self._threads):
+            if self._spawn is not None and number not in self._running:
+                self._running.add(number)
+                self._spawn(self._run(number), f"log cleaner {number}")
+
+    async def _run(self, number: int) -> None:
+        """Clean until the broker stops, or wants fewer to do so."""
         process = CleanerProcess()
         try:
-            while True:
+            while number < self._threads:
                 chosen = await self._choose()
                 if chosen is None:
                     process.close()
@@ -106,6 +126,7 @@ class LogCleaner:
                 finally:
                     chosen.log.is_being_cleaned = False
         finally:
+            self._running.discard(number)
             process.close()
 
     async def _choose(self) -> Cleanable | None:

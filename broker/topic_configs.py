@@ -103,8 +103,30 @@ class TopicConfigs:
             usable[name] = text
         return topic_config(usable, self.defaults)
 
+    def apply_defaults(self, defaults: TopicConfig, topics: Iterable[str]) -> None:
+        """Go on with other defaults, also for those topics of which this broker has replicas."""
+        if defaults == self.defaults:
+            return
+        self.defaults = defaults
+        self._configs.clear()
+        for topic in topics:
+            config = self.topic_config(topic)
+            for listener in self._listeners:
+                listener(topic, config)
+
     def _refresh(self) -> None:
-        self._spawn(self.dynamic.refresh(), "configuration changes")
+        self._spawn(self._refresh_patiently(), "configuration changes")
+
+    async def _refresh_patiently(self) -> None:
+        """Read the news; once the store can be reached again, if it cannot be now."""
+        while True:
+            try:
+                await self.dynamic.refresh()
+            except StoreError as error:
+                logger.warning("configuration changes must wait: %s", error)
+                await self._store.wait_until_reachable()
+            else:
+                return
 
     def _changed(self, entity_type: str, entity: str, _: Mapping[str, str]) -> None:
         if entity_type != TOPIC_ENTITY:

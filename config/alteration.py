@@ -10,7 +10,7 @@ import dataclasses
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from config.catalogue import BROKER_KEYS, TOPIC_KEYS
+from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS
 from config.errors import ConfigError
 from config.key import PER_BROKER, READ_ONLY, Type, Value
 from config.precedence import unprefixed
@@ -70,7 +70,9 @@ def validate_broker_config(changes: Mapping[str, str], *, is_cluster_default: bo
     a default for; ConfigError for a value its key does not accept. Unknown keys pass: a plug-in may
     know them.
     """
-    known = {name: BROKER_KEYS[unprefixed(name)] for name in changes if _is_known(name)}
+    table = {**BROKER_KEYS, **DYNAMIC_KEYS}
+    plain = {name: unprefixed(name) for name in changes}
+    known = {name: table[key] for name, key in plain.items() if key in table}
     fixed = [name for name, named_key in known.items() if named_key.key.scope is READ_ONLY]
     if fixed:
         raise AlterationError(f"Cannot update these configs dynamically: Set({', '.join(fixed)})")
@@ -121,10 +123,6 @@ def _check_compaction_lags(config: TopicConfig) -> None:
         )
 
 
-def _is_known(name: str) -> bool:
-    return unprefixed(name) in BROKER_KEYS
-
-
 def _refuse_repetitions(names: list[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -143,7 +141,8 @@ def _altered_list(
     name: str, operation: Operation, text: str, current: str | None, table: Mapping[str, NamedKey]
 ) -> str:
     if name not in table:
-        raise ConfigError(f"Unknown topic config name: {name}")
+        kind = "topic" if table is TOPIC_KEYS else "broker"
+        raise ConfigError(f"Unknown {kind} config name: {name}")
     key = table[name].key
     if key.type is not Type.LIST:
         verb = operation.name.lower()

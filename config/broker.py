@@ -23,6 +23,7 @@ from config.keys.sasl import SaslKeys
 from config.keys.security import SecurityKeys
 from config.keys.share import ShareKeys
 from config.keys.streams import StreamsKeys
+from config.keys.throttles import ThrottleKeys
 from config.keys.tiered import TieredKeys
 from config.keys.tls import TlsKeys
 from config.keys.topics import TopicKeys
@@ -56,6 +57,7 @@ class BrokerConfig(
     SecurityKeys,
     ShareKeys,
     StreamsKeys,
+    ThrottleKeys,
     TieredKeys,
     TlsKeys,
     TopicKeys,

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
 
 from config.broker import BrokerConfig
+from config.key import DYNAMIC_ONLY
 from config.topic import TopicConfig
 
 if TYPE_CHECKING:
@@ -30,5 +31,12 @@ def _named_keys(table: type) -> dict[str, NamedKey]:
     return found
 
 
-BROKER_KEYS = _named_keys(BrokerConfig)
+_ALL_BROKER_KEYS = _named_keys(BrokerConfig)
+BROKER_KEYS = {
+    name: one for name, one in _ALL_BROKER_KEYS.items() if one.key.scope is not DYNAMIC_ONLY
+}
+DYNAMIC_KEYS = {
+    name: one for name, one in _ALL_BROKER_KEYS.items() if one.key.scope is DYNAMIC_ONLY
+}
+"""Broker keys that a property file cannot set."""
 TOPIC_KEYS = _named_keys(TopicConfig)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from config.catalogue import BROKER_KEYS, TOPIC_KEYS, NamedKey
+from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS, NamedKey
 from config.documentation import document_broker_key, document_topic_key
-from config.key import READ_ONLY
+from config.key import DYNAMIC_ONLY, READ_ONLY
 from config.precedence import Setting, Source, broker_settings, topic_settings
 from config.synonyms import in_milliseconds
 from config.values import format_value, parse_value
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from config.key import Value
     from config.precedence import Layers
+
+FIXED = (READ_ONLY, DYNAMIC_ONLY)
+"""Scopes of keys that Apache Kafka calls read-only; throttles are changed all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,32 @@ def describe_broker(layers: Layers, names: Collection[str] | None = None) -> lis
         _describe_broker_key(named_key, broker_settings(named_key.name, layers))
         for named_key in _asked_for(BROKER_KEYS, names)
     ]
-    return known + _describe_unknown(layers, names)
+    return known + _describe_dynamic_only(layers, names) + _describe_unknown(layers, names)
+
+
+def describe_cluster_default(
+    layers: Layers, names: Collection[str] | None = None
+) -> list[ConfigEntry]:
+    """Describe what is set for all brokers, as far as it is asked for."""
+    entries = []
+    for name, text in layers.cluster.items():
+        if names is not None and name not in names:
+            continue
+        named_key = BROKER_KEYS.get(name) or DYNAMIC_KEYS.get(name)
+        is_sensitive = named_key is None or named_key.key.is_sensitive
+        shown = None if is_sensitive else text
+        entries.append(
+            ConfigEntry(
+                named_key,
+                name,
+                shown,
+                Source.DYNAMIC_DEFAULT_BROKER,
+                named_key is None or named_key.key.scope in FIXED,
+                is_sensitive,
+                (Setting(name, shown, Source.DYNAMIC_DEFAULT_BROKER),),
+            )
+        )
+    return entries
 
 
 def _asked_for(table: Mapping[str, NamedKey], names: Collection[str] | None) -> Iterable[NamedKey]:
@@ -116,10 +144,20 @@ def _describe_broker_key(named_key: NamedKey, settings: list[Setting]) -> Config
         name=named_key.name,
         value=own[0].text if own and not is_sensitive else None,
         source=own[0].source if own else Source.DEFAULT,
-        is_read_only=named_key.key.scope is READ_ONLY,
+        is_read_only=named_key.key.scope in FIXED,
         is_sensitive=is_sensitive,
         synonyms=_hidden(settings) if is_sensitive else tuple(settings),
     )
+
+
+def _describe_dynamic_only(layers: Layers, names: Collection[str] | None) -> list[ConfigEntry]:
+    """Describe the keys that no file has, where they are set."""
+    described = (
+        _describe_broker_key(named_key, broker_settings(named_key.name, layers))
+        for named_key in DYNAMIC_KEYS.values()
+        if names is None or named_key.name in names
+    )
+    return [entry for entry in described if entry.synonyms]
 
 
 def _describe_unknown(layers: Layers, names: Collection[str] | None) -> list[ConfigEntry]:
@@ -132,7 +170,8 @@ def _describe_unknown(layers: Layers, names: Collection[str] | None) -> list[Con
     found: dict[str, list[Setting]] = {}
     for place, source in places:
         for name in place:
-            if name not in BROKER_KEYS and (names is None or name in names):
+            is_known = name in BROKER_KEYS or name in DYNAMIC_KEYS
+            if not is_known and (names is None or name in names):
                 found.setdefault(name, []).append(Setting(name, None, source))
     return [
         ConfigEntry(None, name, None, settings[0].source, True, True, tuple(settings))

@@ -54,10 +54,13 @@ class Scope(Enum):
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
     CLUSTER_WIDE = "cluster-wide"
+    DYNAMIC_ONLY = "dynamic only"
+    """Not in a property file, and of each broker or of all."""
 
 
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 READ_ONLY, PER_BROKER, CLUSTER_WIDE = Scope.READ_ONLY, Scope.PER_BROKER, Scope.CLUSTER_WIDE
+DYNAMIC_ONLY = Scope.DYNAMIC_ONLY
 
 LONG_MAX = (1 << 63) - 1
 HOUR_MS = 3_600_000

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from config.catalogue import BROKER_KEYS, TOPIC_KEYS
+from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS
 from config.values import format_value
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _settings_of_one_name(name: str, layers: Layers) -> list[Setting]:
         (layers.file, Source.STATIC_BROKER),
     )
     settings = [Setting(name, place[name], source) for place, source in places if name in place]
-    default = format_value(BROKER_KEYS[name].key.default)
+    default = None if name in DYNAMIC_KEYS else format_value(BROKER_KEYS[name].key.default)
     if default is not None:
         settings.append(Setting(name, default, Source.DEFAULT))
     return settings

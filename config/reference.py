@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.broker import BrokerConfig
-from config.catalogue import BROKER_KEYS, TOPIC_KEYS, NamedKey
+from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS, NamedKey
 from config.documentation import document_broker_key, document_topic_key
 from config.values import format_value
 
@@ -48,7 +48,7 @@ def render() -> str:
         parts += [f"\n### {str(table.__doc__).rstrip('.')}\n", _BROKER_HEADER]
         parts += [
             _row(named_key, document_broker_key(named_key.attribute), named_key.key.scope.value)
-            for named_key in _public(BROKER_KEYS.values())
+            for named_key in _public([*BROKER_KEYS.values(), *DYNAMIC_KEYS.values()])
             if named_key.attribute in table.__annotations__
         ]
     return "\n".join(parts) + "\n"

@@ -77,7 +77,9 @@ class TopicConfig:
     )
     """Time after which the log is forced to disk."""
 
-    follower_replication_throttled_replicas: tuple[str, ...] = strings(rule=ThrottledReplicas())
+    follower_replication_throttled_replicas: tuple[str, ...] = strings(
+        rule=ThrottledReplicas(), acts=True
+    )
     """Replicas, as `partition:broker` pairs or `*`, whose fetching as follower is throttled."""
 
     index_interval_bytes: int = integer(
@@ -88,7 +90,9 @@ class TopicConfig:
     internal_segment_bytes: int | None = integer(None, internal=True)
     """Segment size without the usual lower bound, for tests of Apache Kafka itself."""
 
-    leader_replication_throttled_replicas: tuple[str, ...] = strings(rule=ThrottledReplicas())
+    leader_replication_throttled_replicas: tuple[str, ...] = strings(
+        rule=ThrottledReplicas(), acts=True
+    )
     """Replicas, as `partition:broker` pairs or `*`, whose serving as leader is throttled."""
 
     local_retention_bytes: int = long(-2, low=-2, broker_keys=("log.local.retention.bytes",))

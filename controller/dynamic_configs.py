@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 
 from controller.store import Change, Create, Delete, MetadataStore, Operation, SetData, StoreError
 from controller.znodes import (
@@ -27,6 +28,9 @@ from controller.znodes import (
 
 KEPT_NOTIFICATIONS = 1000
 """Older notifications are deleted by the brokers that have read them."""
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+"""What most topics have set, so that a thousand of them share one."""
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +66,7 @@ class DynamicConfigs:
         """Read from ``store``. ``spawn`` is called on the loop when ``refresh`` should run."""
         self._store = store
         self._spawn = spawn
-        self._topics: dict[str, dict[str, str]] = {}
+        self._topics: dict[str, Mapping[str, str]] = {}
         self._listeners: list[Listener] = []
         self._newest_seen: str | None = None
 
@@ -72,19 +76,26 @@ class DynamicConfigs:
 
     def topic_overrides(self, topic: str) -> Mapping[str, str]:
         """The keys set for a topic; empty for one that has none or is not known yet."""
-        return self._topics.get(topic, {})
+        return self._topics.get(topic, NOTHING)
+
+    def knows_topic(self, topic: str) -> bool:
+        """Whether the topic's configuration was read."""
+        return topic in self._topics
 
     async def start(self) -> None:
-        """Read all topics' configurations and begin to watch for changes."""
-        await self.load_topics(await self._store.children(f"{CONFIG}/{TOPIC_ENTITY}"))
+        """Read all topics' configurations and begin to watch for changes.
+
+        In the other order: what changes while it is read must be noticed.
+        """
         await self.refresh()
+        await self.load_topics(await self._store.children(f"{CONFIG}/{TOPIC_ENTITY}"))
 
     async def load_topics(self, topics: Iterable[str]) -> None:
         """Read topics' configurations, before their logs are made."""
         names = list(topics)
         paths = [config_path(TOPIC_ENTITY, name) for name in names]
         for name, path, node in zip(names, paths, await self._store.get_many(paths), strict=True):
-            self._topics.pop(name, None)
+            self._topics[name] = NOTHING
             if node is not None:
                 self._keep(name, path, node.data)
 
@@ -97,12 +108,12 @@ class DynamicConfigs:
         """Process the notifications that are new, in order; watch for the next."""
         names = await self._store.children(CONFIG_CHANGES, self._notice)
         seen = self._newest_seen
-        self._newest_seen = max(names, default=seen or "")
         new = [] if seen is None else [name for name in names if name > seen]
         nodes = await self._store.get_many([f"{CONFIG_CHANGES}/{name}" for name in new])
         for name, node in zip(new, nodes, strict=True):
             if node is not None:
                 await self._process(f"{CONFIG_CHANGES}/{name}", node.data)
+        self._newest_seen = max(self._newest_seen or "", names[-1] if names else "")
         await self._purge(names[:-KEPT_NOTIFICATIONS])
 
     def _notice(self, _: Change) -> None:
@@ -117,7 +128,7 @@ class DynamicConfigs:
             logger.error("a configuration change is ignored: %s", error)  # noqa: TRY400
             return
         if entity_type == TOPIC_ENTITY:
-            self._topics[entity] = values
+            self._topics[entity] = values or NOTHING
         for listener in self._listeners:
             listener(entity_type, entity, values)
 

@@ -1,9 +1,8 @@
-"""AlterConfigs and IncrementalAlterConfigs: changing the configuration of topics.
+"""AlterConfigs and IncrementalAlterConfigs: changing the configuration of topics and brokers.
 
 Versions 0 to 2 and 0 to 1. AlterConfigs replaces everything that was set; IncrementalAlterConfigs
 sets, deletes, appends and subtracts single values. Errors are per resource, and a resource that
-occurs twice is one. Static keys of a broker are refused as Kafka refuses them; its dynamic ones
-cannot be changed yet (see GAPS.md).
+occurs twice is one. A broker changes itself, and what is set for all brokers (no name).
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from config.alteration import (
     AlterationError,
     Operation,
     alter_incrementally,
-    validate_broker_config,
     validate_topic_config,
 )
-from config.catalogue import TOPIC_KEYS
+from config.catalogue import BROKER_KEYS, TOPIC_KEYS
+from config.dynamic import check_dynamic_settings
 from config.errors import ConfigError
 from controller.dynamic_configs import read_config, write_config
 from controller.store import StoreError
 from controller.topics import unknown_topic
-from controller.znodes import TOPIC_ENTITY
+from controller.znodes import BROKER_ENTITY, DEFAULT_ENTITY, TOPIC_ENTITY
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.configs import (
     AlterConfigsRequest,
@@ -46,7 +45,7 @@ Increment = IncrementalAlterConfigsRequest.Resource
 
 @handles(AlterConfigsRequest, versions="0-2")
 def alter_configs(context: Context, request: AlterConfigsRequest) -> Deferred[AlterConfigsResponse]:
-    """Replace the configurations of topics."""
+    """Replace the configurations of topics and brokers."""
 
     def respond(errors: Iterable[ApiError | None]) -> AlterConfigsResponse:
         return AlterConfigsResponse(
@@ -75,7 +74,7 @@ def alter_configs(context: Context, request: AlterConfigsRequest) -> Deferred[Al
 def incremental_alter_configs(
     context: Context, request: IncrementalAlterConfigsRequest
 ) -> Deferred[IncrementalAlterConfigsResponse]:
-    """Change single values of topics' configurations."""
+    """Change single values of configurations."""
 
     def respond(errors: Iterable[ApiError | None]) -> IncrementalAlterConfigsResponse:
         return IncrementalAlterConfigsResponse(
@@ -141,8 +140,9 @@ class _Alteration:
         try:
             self._check(resource)
             changes = [(c.name, _operation(c.config_operation), c.value) for c in resource.configs]
+            table = TOPIC_KEYS if resource.resource_type == TOPIC else BROKER_KEYS
             await self._apply(
-                resource, lambda current: alter_incrementally(current, changes, TOPIC_KEYS)
+                resource, lambda current: alter_incrementally(current, changes, table)
             )
         except ApiError as error:
             return error
@@ -166,7 +166,7 @@ class _Alteration:
             if resource.resource_type == TOPIC:
                 await self._alter_topic(resource.resource_name, change)
             else:
-                self._refuse_broker(resource)
+                await self._alter_broker(resource.resource_name, change)
         except AlterationError as error:
             raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
         except ConfigError as error:
@@ -188,10 +188,27 @@ class _Alteration:
             await write_config(broker.store, TOPIC_ENTITY, topic, altered)
             await broker.topic_configs.dynamic.refresh()
 
-    def _refuse_broker(self, resource: Replacement | Increment) -> None:
-        changes = {config.name: config.value or "" for config in resource.configs}
-        validate_broker_config(changes, is_cluster_default=resource.resource_name == "")
-        raise ApiError(ErrorCode.INVALID_REQUEST, "Brokers cannot be configured dynamically yet.")
+    async def _alter_broker(
+        self, name: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
+    ) -> None:
+        broker = self._context.broker
+        if name not in ("", str(broker.config.broker_id)):
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Broker {broker.config.broker_id} changes itself and the cluster's default, "
+                f"not broker '{name}'.",
+            )
+        entity = name or DEFAULT_ENTITY
+        before = await read_config(broker.store, BROKER_ENTITY, entity)
+        altered = change(before)
+        news = {key: text for key, text in altered.items() if before.get(key) != text}
+        try:
+            check_dynamic_settings(broker.config, news, is_cluster_default=entity != name)
+        except ConfigError as error:
+            raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
+        if not self._validate_only:
+            await write_config(broker.store, BROKER_ENTITY, entity, altered)
+            await broker.topic_configs.dynamic.refresh()
 
 
 def _operation(code: int) -> Operation:

@@ -2,7 +2,8 @@
 
 DescribeConfigs versions 0 to 4; v0 knows only whether a value is the default. A null list of keys
 asks for all; unknown keys are left out. Synonyms come on request, and from v3 documentation. A
-broker describes topics and itself. ListConfigResources versions 0 and 1 lists what has
+broker describes topics, itself and what is set for all brokers; the configuration of a topic of
+which it has no replica it reads first. ListConfigResources versions 0 and 1 lists what has
 configurations: v0 knows only client metrics, of which there are none.
 """
 
@@ -10,10 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.answering import answer_later
 from broker.handlers.config_resources import BROKER, CLIENT_METRICS, GROUP, TOPIC
 from broker.routing import handles
-from config.describe import ConfigEntry, describe_broker, describe_topic
-from config.precedence import Layers
+from config.describe import ConfigEntry, describe_broker, describe_cluster_default, describe_topic
 from controller.topic_names import check_name
 from controller.topics import unknown_topic
 from protocol.errors import ApiError, ErrorCode
@@ -26,6 +27,7 @@ from protocol.messages.configs import (
 
 if TYPE_CHECKING:
     from broker.context import Context
+    from broker.deferred import Deferred
 
 Wanted = DescribeConfigsRequest.Resource
 Result = DescribeConfigsResponse.Result
@@ -34,10 +36,45 @@ Listed = ListConfigResourcesResponse.ConfigResource
 
 
 @handles(DescribeConfigsRequest, versions="0-4")
-def describe_configs(context: Context, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def describe_configs(
+    context: Context, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse | Deferred[DescribeConfigsResponse]:
     """Describe each resource; errors are per resource."""
+    unread = {
+        resource.resource_name
+        for resource in request.resources
+        if resource.resource_type == TOPIC
+        and context.broker.metadata.topic(resource.resource_name) is not None
+        and not context.broker.topic_configs.dynamic.knows_topic(resource.resource_name)
+    }
+    if not unread:
+        return _describe_all(context, request)
+
+    async def work() -> DescribeConfigsResponse:
+        await context.broker.topic_configs.dynamic.load_topics(unread)
+        return _describe_all(context, request)
+
+    def refuse(error: ApiError) -> DescribeConfigsResponse:
+        return DescribeConfigsResponse(
+            results=[_refusal(resource, error) for resource in request.resources]
+        )
+
+    return answer_later(context, work(), refuse, "describe configs")
+
+
+def _describe_all(context: Context, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(
         results=[_describe(context, resource, request) for resource in request.resources]
+    )
+
+
+def _refusal(resource: Wanted, error: ApiError) -> Result:
+    return Result(
+        error_code=error.code,
+        error_message=error.message or error.code.meaning,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[],
     )
 
 
@@ -69,7 +106,7 @@ def _describe(context: Context, resource: Wanted, request: DescribeConfigsReques
 def _entries(context: Context, resource: Wanted) -> list[ConfigEntry]:
     broker = context.broker
     name, keys = resource.resource_name, resource.configuration_keys
-    layers = Layers(broker.config.stated)
+    layers = broker.broker_configs.layers
     if resource.resource_type == TOPIC:
         check_name(name)
         if broker.metadata.topic(name) is None:
@@ -77,7 +114,7 @@ def _entries(context: Context, resource: Wanted) -> list[ConfigEntry]:
         return describe_topic(broker.topic_configs.overrides(name), layers, keys)
     if resource.resource_type == BROKER:
         if name == "":
-            return []  # the cluster's dynamic defaults, of which there are none yet
+            return describe_cluster_default(layers, keys)
         if name != str(broker.config.broker_id):
             raise ApiError(
                 ErrorCode.INVALID_REQUEST,

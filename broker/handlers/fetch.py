@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from broker.context import Context
     from broker.fetch_sessions import FetchedPartition, Opened
     from broker.partition import Partition
+    from broker.replication.throttle import Throttle
     from storage.slices import Slice
 
 Answer = FetchResponse.Response.Partition
@@ -75,6 +76,7 @@ class FetchRead:
         "_rack",
         "_replica_id",
         "_request",
+        "_throttled",
         "_was_noted",
         "is_urgent",
     )
@@ -89,6 +91,8 @@ class FetchRead:
         self._rack = self._rack_to_read_in()
         self._answers: list[tuple[FetchedPartition, Answer]] = []
         self._bytes = 0
+        self._throttled: tuple[Throttle | None, int] = None, 0
+        """What bounds the bytes to followers that are behind, and how many of these they are."""
         self._was_noted = False
         self.is_urgent = False
         """Whether there is an answer that must not wait: an error, or another place to read."""
@@ -101,6 +105,7 @@ class FetchRead:
     def run(self) -> None:
         """Read all partitions anew."""
         self._bytes = 0
+        self._throttled = None, 0
         self.is_urgent = False
         self._answers = []
         try:
@@ -134,6 +139,9 @@ class FetchRead:
     def response(self) -> FetchResponse:
         """What was read; in an incremental session, only what is news."""
         opened = self._opened
+        throttle, size = self._throttled
+        if throttle is not None:
+            throttle.record(size)
         response = FetchResponse(session_id=opened.session_id, responses=[])
         topics: dict[str | UUID, FetchResponse.Response] = {}
         session = opened.session
@@ -266,7 +274,14 @@ class FetchRead:
             raise log.out_of_range(wanted.fetch_offset)
         if wanted.fetch_offset >= end or (room <= 0 and not is_first):
             return None
+        throttle = None
+        if self._replica_id >= 0 and partition.leading is not None:
+            if not partition.leading.may_send(self._replica_id):
+                return None
+            throttle = partition.leading.throttle
         piece = partition.read(wanted.fetch_offset, max(room, 0), end, minimum_one_batch=is_first)
+        if throttle is not None:
+            self._throttled = throttle, self._throttled[1] + piece.length
         return piece if piece.length else None
 
     def _diverges(self, wanted: FetchedPartition, partition: Partition, answer: Answer) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from broker.clock import Clock
     from broker.partition import Partition
+    from broker.replication.throttle import Throttle
     from broker.timers import Timers
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,8 @@ class FetcherSettings(NamedTuple):
     backoff_ms: int
     clock: Clock
     timers: Timers
+    throttle: Throttle | None = None
+    """Holds up replicas that are far behind, when topics and this broker say so."""
 
 
 class ReplicaFetcher:
@@ -59,6 +62,8 @@ class ReplicaFetcher:
         self._requests = FetchRequests(settings.local_id, settings.broker_epoch, settings.limits)
         self._partitions: dict[tuple[UUID, int], Partition] = {}
         self._delayed_until_ms: dict[tuple[UUID, int], int] = {}
+        self._caught_up: dict[tuple[UUID, int], bool] = {}
+        """Whether the last answer brought all that is committed: such a one is not held up."""
         self._has_work = asyncio.Event()
 
     def follow(self, partition: Partition) -> None:
@@ -73,6 +78,7 @@ class ReplicaFetcher:
         key = partition.topic_id, partition.index
         self._partitions.pop(key, None)
         self._delayed_until_ms.pop(key, None)
+        self._caught_up.pop(key, None)
 
     @property
     def is_idle(self) -> bool:
@@ -138,12 +144,15 @@ class ReplicaFetcher:
             self._delay(partition)
 
     def _append(self, partition: Partition, answer: Answer) -> None:
+        records = cast("memoryview", answer.records) or b""
         partition.append_from_leader(
-            cast("memoryview", answer.records) or b"",
-            answer.high_watermark,
-            answer.log_start_offset,
-            self._settings.clock.now_ms(),
+            records, answer.high_watermark, answer.log_start_offset, self._settings.clock.now_ms()
         )
+        throttle = self._settings.throttle
+        if throttle is not None and throttle.covers(partition):
+            throttle.record(len(records))
+            key = partition.topic_id, partition.index
+            self._caught_up[key] = partition.log.log_end_offset >= answer.high_watermark
 
     def _truncate(self, partition: Partition, at: Answer.DivergingEpoch) -> None:
         log = partition.log
@@ -220,6 +229,16 @@ class ReplicaFetcher:
     # Waiting
 
     def _ready(self) -> list[Partition]:
+        throttle = self._settings.throttle
+        if throttle is None or not throttle.is_exceeded:
+            return self._undelayed()
+        return [
+            one
+            for one in self._undelayed()
+            if self._caught_up.get((one.topic_id, one.index)) or not throttle.covers(one)
+        ]
+
+    def _undelayed(self) -> list[Partition]:
         if not self._delayed_until_ms:
             return list(self._partitions.values())
         now_ms = self._settings.clock.monotonic_ms()

@@ -56,6 +56,13 @@ class Following:
             self._followed[partition] = wanted
             self._fetcher(*wanted).follow(partition)
 
+    def use(self, fetchers_per_leader: int) -> None:
+        """Spread what is followed over another number of fetchers."""
+        if fetchers_per_leader != self._fetchers_per_leader:
+            self._fetchers_per_leader = fetchers_per_leader
+            for partition in list(self._followed):
+                self.partition_changed(partition)
+
     def stop(self) -> None:
         """Follow nothing any more."""
         for running in self._running.values():

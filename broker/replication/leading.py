@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from broker.clock import Clock
     from broker.partition import Partition
+    from broker.replication.throttle import Throttle
     from broker.timers import Timers
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 
@@ -60,6 +61,8 @@ class Surroundings(NamedTuple):
     """Whether a broker is alive, as far as the controller has told."""
     max_lag_ms: int
     """`replica.lag.time.max.ms`."""
+    throttle: Throttle | None = None
+    """Holds up followers that are far behind, when topics and this broker say so."""
 
 
 class Leading:
@@ -102,6 +105,21 @@ class Leading:
             self._propose(grown)
         if has_moved:
             self.raise_high_watermark()
+
+    @property
+    def throttle(self) -> Throttle | None:
+        """What bounds how fast followers get this partition, if anything does."""
+        throttle = self._surroundings.throttle
+        return throttle if throttle is not None and throttle.covers(self._partition) else None
+
+    def may_send(self, broker_id: int) -> bool:
+        """Whether a follower gets records now: one that is in sync always does."""
+        throttle = self.throttle
+        return (
+            throttle is None
+            or not throttle.is_exceeded
+            or broker_id in self._partition.in_sync_replicas
+        )
 
     def check_lag(self) -> None:
         """Propose to go on without the followers that stay behind; call it by the clock."""

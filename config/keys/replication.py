@@ -59,8 +59,8 @@ class ReplicationKeys:
     replica_socket_timeout_ms: int = integer(30_000, importance=HIGH, acts=True)
     """How long a follower waits for its leader's answer."""
 
-    replication_quota_window_num: int = integer(11, low=1, importance=LOW)
+    replication_quota_window_num: int = integer(11, low=1, importance=LOW, acts=True)
     """Samples kept to throttle replication."""
 
-    replication_quota_window_size_seconds: int = integer(1, low=1, importance=LOW)
+    replication_quota_window_size_seconds: int = integer(1, low=1, importance=LOW, acts=True)
     """Span of each of those samples."""

@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from broker.auto_topics import AutoTopics
+from broker.broker_configs import BrokerConfigs
 from broker.context import Context
 from broker.deferred import Deferred
 from broker.local_channel import LocalChannels
@@ -60,6 +61,8 @@ class OneBroker:
         )
         self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), settings)
         self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
+        self.broker_configs = BrokerConfigs(config, self.topic_configs.dynamic)
+        self.broker_configs.on_change(self._note_config)
         self.replicas = Replicas(
             self.logs, self.topic_configs, surroundings(BROKER_ID, self.timers)
         )
@@ -77,6 +80,7 @@ class OneBroker:
         endpoint = Endpoint("PLAINTEXT", "127.0.0.1", 9092)
         await register_broker(self.store, BROKER_ID, BrokerRegistration((endpoint,), "r1"))
         await self.topic_configs.start()
+        await self.broker_configs.load(self.store)
         self.logs.load(self.topic_configs.topic_config)
         self.spawn(self.channels.run(), "channels")
         self.spawn(self.controller.run(), "controller")
@@ -123,6 +127,10 @@ class OneBroker:
             answer = await arrived
         encoded = b"".join(as_bytes(part) for part in answer.encode_parts(version))
         return cls.RESPONSE.decode(version, encoded)
+
+    def _note_config(self, config: BrokerConfig) -> None:
+        self.config = config
+        self.topic_configs.apply_defaults(config.topic_defaults(), self.replicas.by_topic)
 
     def _apply_config(self, topic: str, config: Any) -> None:
         for partition in self.replicas.by_topic.get(topic, {}).values():

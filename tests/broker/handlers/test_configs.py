@@ -10,6 +10,7 @@ import broker.handlers.alter_configs
 import broker.handlers.create_topics
 import broker.handlers.describe_configs  # noqa: F401  (the handlers register themselves)
 from broker.handlers.config_resources import BROKER, TOPIC
+from controller.dynamic_configs import write_config
 from protocol.errors import ErrorCode
 from protocol.messages.configs import (
     AlterConfigsRequest,
@@ -207,7 +208,106 @@ def test_static_broker_keys_are_refused_by_name(tmp_path: Path) -> None:
         assert code(response) is ErrorCode.INVALID_REQUEST
         assert "log.dirs" in response.responses[0].error_message
 
-    run_broker(tmp_path, scenario)
+    run_broker(tmp_path, scenario, broker_id=0)
+
+
+def broker_change(name: str, *changes: Change, dry: bool = False) -> IncrementalAlterConfigsRequest:
+    return increments(name, *changes, kind=BROKER, dry=dry)
+
+
+def test_a_brokers_own_setting_beats_the_cluster_default_beats_the_file(tmp_path: Path) -> None:
+    key = "log.segment.bytes"
+
+    async def described(broker: OneBroker) -> tuple[str, int, list[tuple[str, int]]]:
+        request = description(BROKER, "0", key, include_synonyms=True)
+        (config,) = (await broker.ask(request, 4)).results[0].configs
+        return config.value, config.config_source, [(s.value, s.source) for s in config.synonyms]
+
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(creation(new("orders")), 7)
+        partition = broker.replicas.partition("orders", 0)
+        assert partition is not None
+        assert await described(broker) == ("1073741824", 5, [("1073741824", 5)])
+
+        answer = await broker.ask(broker_change("", (key, SET, "5000000")), 1)
+        assert code(answer) is ErrorCode.NONE
+        assert await described(broker) == ("5000000", 3, [("5000000", 3), ("1073741824", 5)])
+        assert partition.log.config.segment_bytes == 5_000_000
+
+        await broker.ask(broker_change("0", (key, SET, "7000000")), 1)
+        assert (await described(broker))[:2] == ("7000000", 2)
+        assert partition.log.config.segment_bytes == 7_000_000
+
+        await broker.ask(broker_change("0", (key, DELETE, None)), 1)
+        await broker.ask(broker_change("", (key, DELETE, None)), 1)
+        assert (await described(broker))[:2] == ("1073741824", 5)
+        assert partition.log.config.segment_bytes == 1 << 30
+
+    run_broker(tmp_path, scenario, broker_id=0)
+
+
+def test_the_cluster_default_is_described_alone(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(broker_change("", ("log.retention.ms", SET, "777")), 1)
+        await broker.ask(broker_change("0", ("log.cleaner.threads", SET, "2")), 1)
+        configs = (await broker.ask(description(BROKER, ""), 4)).results[0].configs
+        assert [(c.name, c.value, c.config_source) for c in configs] == [
+            ("log.retention.ms", "777", 3)
+        ]
+
+    run_broker(tmp_path, scenario, broker_id=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("0", ("num.partitions", SET, "3"), "Cannot update these configs dynamically"),
+        ("0", ("log.retention.ms", SET, "soon"), "Not a number"),
+        ("0", ("num.replica.fetchers", SET, "9"), "double or halve"),
+        ("0", ("log.retention.ms", SET, "0"), "at least 1"),
+        ("0", ("listeners", SET, "PLAINTEXT://:1"), "cannot change while the broker runs"),
+        ("", ("listeners", SET, "PLAINTEXT://:1"), "at default cluster level"),
+        ("7", ("log.retention.ms", SET, "5"), "not broker '7'"),
+    ],
+)
+def test_dynamic_settings_that_cannot_be_are_refused(
+    name: str, change: Change, said: str, tmp_path: Path
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        response = await broker.ask(broker_change(name, change), 1)
+        assert code(response) is ErrorCode.INVALID_REQUEST
+        assert said in response.responses[0].error_message
+
+    run_broker(tmp_path, scenario, broker_id=0)
+
+
+def test_a_throttle_is_set_though_no_file_has_it(tmp_path: Path) -> None:
+    rate = "leader.replication.throttled.rate"
+
+    async def scenario(broker: OneBroker) -> None:
+        assert code(await broker.ask(broker_change("0", (rate, SET, "1000")), 1)) is ErrorCode.NONE
+        assert broker.config.leader_replication_throttled_rate == 1000
+        (config,) = (await broker.ask(description(BROKER, "0", rate), 4)).results[0].configs
+        assert (config.value, config.config_source) == ("1000", 2)
+        await broker.ask(broker_change("0", (rate, DELETE, None)), 1)
+        assert (await broker.ask(description(BROKER, "0", rate), 4)).results[0].configs == []
+
+    run_broker(tmp_path, scenario, broker_id=0)
+
+
+def test_a_setting_that_somebody_wrote_past_the_broker_is_ignored_if_it_cannot_be(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        settings = {"log.retention.ms": "soon", "log.segment.bytes": "5000000", "listeners": "x"}
+        await write_config(broker.store, "brokers", "0", settings)
+        await broker.topic_configs.dynamic.refresh()
+        assert broker.config.log_segment_bytes == 5_000_000
+        assert broker.config.log_retention_ms is None
+        assert "log.retention.ms" in caplog.text
+        assert "listeners" in caplog.text
+
+    run_broker(tmp_path, scenario, broker_id=0)
 
 
 def test_resources_with_configurations_are_listed(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""A broker's configuration while it runs: dynamic settings on top of what its file says."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from config.alteration import validate_broker_config
+from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS
+from config.checks import problems_together
+from config.errors import ConfigError, invalid
+from config.key import CLUSTER_WIDE, DYNAMIC_ONLY, PER_BROKER, Value
+from config.precedence import unprefixed
+from config.values import parse_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from config.broker import BrokerConfig
+    from config.precedence import Layers
+
+TABLE = {**BROKER_KEYS, **DYNAMIC_KEYS}
+CHANGEABLE = (CLUSTER_WIDE, DYNAMIC_ONLY)
+THREADS = (
+    "background.threads",
+    "log.cleaner.threads",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+)
+"""Counts that may at most double or halve at a time, and not become 0."""
+
+REASON_FOR_RESTART = "it is read when the broker starts; set it in the property file"
+
+
+def with_dynamic_settings(
+    config: BrokerConfig, layers: Layers
+) -> tuple[BrokerConfig, list[ConfigError]]:
+    """Put dynamic settings on top of a file's; returns what came of it and what was left out.
+
+    Left out is a value that its key does not accept, or that contradicts others: somebody wrote it
+    past the broker. Unknown keys are for plug-ins. `config` is what the file alone makes.
+    """
+    problems: list[ConfigError] = []
+    for texts in (layers.cluster, layers.broker):
+        for name, text in texts.items():
+            try:
+                config = _changed(config, name, text)
+            except ConfigError as problem:
+                problems.append(problem)
+    return config, problems
+
+
+def check_dynamic_settings(
+    config: BrokerConfig, settings: Mapping[str, str], *, is_cluster_default: bool
+) -> None:
+    """Raise ConfigError unless a broker of this configuration can go on with all these settings."""
+    validate_broker_config(settings, is_cluster_default=is_cluster_default)
+    for name in settings:
+        named_key = TABLE.get(unprefixed(name))
+        if named_key is not None and named_key.key.scope is PER_BROKER:
+            raise ConfigError(f"{name} cannot change while the broker runs: {REASON_FOR_RESTART}")
+    for name in THREADS:
+        if name in settings:
+            _check_threads(name, int(settings[name]), config.value_of(name))
+    for name, text in settings.items():
+        config = _changed(config, name, text)
+
+
+def _changed(config: BrokerConfig, name: str, text: str) -> BrokerConfig:
+    named_key = TABLE.get(name)
+    if named_key is None:
+        return config
+    if named_key.key.scope not in CHANGEABLE:
+        raise invalid(name, text, REASON_FOR_RESTART)
+    value: Value = parse_value(name, named_key.key, text)
+    changed = dataclasses.replace(config, **{named_key.attribute: value})  # type: ignore[arg-type]
+    for problem in problems_together(changed):
+        if name in problem.keys:
+            raise problem
+    return changed
+
+
+def _check_threads(name: str, wanted: int, present: Value) -> None:
+    assert isinstance(present, int)
+    if wanted < 1:
+        raise invalid(name, wanted, "there must be at least one")
+    if not present // 2 <= wanted <= present * 2:
+        raise invalid(name, wanted, f"it can at most double or halve at a time, from {present}")
