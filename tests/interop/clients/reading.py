@@ -104,7 +104,7 @@ class ConfluentReader:
         from confluent_kafka import admin
 
         # The consumer's own way waits half a second whenever it does not know a leader.
-        latest: Any = admin.OffsetSpec.latest()  # type: ignore[attr-defined]
+        latest: Any = admin.OffsetSpec.latest()  # type: ignore[attr-defined, no-untyped-call]
         wanted = dict.fromkeys(self._held, latest)
         asked = self._admin.list_offsets(wanted, isolation_level=self._isolation)
         return {held.partition: one.result(TIMEOUT_SECONDS).offset for held, one in asked.items()}
