@@ -1,0 +1,26 @@
+"""Our broker with a wall clock that is wrong: `python -m tests.support.skewed_broker --config …`.
+
+`BROKER_CLOCK_AHEAD_MS` says by how much; a negative number is behind.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from broker.__main__ import main
+from broker.clock import SystemClock
+
+AHEAD = "BROKER_CLOCK_AHEAD_MS"
+
+
+class _SkewedClock(SystemClock):
+    def now_ms(self) -> int:
+        return super().now_ms() + int(os.environ[AHEAD])
+
+
+if __name__ == "__main__":
+    import broker.platform
+
+    vars(broker.platform)["SystemClock"] = _SkewedClock
+    sys.exit(main())
