@@ -32,6 +32,8 @@ _COMMON = {
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
     "transactional-message-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
+    "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
 }
