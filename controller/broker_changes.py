@@ -16,7 +16,7 @@ from controller.state_machines import PartitionPhase, ReplicaPhase
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from controller.context import Replica, TopicPartition
+    from controller.context import LiveBroker, Replica, TopicPartition
     from controller.office import Office
     from controller.znodes import PartitionState, Replicas
 
@@ -57,6 +57,17 @@ async def take_out_missing(office: Office) -> None:
         and replica.at.topic not in context.deleting
     ]
     await take_out(office, missing)
+
+
+async def bring_back(
+    office: Office, present: dict[int, LiveBroker], born_again: Collection[int]
+) -> None:
+    """Use brokers again that were treated as dead, as they had died before this term unseen."""
+    office.context.live_brokers = present
+    if born_again:
+        logger.info("brokers %s had died unseen", sorted(born_again))
+        await brokers_arrived(office, born_again)
+        office.send()
 
 
 async def brokers_arrived(office: Office, arrived: Collection[int]) -> None:

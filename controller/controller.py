@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from controller.announcements import Announcements
-from controller.broker_changes import brokers_arrived, brokers_died, take_out_missing
+from controller.broker_changes import bring_back, brokers_arrived, brokers_died, take_out_missing
 from controller.commands import ControllerCommands, give
 from controller.delivery import Delivery
 from controller.election import ControllerMovedError, current_controller, elect
@@ -239,11 +239,7 @@ class Controller:
         logger.info("broker %d is controller, epoch %d", self._broker_id, term.epoch)
         self._office = None
         office = self._incoming = Office(
-            self._store,
-            self._broker_id,
-            term,
-            self._delivery.deliver,
-            self._unclean,
+            self._store, self._broker_id, term, self._delivery.deliver, self._unclean
         )
         with contextlib.suppress(NodeExistsError):
             await self._store.create(FEATURE, FEATURE_DATA)
@@ -255,7 +251,9 @@ class Controller:
         for name, handler in self._announcements.handlers.items():
             self._put(name, handler)
         await load_topics(self._store, context, topics, self._watch_topic)
-        await load_states(self._store, context, context.partitions())
+        present = context.live_brokers
+        born_again = await load_states(self._store, context, context.partitions())
+        context.live_brokers = {one: present[one] for one in present.keys() - born_again}
         await office.deletion.enqueue(doomed)
         office.batch.publish(context.live_brokers, ())
         office.send()
@@ -265,6 +263,7 @@ class Controller:
         await office.partitions.bring_online()
         await take_out_missing(office)
         office.send()
+        await bring_back(office, present, born_again)
         await office.reassignments.resume()
         office.send()
         self._office, self._incoming = office, None

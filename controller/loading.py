@@ -96,14 +96,28 @@ async def _read_topics(
 
 async def load_states(
     store: MetadataStore, context: ControllerContext, partitions: Iterable[TopicPartition]
-) -> None:
-    """Read the stored leaders of partitions into the context."""
+) -> set[int]:
+    """Read the stored leaders of partitions into the context; returns who was born again.
+
+    That is a broker that registered after it was last found in sync with others. It died in
+    between, unseen, and may lack records that it had then (a machine that lost power).
+    """
+    born_again: set[int] = set()
     wanted = list(partitions)
     paths = [state_path(*at) for at in wanted]
     for at, path, node in zip(wanted, paths, await store.get_many(paths), strict=True):
         if node is None:
             continue
         try:
-            context.leadership[at] = Leadership(decode_state(path, node.data), node.version)
+            state = decode_state(path, node.data)
         except MalformedZnodeError as error:
             logger.error("%s-%d has no known leader: %s", *at, error)  # noqa: TRY400
+            continue
+        context.leadership[at] = Leadership(state, node.version)
+        if len(state.in_sync_replicas) > 1:
+            born_again.update(
+                one
+                for one in state.in_sync_replicas
+                if one in context.live_brokers and context.live_brokers[one].epoch > node.mzxid
+            )
+    return born_again

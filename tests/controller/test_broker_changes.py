@@ -232,3 +232,20 @@ def test_new_controller_elects_when_both_in_sync_replicas_were_dead_with_the_old
         assert await leader_and_in_sync(cluster) == (last, (last,))
 
     run_cluster(scenario, 0, 1, 2)
+
+
+def test_leader_that_died_and_came_back_unseen_does_not_lead_on_as_if_nothing_was() -> None:
+    """It may have lost what its machine had not yet written to the disk; the others have it."""
+
+    async def scenario(cluster: Cluster) -> None:
+        await create(cluster, 1, 2, 0)
+        for broker_id in (0, 1):
+            member = cluster.members.pop(broker_id)
+            await member.store.close()
+        await cluster.add(1)
+
+        state = await stored(cluster)
+
+        assert (state.leader, state.in_sync_replicas) == (2, (2,))
+
+    run_cluster(scenario, 0, 1, 2)

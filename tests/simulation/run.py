@@ -47,6 +47,7 @@ class Faults:
         rates = (0.0, 0.0, 0.05, 0.2)
         return cls(
             kill=random.choice(rates),
+            power=random.choice((0.0, 0.0, 0.1)),
             cut=random.choice(rates),
             freeze=random.choice(rates),
             stop=random.choice(rates),
@@ -107,6 +108,7 @@ class Run:
         self.faults = faults or Faults.draw(self.random)
         self.watchman = Watchman(self.cluster)
         self.violation: BaseException | None = None
+        self.is_over = False
 
     def go(self) -> None:
         """Run to the end; raises Violation."""
@@ -161,6 +163,7 @@ class Run:
 
     async def _stop_all(self) -> None:
         """End in order, which has to work too."""
+        self.is_over = True
         for machine in self.cluster.machines:
             machine.stop()
         end = self.loop.now + HEALING_SECONDS
@@ -190,8 +193,35 @@ class Run:
         self._start_later(machine)
 
     async def _power(self) -> None:
-        if all(machine.is_up for machine in self.cluster.machines):
-            await self._kill(power=True)
+        """One machine loses power while nothing else is wrong, and until all is well again.
+
+        More is not promised: what two brokers have not yet written to their disks is lost when
+        both stop before the death of either is noticed.
+        """
+        if not self._is_well():
+            return
+        await self._kill(power=True)
+        end = self.loop.now + HEALING_SECONDS
+        while not self._is_well() and self.loop.now < end and self.violation is None:
+            await asyncio.sleep(0.1)
+
+    def _is_well(self) -> bool:
+        cluster = self.cluster
+        hosts = [machine.host for machine in cluster.machines]
+        return (
+            all(host is not None and not host.is_dead and not host.is_frozen for host in hosts)
+            and not cluster.network.cuts
+            and not cluster.zookeeper.is_down
+            and not self._out_of_sync()
+        )
+
+    def _out_of_sync(self) -> bool:
+        leaders = [
+            one for _, one in self.cluster.partitions() if one.is_leader and one.topic == TOPIC
+        ]
+        return len(leaders) != self.partitions or any(
+            len(one.in_sync_replicas) != 3 for one in leaders
+        )
 
     async def _stop(self) -> None:
         up = [machine for machine in self.cluster.machines if machine.is_up]
@@ -232,6 +262,8 @@ class Run:
 
     def _start_later(self, machine: Any) -> None:
         def start() -> None:
+            if self.is_over:
+                return
             if not machine.is_up:
                 self.cluster.note(f"{machine.name} starts")
                 machine.start()

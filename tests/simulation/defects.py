@@ -1,0 +1,91 @@
+"""Mistakes that replication could have; the simulation must find each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.partition import Partition
+from broker.replication.following import Following
+from controller.context import Leadership
+from controller.election import FencedStore
+from controller.in_sync_changes import InSyncChanges
+from controller.store import Check
+from protocol.errors import ErrorCode
+from storage.log_upkeep import LogUpkeep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def truncate_at_the_high_watermark() -> None:
+    """A new follower cuts its log where it believes the committed part to end (before KIP-101)."""
+    follow = Following.partition_changed
+
+    def cut_and_follow(self: Following, partition: Partition) -> None:
+        if not partition.is_leader and partition.leader_id >= 0:
+            partition.log.truncate_to(partition.log.high_watermark)
+        follow(self, partition)
+
+    Following.partition_changed = cut_and_follow  # type: ignore[method-assign]
+
+
+def take_any_in_sync_set() -> None:
+    """The controller stores proposed sets without looking at their epochs."""
+    decide = InSyncChanges._decide
+
+    def decide_blindly(self: InSyncChanges, leader: int, at: Any, wanted: Any) -> Any:
+        current = self._context.leadership.get(at)
+        if current is not None:
+            wanted.leader_epoch = current.state.leader_epoch
+            wanted.partition_epoch = current.partition_epoch
+            leader = current.state.leader
+        return decide(self, leader, at, wanted)
+
+    InSyncChanges._decide = decide_blindly  # type: ignore[method-assign]
+
+
+def acknowledge_before_the_high_watermark() -> None:
+    """Appends with acks=all are answered once the leader has them."""
+
+    def at_once(self: Partition, offset: int, callback: Callable[[ErrorCode], None]) -> None:
+        callback(ErrorCode.NONE)
+
+    Partition.when_committed = at_once  # type: ignore[method-assign]
+
+
+def fence_nobody() -> None:
+    """Neither old controllers' writes nor old leaders' epochs are refused."""
+
+    async def write_many(self: FencedStore, transactions: Any) -> Any:
+        return await self._store.multi_many(list(transactions))
+
+    assume = Partition.assume
+
+    def assume_any(self: Partition, state: Any) -> bool:
+        self.leader_epoch = min(self.leader_epoch, state.leader_epoch - 1)
+        return assume(self, state)
+
+    FencedStore.write_many = write_many  # type: ignore[method-assign]
+    Partition.assume = assume_any  # type: ignore[method-assign]
+    Partition.check_leader = lambda self, epoch: None  # type: ignore[method-assign]
+
+
+def forget_to_flush() -> None:
+    """Flushes move the recovery point and wait for no disk."""
+
+    def pretend(self: Any, segments: Any, end_offset: int, truncations: int) -> None:
+        if truncations == self._truncations:
+            self.recovery_point = max(self.recovery_point, end_offset)
+
+    LogUpkeep._sync = pretend  # type: ignore[method-assign]
+
+
+DEFECTS: dict[str, Callable[[], None]] = {
+    "truncation": truncate_at_the_high_watermark,
+    "epochs": take_any_in_sync_set,
+    "acknowledgement": acknowledge_before_the_high_watermark,
+    "fencing": fence_nobody,
+    "flush": forget_to_flush,
+}
+
+_ = Check, Leadership
