@@ -5,7 +5,8 @@ freezes it again, so that the other one costs nothing. A turn whose tool fails i
 in the table and run once more. The rounds interleave the brokers and
 alternate who goes first; a first, smaller round warms both up and is not counted. Start-up is
 measured on brokers of its own, because a restart would throw the warmth away; so are the start
-after a crash (`recovery`) and `compaction`.
+after a crash (`recovery`), `compaction`, and three brokers (`replication`), which are compared with
+Apache Kafka 3.9.1.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tests.benchmarks.compaction import CompactionRows
 from tests.benchmarks.contestants import APACHE, OURS
 from tests.benchmarks.performance_tools import PerformanceToolError
 from tests.benchmarks.recovery import RecoveryRows
+from tests.benchmarks.replication import ReplicationRows
 from tests.benchmarks.report import RowReport
 from tests.benchmarks.rows import ROWS, Result, Row
 from tests.support.jars import REPOSITORY
@@ -61,6 +63,7 @@ class RowsOfOwnBrokers(Protocol):
 OWN_BROKERS: dict[str, type[RowsOfOwnBrokers]] = {
     "recovery": RecoveryRows,
     "compaction": CompactionRows,
+    "replication": ReplicationRows,
 }
 """What needs brokers of its own, by the name that `--rows` takes."""
 

@@ -83,7 +83,7 @@ class ZooKeeperCluster:
 
     def __init__(self, directory: Path, properties: dict[str, str] | None = None) -> None:
         self.zookeeper = ZooKeeperServer(directory / "zookeeper")
-        self.broker = _apache_3(directory / "broker", self.zookeeper.port, properties or {})
+        self.broker = apache_3(directory / "broker", self.zookeeper.port, properties or {})
 
     def start(self) -> None:
         """Start ZooKeeper, then the broker, and wait until it serves."""
@@ -103,7 +103,14 @@ class ZooKeeperCluster:
         self.zookeeper.kill()
 
 
-def _apache_3(directory: Path, zookeeper_port: int, properties: dict[str, str]) -> BrokerProcess:
+def apache_3(
+    directory: Path,
+    zookeeper_port: int,
+    properties: dict[str, str],
+    *,
+    as_its_script_does: bool = False,
+) -> BrokerProcess:
+    """Return an Apache Kafka 3.9.1 broker, not yet started, beside a ZooKeeper server."""
     port = free_port()
     broker = BrokerProcess(
         name=f"Apache {jars.KAFKA_3}", command=[], directory=directory, port=port
@@ -120,5 +127,6 @@ def _apache_3(directory: Path, zookeeper_port: int, properties: dict[str, str]) 
             **properties,
         },
     )
-    broker.command = java_command(jars.KAFKA_3, "kafka.Kafka", str(config))
+    flags = SCRIPT_FLAGS if as_its_script_does else ()
+    broker.command = java_command(jars.KAFKA_3, "kafka.Kafka", str(config), extra_flags=flags)
     return broker

@@ -77,32 +77,33 @@ class Member:
         ]
         self.process.environment[AHEAD] = str(milliseconds)
 
-    def metadata(self) -> dict[tuple[str, int], PartitionState]:
-        """What it says of all partitions; nothing when it does not answer."""
-        request = wire.request_header(wire.METADATA, METADATA_VERSION)
-        request += MetadataRequest(topics=None).encode(METADATA_VERSION)
-        try:
-            with wire.RawConnection.open(self.process.port) as connection:
-                answer = connection.ask(request)
-        except OSError:
-            return {}
-        start = response_header_bytes(wire.METADATA, METADATA_VERSION)
-        decoded, _ = MetadataResponse.decode_from(METADATA_VERSION, memoryview(answer), start)
-        return {
-            (topic.name or "", one.partition_index): (
-                one.leader_id,
-                frozenset(one.isr_nodes),
-                len(one.replica_nodes),
-            )
-            for topic in decoded.topics
-            for one in topic.partitions
-        }
-
     def close(self) -> None:
         """End everything at once."""
         self.process.kill()
         self.link.close()
         self.zookeeper_link.close()
+
+
+def told_by(port: int) -> dict[tuple[str, int], PartitionState]:
+    """What the broker on a port says of all partitions; nothing when it does not answer."""
+    request = wire.request_header(wire.METADATA, METADATA_VERSION)
+    request += MetadataRequest(topics=None).encode(METADATA_VERSION)
+    try:
+        with wire.RawConnection.open(port) as connection:
+            answer = connection.ask(request)
+    except OSError:
+        return {}
+    start = response_header_bytes(wire.METADATA, METADATA_VERSION)
+    decoded, _ = MetadataResponse.decode_from(METADATA_VERSION, memoryview(answer), start)
+    return {
+        (topic.name or "", one.partition_index): (
+            one.leader_id,
+            frozenset(one.isr_nodes),
+            len(one.replica_nodes),
+        )
+        for topic in decoded.topics
+        for one in topic.partitions
+    }
 
 
 class Cluster:
@@ -140,7 +141,7 @@ class Cluster:
 
     def ailments(self) -> list[str]:
         """What is not as it should be: all agree, each partition is led, all replicas in sync."""
-        told = [member.metadata() for member in self.members]
+        told = [told_by(member.process.port) for member in self.members]
         found = []
         for member, said in zip(self.members, told, strict=True):
             if not said or said.keys() != told[0].keys():
