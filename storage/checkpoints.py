@@ -73,6 +73,8 @@ def decode_lines(data: bytes) -> list[str]:
         raise DamagedFileError("not a text file") from error
     if lines[0] != VERSION:
         raise DamagedFileError(f"version {lines[0][:20]!r} is unknown")
+    if lines[-1]:  # a number that is cut off would pass for a smaller one
+        raise DamagedFileError("the last line is cut off")
     body = [line for line in lines[2:] if line]
     if len(lines) < len((VERSION, "count")) or _integer(lines[1]) != len(body):
         raise DamagedFileError(f"{len(body)} entries, but the second line says {lines[1:2]}")

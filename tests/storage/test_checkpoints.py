@@ -100,3 +100,12 @@ def test_meta_properties_of_kraft_are_understood() -> None:
     data = b"#\n#date\nnode.id=3\ndirectory.id=x\nversion=1\ncluster.id=abc\n"
 
     assert meta_properties.decode(data) == MetaProperties(3, "abc")
+
+
+def test_a_number_that_is_cut_off_is_not_taken_for_a_smaller_one() -> None:
+    """After a power failure; a leader once told its followers to cut at 2, for 240."""
+    whole = encode_offsets({("flights", 0): 240})
+
+    for length in range(1, len(whole)):
+        with pytest.raises(DamagedFileError):
+            decode_offsets(whole[:length])
