@@ -20,7 +20,7 @@ from tests.interop.clients.copier import CopierOptions
 from tests.interop.clients.reading import ConfluentReader, visible
 from tests.interop.clients.record import Sending, numbered_records
 from tests.interop.clients.restarted import Restarted
-from tests.interop.conftest import create_topic, patiently
+from tests.interop.conftest import against_apache, create_topic, patiently
 from tests.support import jars
 from tests.support.tools import CLASSES, FLAGS
 
@@ -35,7 +35,7 @@ PARTITIONS = 2
 RECORDS = 1000
 """In each partition of the source."""
 
-BROKER_KILLS = 3
+BROKER_KILLS = 1 if against_apache() else 3
 COPY_SECONDS = 120.0
 PYTHON_CLIENTS = ("confluent-kafka", "kafka-python", "aiokafka")
 VERSIONS = (jars.KAFKA_3, jars.KAFKA_4)

@@ -22,7 +22,7 @@ from tests.interop.clients.reading import ConfluentReader
 from tests.interop.clients.restarted import Restarted
 from tests.interop.clients.transactional import ConfluentProducer
 from tests.interop.clients.transactor import TransactorOptions
-from tests.interop.conftest import SHORT_SESSIONS, create_topic, eventually
+from tests.interop.conftest import SHORT_SESSIONS, against_apache, create_topic, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ WRITERS = {
     "aio": "aiokafka",
     "python": "kafka-python",
 }
-EVENTS = 6
+EVENTS = 2 if against_apache() else 6
 TRANSACTIONS_BETWEEN = 25
 WAIT_SECONDS = 60.0
 
