@@ -81,6 +81,8 @@ class Announcements:
             return
         watch = self._watch("in-sync sets", self._on_in_sync_sets)
         paths = [f"{ISR_CHANGES}/{name}" for name in await self._store.children(ISR_CHANGES, watch)]
+        if not paths:
+            return
         nodes = await self._store.get_many(paths)
         changed: dict[TopicPartition, None] = {}
         for path, node in zip(paths, nodes, strict=True):

@@ -1,4 +1,7 @@
-"""Kafka's tools on three brokers with ZooKeeper: topics, moves, elections, settings."""
+"""Kafka's tools on three brokers with ZooKeeper: topics, moves, elections, settings.
+
+With `AGAINST=apache` the brokers are Apache Kafka 3.9.1, to which all of this is true as well.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from tests.interop.clients import confluent
 from tests.interop.clients.record import Sending, numbered_records
 from tests.interop.conftest import against_apache, eventually
 from tests.interop.test_topic_tools import partition_lines
+from tests.support.apache import apache_3
 from tests.support.ours import ours
 from tests.support.zookeeper import ZooKeeperServer
 
@@ -26,10 +30,6 @@ if TYPE_CHECKING:
     from tests.interop.conftest import NewName
     from tests.support.broker_process import BrokerProcess
     from tests.support.tools import Tools
-
-pytestmark = pytest.mark.skipif(
-    against_apache(), reason="Apache Kafka 4 has no ZooKeeper; what 3.9.1 does is in the values"
-)
 
 SETTINGS = {
     "zookeeper.session.timeout.ms": "2000",
@@ -89,7 +89,10 @@ def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trio]:
         for number in range(SIZE):
             own = {"broker.id": str(number), "broker.rack": f"rack-{number}"}
             keys = {**SETTINGS, **own, "zookeeper.connect": zookeeper.address}
-            broker = ours(directory / f"broker-{number}", keys)
+            place = directory / f"broker-{number}"
+            broker = (
+                apache_3(place, zookeeper.port, keys) if against_apache() else ours(place, keys)
+            )
             stack.callback(broker.kill)
             brokers.append(broker)
             broker.launch()
@@ -97,6 +100,7 @@ def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trio]:
             broker.wait_until_serving()
         client = KazooClient(zookeeper.address)
         client.start()
+        stack.callback(client.close)
         stack.callback(client.stop)
         yield Trio(brokers, client)
 

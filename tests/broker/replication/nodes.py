@@ -21,6 +21,7 @@ from broker.replication.fetcher import FetcherSettings
 from broker.replication.following import Following
 from broker.replication.leading import Stored
 from broker.replication.links import LinkError
+from broker.replication.throttle import replication_throttles
 from broker.routing import ROUTES
 from broker.timers import Timers
 from config.broker import BrokerConfig
@@ -77,21 +78,23 @@ class Node:
     def __init__(self, ensemble: Ensemble, node_id: int, directory: Path) -> None:
         self.id = node_id
         self.is_up = True
-        self.config = BrokerConfig()
+        self.config = BrokerConfig(broker_id=node_id)
         self.clock = SystemClock()
         self.timers = Timers(asyncio.get_running_loop())
         self.metadata = MetadataCache()
         self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), LogSettings())
         self.topic_configs = TopicConfigs()
         self.logs.load(self.topic_configs.topic_config)
+        self.throttles = replication_throttles(cast("Any", self))
         around = surroundings(
             node_id, self.timers, self.clock, Agreement(), alive=ensemble.nodes.keys()
-        )
+        )._replace(throttle=self.throttles.leader)
         self.replicas = Replicas(self.logs, self.topic_configs, around)
         identities = iter(range(1, 10_000))
         self.fetch_sessions = FetchSessions(100, 120_000, lambda: next(identities))
         settings = FetcherSettings(
-            node_id, lambda: node_id + 100, LIMITS, BACKOFF_MS, self.clock, self.timers
+            *(node_id, lambda: node_id + 100, LIMITS, BACKOFF_MS, self.clock, self.timers),
+            throttle=self.throttles.follower,
         )
         self.following = Following(ensemble, settings, 1, ensemble.spawn)
         self.replicas.on_assignment(self.following.partition_changed)
@@ -164,7 +167,7 @@ class Ensemble:
         return self.nodes[node_id]
 
     def link(self, broker_id: int, purpose: str) -> Wire:
-        assert purpose.endswith("-fetcher-0")
+        assert "-fetcher-" in purpose
         return Wire(self, broker_id)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[Any]:
