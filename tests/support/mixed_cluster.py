@@ -1,0 +1,216 @@
+"""Two places for brokers in one ZooKeeper cluster; each is taken by ours or by Apache Kafka 3.9.1.
+
+A place is a broker id, a port and a data directory. Whoever takes it next goes on with the data
+that the one before left there, whatever make that was.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import ElectionType
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic, TopicPartition
+from kazoo.client import KazooClient
+
+from tests.support.apache import apache_3
+from tests.support.broker_process import free_port
+from tests.support.ours import ours
+from tests.support.waiting import wait_until
+from tests.support.zookeeper import ZooKeeperServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    Fingerprint = dict[str, tuple[int, str]]
+
+APACHE = "apache"
+OURS = "ours"
+WAIT_SECONDS = 40.0
+STOPPED_IN_ORDER = {0, 143}
+"""Exit codes after SIGTERM: of ours, of a JVM."""
+
+KEYS = {
+    "zookeeper.session.timeout.ms": "4000",
+    "default.replication.factor": "2",
+    "offsets.topic.replication.factor": "2",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.replication.factor": "2",
+    "transaction.state.log.num.partitions": "4",
+    "auto.leader.rebalance.enable": "false",
+    "controlled.shutdown.retry.backoff.ms": "500",
+}
+"""The same for both makes."""
+
+
+class Place:
+    """One broker id and what belongs to it."""
+
+    def __init__(self, broker_id: int, directory: Path, zookeeper: ZooKeeperServer) -> None:
+        self.broker_id = broker_id
+        self.data_directory = directory / "data"
+        port = free_port()
+        properties = {
+            "broker.id": str(broker_id),
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": str(self.data_directory),
+            "zookeeper.connect": zookeeper.address,
+            **KEYS,
+        }
+        self._takers = {
+            APACHE: apache_3(directory / APACHE, zookeeper.port, properties),
+            OURS: ours(directory / OURS, properties, port=port),
+        }
+        self._takers[APACHE].port = port
+        self.broker = self._takers[OURS]
+
+    def take(self, make: str) -> None:
+        """Have a broker of this make here, and wait until it serves."""
+        self.broker = self._takers[make]
+        self.broker.start()
+
+    def leave(self) -> None:
+        """Stop the broker as an operator does."""
+        assert self.broker.stop() in STOPPED_IN_ORDER
+
+    def kill(self) -> None:
+        """End whatever is here."""
+        for taker in self._takers.values():
+            taker.kill()
+
+    def logs(self) -> Fingerprint:
+        """Size and digest of the log of each partition, all segments together."""
+        found: Fingerprint = {}
+        for directory in self.data_directory.iterdir():
+            if (directory / "partition.metadata").exists() and "-delete" not in directory.name:
+                content = b"".join(file.read_bytes() for file in sorted(directory.glob("*.log")))
+                found[directory.name] = len(content), sha256(content).hexdigest()
+        return found
+
+
+class MixedCluster:
+    """ZooKeeper, and the places; nobody has taken them yet."""
+
+    def __init__(self, directory: Path) -> None:
+        self._zookeeper = ZooKeeperServer(directory / "zookeeper")
+        self.places = [
+            Place(number, directory / str(number), self._zookeeper) for number in range(2)
+        ]
+        self.nodes = KazooClient(self._zookeeper.address)
+
+    @property
+    def bootstrap(self) -> str:
+        """Both places' addresses."""
+        return ",".join(place.broker.bootstrap for place in self.places)
+
+    def admin(self) -> AdminClient:
+        """Return a client that finds whoever is there; keep it until it has answered."""
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+    @property
+    def controller(self) -> int | None:
+        """The id of who is in office."""
+        if self.nodes.exists("/controller") is None:
+            return None
+        return int(json.loads(self.nodes.get("/controller")[0])["brokerid"])
+
+    def start(self) -> None:
+        """Start ZooKeeper."""
+        self._zookeeper.start()
+        self.nodes.start()
+
+    def kill(self) -> None:
+        """End everything."""
+        self.nodes.stop()
+        self.nodes.close()
+        for place in self.places:
+            place.kill()
+        self._zookeeper.kill()
+
+    def create(self, topic: str, assignment: list[list[int]], **config: str) -> None:
+        """Create a topic whose partitions have these replicas."""
+        new = NewTopic(topic, len(assignment), replica_assignment=assignment, config=config)
+        admin = self.admin()
+        admin.create_topics([new])[topic].result(WAIT_SECONDS)
+        self.eventually(lambda: len(self.states(topic)) == len(assignment))
+
+    def topics(self) -> list[str]:
+        """All topics, internal ones too."""
+        return sorted(self.nodes.get_children("/brokers/topics"))
+
+    def assignment(self, topic: str) -> list[list[int]]:
+        """The replicas of each partition."""
+        partitions = json.loads(self.nodes.get(f"/brokers/topics/{topic}")[0])["partitions"]
+        return [partitions[number] for number in sorted(partitions, key=int)]
+
+    def states(self, topic: str) -> list[dict[str, Any]]:
+        """The stored state of each partition that has one."""
+        below = f"/brokers/topics/{topic}/partitions"
+        if self.nodes.exists(below) is None:
+            return []
+        paths = [
+            f"{below}/{each}/state" for each in sorted(self.nodes.get_children(below), key=int)
+        ]
+        return [json.loads(self.nodes.get(path)[0]) for path in paths if self.nodes.exists(path)]
+
+    def reassign(self, topic: str, assignment: list[list[int]]) -> None:
+        """Give partitions other replicas, and wait until that is done."""
+        partitions = [
+            {"topic": topic, "partition": number, "replicas": replicas}
+            for number, replicas in enumerate(assignment)
+        ]
+        wanted = json.dumps({"version": 1, "partitions": partitions}).encode()
+        self.nodes.create("/admin/reassign_partitions", wanted)
+        self.eventually(lambda: self.nodes.exists("/admin/reassign_partitions") is None)
+        assert self.assignment(topic) == assignment
+        self.wait_until_in_sync([topic])
+
+    def prefer(self) -> None:
+        """Have each partition led by the first of its replicas."""
+        wanted = [
+            TopicPartition(topic, number)
+            for topic in self.topics()
+            for number in range(len(self.states(topic)))
+        ]
+        admin = self.admin()
+        admin.elect_leaders(ElectionType.PREFERRED, wanted).result(WAIT_SECONDS)
+        for topic in self.topics():
+            preferred = [replicas[0] for replicas in self.assignment(topic)]
+            self.eventually(lambda: self.leaders(topic) == preferred)  # noqa: B023
+
+    def leaders(self, topic: str) -> list[int]:
+        """Who leads each partition."""
+        return [state["leader"] for state in self.states(topic)]
+
+    def wait_until_in_sync(self, topics: Iterable[str] = ()) -> None:
+        """Wait until all replicas are in sync."""
+        for topic in topics or self.topics():
+            wanted = [set(replicas) for replicas in self.assignment(topic)]
+            self.eventually(lambda: [set(at["isr"]) for at in self.states(topic)] == wanted)  # noqa: B023
+
+    def wait_until_led_by(self, broker_id: int) -> None:
+        """Wait until one broker leads all there is, and is controller."""
+        self.eventually(lambda: self.controller == broker_id)
+        for topic in self.topics():
+            self.eventually(lambda: set(self.leaders(topic)) == {broker_id})  # noqa: B023
+
+    def wait_until_equal(self) -> None:
+        """Wait until both places hold the same bytes, once nobody writes."""
+        one, other = self.places
+        if not wait_until(lambda: one.logs() == other.logs(), WAIT_SECONDS):
+            mine, theirs = one.logs(), other.logs()
+            different = {
+                name: (mine.get(name), theirs.get(name))
+                for name in mine.keys() | theirs.keys()
+                if mine.get(name) != theirs.get(name)
+            }
+            raise AssertionError(f"logs that differ: {different}")
+
+    def eventually(self, condition: Callable[[], bool]) -> None:
+        """Wait for it; what the brokers said is in the error."""
+        if not wait_until(condition, WAIT_SECONDS):
+            said = "\n".join(place.broker.output_tail() for place in self.places)
+            raise AssertionError(f"it did not come to pass:\n{said}")
