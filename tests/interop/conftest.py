@@ -16,6 +16,7 @@ from tests.support import jars
 from tests.support.apache import apache_4
 from tests.support.ours import ours
 from tests.support.tools import Tools
+from tests.support.trio import Trio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,8 +39,9 @@ STARTING = {
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError._DESTROY_BROKER,
 }
-"""Answers that a client repeats its request on."""
+"""Answers that a client repeats its request on; the last is librdkafka's own, when one is gone."""
 
 SHORT_SESSIONS = {
     "group.min.session.timeout.ms": "1000",
@@ -82,6 +84,23 @@ def broker(
         process.stop()
     finally:
         process.kill()
+
+
+@pytest.fixture(scope="session")
+def shared_trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trio]:
+    """Return three brokers in a cluster; `trio` has them whole."""
+    three = Trio(tmp_path_factory.mktemp("trio"))
+    try:
+        yield three
+    finally:
+        three.kill()
+
+
+@pytest.fixture
+def trio(shared_trio: Trio) -> Trio:
+    """Return three brokers that run, in sync, and may be killed."""
+    shared_trio.heal()
+    return shared_trio
 
 
 @pytest.fixture(scope="session")
@@ -142,13 +161,17 @@ def _is_answered(admin: AdminClient, group: str) -> bool:
 
 
 def create_topic(
-    admin: AdminClient, name: str, partitions: int, config: dict[str, str] | None = None
+    admin: AdminClient,
+    name: str,
+    partitions: int,
+    config: dict[str, str] | None = None,
+    replicas: int = 1,
 ) -> None:
     """Create a topic and wait until every partition has a leader.
 
     A KRaft broker says that a topic is created a moment before it serves it.
     """
-    topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config or {})
+    topic = NewTopic(name, partitions, replicas, config=config or {})
     admin.create_topics([topic])[name].result(ADMIN_TIMEOUT_SECONDS)
     eventually(lambda: is_served(admin, name, partitions))
 

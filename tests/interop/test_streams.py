@@ -43,13 +43,14 @@ def lines(chapter: int) -> list[str]:
 class WordCount:
     """The application, what it was given so far, and what it has said."""
 
-    def __init__(self, broker: BrokerProcess, directory: Path) -> None:
-        self._bootstrap = broker.bootstrap
+    def __init__(self, bootstrap: str, directory: Path, replicas: int = 1) -> None:
+        self._bootstrap = bootstrap
         classes = jars.compiled(jars.STREAMS, SOURCES / "WordCount.java")
         classpath = f"{classes}:{jars.classpath(jars.STREAMS)}"
         java = [jars.java_home_tool("java"), *FLAGS, "-cp", classpath, "WordCount"]
         state = str(directory / "state")
-        command = [*java, self._bootstrap, "word-count", state, "lines", "words"]
+        topics = "lines", "words", str(replicas)
+        command = [*java, self._bootstrap, "word-count", state, *topics]
         self.application = Restarted("word-count", command, directory / "word-count.out")
         self.given: Counter[str] = Counter()
         self.told: dict[bytes, list[int]] = defaultdict(list)
@@ -65,6 +66,11 @@ class WordCount:
     def wait_for(self, words: int) -> None:
         """Wait until it has told that many counts."""
         eventually(lambda: self._listen() >= words, COUNT_SECONDS)
+
+    def has_counted_once(self) -> bool:
+        """Say whether it has told 1, 2, 3 and so on of each word, in this order."""
+        wanted = {word.encode(): list(range(1, n + 1)) for word, n in self.given.items()}
+        return self.told == wanted
 
     def close(self) -> None:
         self.application.kill()
@@ -83,7 +89,7 @@ def word_count(own_broker: BrokerProcess, tmp_path: Path) -> Iterator[WordCount]
     admin = AdminClient({"bootstrap.servers": own_broker.bootstrap, "log_level": 0})
     for topic in ("lines", "words"):
         create_topic(admin, topic, PARTITIONS)
-    with closing(WordCount(own_broker, tmp_path)) as application:
+    with closing(WordCount(own_broker.bootstrap, tmp_path)) as application:
         yield application
 
 
@@ -101,6 +107,5 @@ def test_streams_counts_each_word_once(own_broker: BrokerProcess, word_count: Wo
 
     word_count.wait_for(4 * chapter_words)
 
-    wanted = {word.encode(): list(range(1, n + 1)) for word, n in word_count.given.items()}
-    assert word_count.told == wanted
+    assert word_count.has_counted_once(), word_count.told
     assert word_count.application.starts >= 3

@@ -14,7 +14,8 @@ import org.apache.kafka.streams.kstream.Produced;
  * Kafka Streams' word count, exactly once: lines of words in, each word's count out whenever it grows.
  *
  * It repartitions by word and keeps the counts in a store with a changelog. It runs until it is ended.
- * Arguments: bootstrap servers, application id, directory for state, input topic, output topic.
+ * Arguments: bootstrap servers, application id, directory for state, input topic, output topic, and
+ * how many replicas its own topics have.
  */
 public final class WordCount {
     public static void main(String[] arguments) throws Exception {
@@ -24,7 +25,7 @@ public final class WordCount {
         properties.put(StreamsConfig.STATE_DIR_CONFIG, arguments[2]);
         properties.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
         properties.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, "50");
-        properties.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, "1");
+        properties.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, arguments[5]);
         properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, "0");
         properties.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class.getName());
         properties.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.StringSerde.class.getName());
