@@ -87,7 +87,7 @@ class Trio:
 
     def wait_for_records(self, topic: str, partition: int, count: int) -> None:
         """Wait until a partition ends there, or later."""
-        latest: Any = admin.OffsetSpec.latest()  # type: ignore[attr-defined]
+        latest: Any = admin.OffsetSpec.latest()  # type: ignore[attr-defined, no-untyped-call]
         at = TopicPartition(topic, partition)
 
         def is_there() -> bool:
