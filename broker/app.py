@@ -325,6 +325,7 @@ class Broker:
         started_ms = self.clock.monotonic_ms()
         if self._housekeeping is not None and self._is_leave_wanted:
             await self.cluster.leave()
+        self.timers.close()
         await self._listeners.close()
         self._metrics.close()
         if self._housekeeping is not None:
@@ -351,6 +352,8 @@ class Broker:
             self.controller.allow_unclean()
         for partition in self.replicas.by_topic.get(topic, {}).values():
             partition.log.config = config
+            if partition.leading is not None:
+                partition.leading.raise_high_watermark()  # fewer may have to be in sync
 
     def _forget_deleted_topics(self, request: UpdateMetadataRequest) -> None:
         deleted = {

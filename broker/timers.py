@@ -31,6 +31,11 @@ class Timers:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self.is_closed = False
+
+    def close(self) -> None:
+        """The broker has stopped: no series goes on."""
+        self.is_closed = True
 
     def schedule(self, delay_ms: float, callback: Callable[[], object]) -> Cancellable:
         """Call `callback` once, in `delay_ms` milliseconds."""
@@ -76,6 +81,8 @@ class _Series:
         self._next.cancel()
 
     def _run(self) -> None:
+        if self._timers.is_closed:
+            return
         try:
             self._callback()
         except Exception:
