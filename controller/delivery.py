@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+NOT_REFUSALS = frozenset(
+    {ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.STALE_CONTROLLER_EPOCH}
+)
+"""Errors of a partition that need not be told: its disk is, elsewhere, and the last one only says
+that the broker had heard before, as Apache Kafka's do whenever the leader epoch is not new."""
+
 
 class Delivery:
     """Requests of a controller on their way."""
@@ -100,7 +106,7 @@ def _log_refusals(broker_id: int, response: LeaderAndIsrResponse) -> None:
         logger.error("broker %d refused LeaderAndIsr: error %d", broker_id, response.error_code)
     for topic in response.topics:
         for error in topic.partition_errors:
-            if error.error_code not in (ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR):
+            if error.error_code not in NOT_REFUSALS:
                 logger.error(
                     "broker %d cannot serve partition %d of topic %s: error %d",
                     broker_id,
