@@ -26,6 +26,8 @@ _ORDERED = (
 _NO_ZERO = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 
 
+SMALLEST_MAP_BYTES = 1 << 20
+
 GENERATED_ID = -1
 """Stands for an id that is yet to be generated."""
 
@@ -43,6 +45,7 @@ def problems_together(config: BrokerConfig) -> Iterator[ConfigError]:
         for name in _NO_ZERO
         if config.value_of(name) == 0
     )
+    yield from _cramped_cleaner(config)
     for check in (_check_identity, _check_log_dirs, _check_topics, _check_listeners, _check_limits):
         try:
             check(config)
@@ -58,6 +61,14 @@ def _disordered(config: BrokerConfig) -> Iterator[ConfigError]:
         if low > high:
             why = f"{smaller} ({low}) must not be more than {larger} ({high})"
             yield ConfigError(why, smaller, larger)
+
+
+def _cramped_cleaner(config: BrokerConfig) -> Iterator[ConfigError]:
+    size, threads = config.log_cleaner_dedupe_buffer_size, max(1, config.log_cleaner_threads)
+    if size // threads <= SMALLEST_MAP_BYTES:
+        why = f"it must be more than {SMALLEST_MAP_BYTES} for each of log.cleaner.threads"
+        name = "log.cleaner.dedupe.buffer.size"
+        yield ConfigError(str(invalid(name, size, why)), name, "log.cleaner.threads")
 
 
 def _check_identity(config: BrokerConfig) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS, NamedKey
@@ -111,6 +112,7 @@ def _asked_for(table: Mapping[str, NamedKey], names: Collection[str] | None) -> 
 
 def _describe_topic_key(named_key: NamedKey, settings: list[Setting]) -> ConfigEntry:
     strongest = settings[0] if settings else None
+    synonyms = _from_own_name(settings, next(iter(named_key.key.broker_keys), None))
     value = named_key.key.default
     if strongest is not None and strongest.source is Source.DYNAMIC_TOPIC:
         value = strongest.text
@@ -120,10 +122,10 @@ def _describe_topic_key(named_key: NamedKey, settings: list[Setting]) -> ConfigE
         named_key=named_key,
         name=named_key.name,
         value=format_value(value),
-        source=Source.DEFAULT if strongest is None else strongest.source,
+        source=synonyms[0].source if synonyms else Source.DEFAULT,
         is_read_only=False,
         is_sensitive=False,
-        synonyms=tuple(settings),
+        synonyms=synonyms,
     )
 
 
@@ -138,6 +140,7 @@ def _converted(setting: Setting) -> Value:
 def _describe_broker_key(named_key: NamedKey, settings: list[Setting]) -> ConfigEntry:
     # A synonym in another unit bears on the key, but its number is not this key's value.
     own = [setting for setting in settings if setting.name == named_key.name]
+    synonyms = _from_own_name(settings, named_key.name)
     is_sensitive = named_key.key.is_sensitive
     return ConfigEntry(
         named_key=named_key,
@@ -146,7 +149,7 @@ def _describe_broker_key(named_key: NamedKey, settings: list[Setting]) -> Config
         source=own[0].source if own else Source.DEFAULT,
         is_read_only=named_key.key.scope in FIXED,
         is_sensitive=is_sensitive,
-        synonyms=_hidden(settings) if is_sensitive else tuple(settings),
+        synonyms=_hidden(synonyms) if is_sensitive else synonyms,
     )
 
 
@@ -177,6 +180,16 @@ def _describe_unknown(layers: Layers, names: Collection[str] | None) -> list[Con
         ConfigEntry(None, name, None, settings[0].source, True, True, tuple(settings))
         for name, settings in found.items()
     ]
+
+
+def _from_own_name(settings: list[Setting], name: str | None) -> tuple[Setting, ...]:
+    """Leave out what goes before a broker key's first setting by its own name, as Apache does.
+
+    So a key that is set only by a synonym, in larger units, has a value and shows no settings.
+    """
+    own = [setting for setting in settings if setting.source is Source.DYNAMIC_TOPIC]
+    rest = settings[len(own) :]
+    return (*own, *dropwhile(lambda setting: setting.name != name, rest))
 
 
 def _hidden(settings: Iterable[Setting]) -> tuple[Setting, ...]:

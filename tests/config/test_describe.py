@@ -38,9 +38,13 @@ def test_a_topic_key_set_to_its_default_is_still_the_topics_own() -> None:
     assert not entry.is_default
 
 
-def test_a_broker_key_in_another_unit_is_converted() -> None:
-    entry = only(describe_topic({}, Layers(file={"log.retention.hours": "1"}), {"retention.ms"}))
-    assert (entry.value, entry.source) == ("3600000", Source.STATIC_BROKER)
+def test_a_broker_key_in_another_unit_is_converted_and_not_shown() -> None:
+    # So Apache Kafka 3.9.1 has it, and says that the value is the default.
+    layers = Layers(file={"log.retention.hours": "1"})
+    entry = only(describe_topic({}, layers, {"retention.ms"}))
+    assert (entry.value, entry.source, entry.synonyms) == ("3600000", Source.DEFAULT, ())
+    entry = only(describe_topic({"retention.ms": "5"}, layers, {"retention.ms"}))
+    assert entry.synonyms == (Setting("retention.ms", "5", Source.DYNAMIC_TOPIC),)
 
 
 def test_a_topic_key_without_broker_key_has_only_its_default() -> None:
@@ -55,11 +59,14 @@ def test_a_brokers_own_setting_beats_the_clusters_beats_the_files() -> None:
     assert [setting.text for setting in entry.synonyms] == ["3", "2", "1", "8"]
 
 
-def test_a_synonym_in_another_unit_is_listed_but_is_not_the_value() -> None:
-    layers = Layers(file={"log.retention.hours": "24"})
+def test_a_synonym_in_another_unit_is_listed_after_the_key_itself() -> None:
+    hours = {"log.retention.hours": "24"}
+    entry = only(describe_broker(Layers(file=hours), {"log.retention.ms"}))
+    assert (entry.value, entry.source, entry.synonyms) == (None, Source.DEFAULT, ())
+    layers = Layers(file=hours, broker={"log.retention.ms": "5"})
     entry = only(describe_broker(layers, {"log.retention.ms"}))
-    assert (entry.value, entry.source) == (None, Source.DEFAULT)
-    assert [setting.name for setting in entry.synonyms] == ["log.retention.hours"] * 2
+    assert (entry.value, entry.source) == ("5", Source.DYNAMIC_BROKER)
+    assert [setting.text for setting in entry.synonyms] == ["5", "24", "168"]
 
 
 def test_passwords_are_never_shown() -> None:
