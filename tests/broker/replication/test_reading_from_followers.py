@@ -12,8 +12,10 @@ from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest
 from protocol.messages.list_offsets import ListOffsetsRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
+from protocol.records.control import ControlType
+from storage.producers import AppendOrigin
 from tests.broker.replication.nodes import TOPIC, Ensemble, Node, run_ensemble
-from tests.storage.produced import TOPIC_ID
+from tests.storage.produced import NOW_MS, TOPIC_ID, Producer, batch, marker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +66,7 @@ async def fetch(node: Node, offset: int, rack: str = "", version: int = 12, **fi
         session_id=fields.pop("session_id", 0),
         session_epoch=fields.pop("session_epoch", -1),
         topics=[FetchRequest.Topic(topic=TOPIC, topic_id=TOPIC_ID, partitions=[wanted])],
+        isolation_level=fields.pop("isolation_level", 0),
         rack_id=rack,
     )
     response: Any = await node.answer(request, version)
@@ -193,6 +196,27 @@ def test_follower_wakes_its_readers(tmp_path: Path) -> None:
 
         await nodes.until(reading.done)
         assert len(reading.result().records) > 0
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_follower_knows_which_transactions_are_open_and_aborted(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        await ten_records(nodes)
+        producer = Producer(7, is_transactional=True)
+        origin = AppendOrigin.CLIENT
+        nodes[0].partition.append_records(batch(3, producer=producer), -1, origin, NOW_MS)
+        await nodes.until_equal(13)
+        open_one = await fetch(nodes[1], 10, isolation_level=1)
+        assert (open_one.last_stable_offset, len(open_one.records)) == (10, 0)
+
+        ending = marker(producer, ControlType.ABORT)
+        nodes[0].partition.append_records(ending, -1, AppendOrigin.COORDINATOR, NOW_MS)
+        await nodes.until_equal(14)
+
+        aborted = await fetch(nodes[1], 10, isolation_level=1)
+        assert aborted.last_stable_offset == 14
+        assert [one.first_offset for one in aborted.aborted_transactions] == [10]
 
     run_ensemble(tmp_path, scenario)
 

@@ -1,0 +1,141 @@
+"""What coordinators ask of other brokers: whom, and when they stop to wait."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from broker.coordinators.peers import Peers
+from broker.metadata_cache import MetadataCache
+from broker.replication.links import LinkError
+from config.broker import BrokerConfig
+from controller.topic_names import TRANSACTION_STATE_TOPIC
+from protocol.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from protocol.messages.update_metadata import (
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+)
+from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from protocol.schema import Request, Response
+
+HERE, THERE = 0, 1
+
+
+class SlowLink:
+    """Answers when it is told to, or never."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Request, int]] = []
+        self.answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+
+    async def ask(self, request: Request, version: int) -> Response:
+        self.asked.append((request, version))
+        return await self.answer
+
+    def close(self) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(LinkError("hung up"))
+
+
+class AskingBroker:
+    """As much of a broker as asks others."""
+
+    def __init__(self) -> None:
+        self.config = BrokerConfig(broker_id=HERE)
+        self.metadata = MetadataCache()
+        self.links: dict[tuple[int, str], SlowLink] = {}
+        self.cluster = SimpleNamespace(link=self._link)
+        self.tasks: list[asyncio.Task[None]] = []
+        self.peers = Peers(cast("Any", self))
+
+    def _link(self, broker_id: int, purpose: str) -> SlowLink:
+        return self.links.setdefault((broker_id, purpose), SlowLink())
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self.tasks.append(asyncio.get_running_loop().create_task(work, name=name))
+
+    def tell(self, *alive: int, leader: int = THERE) -> None:
+        """Have metadata know who lives, and who coordinates all transactions."""
+        state = UpdateMetadataPartitionState(
+            partition_index=0,
+            controller_epoch=1,
+            leader=leader,
+            leader_epoch=0,
+            isr=[leader],
+            zk_version=0,
+            replicas=[HERE, THERE],
+        )
+        live = UpdateMetadataRequest.LiveBroker
+        self.metadata.update(
+            UpdateMetadataRequest(
+                controller_id=HERE,
+                controller_epoch=1,
+                live_brokers=[live(id=one, endpoints=[]) for one in alive],
+                topic_states=[
+                    UpdateMetadataRequest.TopicState(
+                        topic_name=TRANSACTION_STATE_TOPIC,
+                        topic_id=ZERO_UUID,
+                        partition_states=[state],
+                    )
+                ],
+            )
+        )
+
+    async def settled(self) -> None:
+        await asyncio.gather(*self.tasks)
+
+
+def test_other_brokers_are_asked_over_a_link_for_each_purpose() -> None:
+    async def scenario() -> None:
+        broker = AskingBroker()
+        broker.tell(HERE, THERE)
+        told: list[object] = []
+        broker.peers.write_markers(THERE, WriteTxnMarkersRequest(markers=[]), told.append)
+        broker.peers.add_partitions(THERE, AddPartitionsToTxnRequest(), told.append)
+        await asyncio.sleep(0)  # noqa: TID251
+        markers, additions = broker.links.values()
+        markers.answer.set_result(WriteTxnMarkersResponse(markers=[]))
+        additions.answer.set_result(AddPartitionsToTxnResponse())
+        await broker.settled()
+
+        assert [type(one) for one in told] == [WriteTxnMarkersResponse, AddPartitionsToTxnResponse]
+        assert [version for link in broker.links.values() for _, version in link.asked] == [1, 5]
+
+    asyncio.run(scenario())
+
+
+def test_a_broker_that_is_gone_is_not_waited_for() -> None:
+    async def scenario() -> None:
+        broker = AskingBroker()
+        broker.tell(HERE, THERE)
+        told: list[object] = []
+        broker.peers.write_markers(THERE, WriteTxnMarkersRequest(markers=[]), told.append)
+        await asyncio.sleep(0)  # noqa: TID251
+
+        broker.tell(HERE, leader=HERE)
+        await broker.settled()
+
+        assert told == [None]
+
+    asyncio.run(scenario())
+
+
+def test_coordinator_is_another_broker_only_if_that_one_leads() -> None:
+    async def scenario() -> None:
+        broker = AskingBroker()
+        assert broker.peers.other_coordinator(0) is None
+        for leader, other in [(THERE, THERE), (HERE, None), (-1, None)]:
+            broker.tell(HERE, THERE, leader=leader)
+            assert broker.peers.other_coordinator(0) == other
+
+    asyncio.run(scenario())
