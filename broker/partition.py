@@ -87,8 +87,12 @@ class Partition:
         return self.log.topic_id or ZERO_UUID
 
     def assume(self, state: LeaderAndIsrPartitionState) -> bool:
-        """Take the role that the controller gives; returns False when the state is an old one."""
-        if state.leader_epoch < self.leader_epoch:
+        """Take the role that the controller gives; returns False when the state is an old one.
+
+        Within a leader epoch the partition epoch tells: a new controller says again what it found,
+        and that may come after its answer to an AlterPartition that has changed it.
+        """
+        if (state.leader_epoch, state.partition_epoch) < (self.leader_epoch, self.partition_epoch):
             return False
         is_new_epoch = state.leader_epoch > self.leader_epoch
         self.controller_epoch = state.controller_epoch

@@ -43,14 +43,18 @@ class InSyncReplicas:
     def lead(
         self, state: LeaderAndIsrPartitionState, now_ms: int, leader_end: int, *, is_new_epoch: bool
     ) -> None:
-        """The controller's word: these replicas, these in sync. What was proposed is void."""
+        """The controller's word: these replicas, these in sync. What was proposed is void.
+
+        Unless it only repeats itself: then what was proposed may be stored by now, and counts.
+        """
         others = [one for one in state.replicas if one != self.local_id]
         known = self.followers
         self.followers = {one: known.get(one) or Follower(one) for one in others}
         for one, follower in self.followers.items():
             if is_new_epoch or one not in known:
                 follower.start_over(now_ms, leader_end, is_in_sync=one in state.isr)
-        self.settle(state.isr)
+        if is_new_epoch or tuple(state.isr) != self.committed:
+            self.settle(state.isr)
 
     def settle(self, in_sync: Iterable[int]) -> None:
         """The set is what the controller has stored; nothing is proposed."""

@@ -54,8 +54,8 @@ class Led:
     def high_watermark(self) -> int:
         return self.partition.log.high_watermark
 
-    def assume(self, isr: tuple[int, ...] = ALL, epoch: int = 0, leader: int = LEADER) -> None:
-        self.partition.assume(
+    def assume(self, isr: tuple[int, ...] = ALL, epoch: int = 0, leader: int = LEADER) -> bool:
+        return self.partition.assume(
             LeaderAndIsrPartitionState(
                 partition_index=0,
                 controller_epoch=1,
@@ -211,6 +211,29 @@ def test_an_answer_that_comes_after_a_new_leader_epoch_is_ignored(led: Led) -> N
     led.leading.decided(proposal, ErrorCode.NONE, Stored(ALL, 1, 1))
 
     assert led.partition.in_sync_replicas == (LEADER,)
+
+
+def test_what_a_controller_said_before_it_stored_another_set_changes_nothing(led: Led) -> None:
+    led.assume(isr=(LEADER, SECOND), epoch=1)
+    led.append(5)
+    led.fetch(THIRD, 5)
+    led.decide()
+
+    assert not led.assume(isr=(LEADER, SECOND), epoch=1)
+
+    assert led.partition.in_sync_replicas == ALL
+    led.fetch(SECOND, 5)
+    assert led.high_watermark == 5
+
+
+def test_a_controller_that_repeats_itself_leaves_a_proposal_standing(led: Led) -> None:
+    led.assume(isr=(LEADER, SECOND), epoch=1)
+    led.fetch(THIRD, 0)
+
+    assert led.assume(isr=(LEADER, SECOND), epoch=1)
+
+    assert led.decide() == ALL
+    assert led.partition.in_sync_replicas == ALL
 
 
 def test_nothing_is_committed_while_too_few_are_in_sync(tmp_path: Path) -> None:
