@@ -196,7 +196,7 @@ def test_who_waits_hears_that_the_link_is_closed() -> None:
     run(answer, scenario)
 
 
-def test_nobody_listens() -> None:
+def test_broker_that_does_not_listen_cannot_be_asked() -> None:
     async def scenario(link: PeerLink, other: OtherBroker) -> None:
         other.address = ("127.0.0.1", 1)
         with pytest.raises(LinkError, match="broker 7"):

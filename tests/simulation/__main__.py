@@ -11,6 +11,7 @@ import time
 
 from tests.simulation.defects import DEFECTS
 from tests.simulation.run import Run
+from tests.simulation.virtual_loop import START_SECONDS
 
 FOUND = 1
 SEEDS_PER_PROCESS = 100
@@ -43,11 +44,14 @@ def _run(seed: int, *, show_trace: bool) -> int:
     try:
         run.go()
     except BaseException as error:
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
         problem = f"{type(error).__name__}: {error}"
     count = sum(len(known) for one in run.producers for known in one.acknowledged.values())
+    virtual, real = run.loop.now - START_SECONDS, time.monotonic() - started
     print(
         f"seed {seed}: {problem or 'fine'} ({count} records acknowledged, {run.loop.steps} steps,"
-        f" {run.loop.now - 1000:.0f} virtual seconds in {time.monotonic() - started:.1f}, {faults})",
+        f" {virtual:.0f} virtual seconds in {real:.1f}, {faults})",
         flush=True,
     )
     if problem and show_trace:

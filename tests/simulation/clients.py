@@ -9,8 +9,8 @@ from broker.peer_link import PeerLink
 from broker.replication.links import LinkError
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
-from protocol.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from protocol.messages.produce import ProduceRequest, ProduceResponse
+from protocol.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from protocol.messages.topics import CreateTopicsRequest, CreateTopicsResponse
 from protocol.records.builder import NewRecord, build_batch
 from tests.simulation.cluster import EPOCH_MS, PORT
@@ -39,6 +39,7 @@ class Client:
         self.name = name
         self._links: dict[int, PeerLink] = {}
         self.leaders: dict[tuple[str, int], int] = {}
+        self._leader_epochs: dict[tuple[str, int], int] = {}
         self.controller = -1
 
     async def ask(self, broker_id: int, request: Any, version: int) -> Any:
@@ -66,12 +67,20 @@ class Client:
         self.controller = response.controller_id
         for told in response.topics:
             for partition in told.partitions:
-                self.leaders[topic, partition.partition_index] = partition.leader_id
+                at = topic, partition.partition_index
+                # What a broker says that has not heard of a newer leader is not news (KIP-320).
+                if partition.leader_epoch >= self._leader_epochs.get(at, -1):
+                    self._leader_epochs[at] = partition.leader_epoch
+                    self.leaders[at] = partition.leader_id
 
     async def create_topic(self, topic: str, partitions: int, factor: int) -> None:
         """Create a topic; it may exist."""
         wanted = CreateTopicsRequest.Topic(
-            name=topic, num_partitions=partitions, replication_factor=factor
+            name=topic,
+            num_partitions=partitions,
+            replication_factor=factor,
+            assignments=[],
+            configs=[],
         )
         request = CreateTopicsRequest(topics=[wanted], timeout_ms=TIMEOUT_MS)
         while True:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING, Any
@@ -182,6 +181,8 @@ class SimulatedCluster:
             "zookeeper_session_timeout_ms": int(self.session_seconds * 1000),
             "log_segment_bytes": 4096,
             "log_index_size_max_bytes": 1024,
+            "log_flush_offset_checkpoint_interval_ms": 1000,
+            "replica_high_watermark_checkpoint_interval_ms": 1000,
             "auto_leader_rebalance_enable": False,
             **self.keys,
         }

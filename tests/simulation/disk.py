@@ -234,7 +234,7 @@ class SimulatedDisk:
         self._locks[path] = self.open(path, create=True)
         return self._locks[path]
 
-    def space(self, path: str) -> Space:  # noqa: ARG002
+    def space(self, path: str) -> Space:
         return Space(1 << 40, self.room)
 
     def _need_parent(self, path: str) -> None:

@@ -41,6 +41,8 @@ class Faults:
     freeze: float = 0.0
     stop: float = 0.0
     zookeeper: float = 0.0
+    blackout: float = 0.0
+    """All machines lose power; only where every record is flushed before it is acknowledged."""
 
     @classmethod
     def draw(cls, random: Random) -> Faults:
@@ -52,6 +54,7 @@ class Faults:
             freeze=random.choice(rates),
             stop=random.choice(rates),
             zookeeper=random.choice((0.0, 0.0, 0.05)),
+            blackout=random.choice((0.0, 0.0, 0.0, 0.05)),
         )
 
 
@@ -99,13 +102,14 @@ class Run:
         self.random = Random(seed)
         self.seconds = seconds
         self.loop = VirtualLoop()
-        self.cluster = SimulatedCluster(self.loop, self.random, 3)
+        self.faults = faults or Faults.draw(self.random)
+        keys = {"log_flush_interval_messages": 1} if self.faults.blackout else {}
+        self.cluster = SimulatedCluster(self.loop, self.random, 3, **keys)
         self.partitions = self.random.randint(1, 3)
         self.producers = [
             Producer(self.cluster, f"producer-{number}", TOPIC)
             for number in range(self.random.randint(1, 3))
         ]
-        self.faults = faults or Faults.draw(self.random)
         self.watchman = Watchman(self.cluster)
         self.violation: BaseException | None = None
         self.is_over = False
@@ -113,8 +117,10 @@ class Run:
     def go(self) -> None:
         """Run to the end; raises Violation."""
         token_bytes, randbelow = secrets.token_bytes, secrets.randbelow
-        secrets.token_bytes = lambda count=32: self.random.randbytes(count or 32)
-        secrets.randbelow = self.random.randrange
+        secrets.token_bytes = lambda nbytes=32: self.random.randbytes(nbytes or 32)
+        secrets.randbelow = lambda exclusive_upper_bound: self.random.randrange(  # noqa: PLW0108
+            exclusive_upper_bound
+        )
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self._note_exception)
         self.loop.after_step = self.watchman.look
@@ -204,6 +210,13 @@ class Run:
         end = self.loop.now + HEALING_SECONDS
         while not self._is_well() and self.loop.now < end and self.violation is None:
             await asyncio.sleep(0.1)
+
+    async def _blackout(self) -> None:
+        self.cluster.note("all lose power")
+        for machine in self.cluster.machines:
+            if machine.is_up:
+                machine.kill(power=True)
+                self._start_later(machine)
 
     def _is_well(self) -> bool:
         cluster = self.cluster

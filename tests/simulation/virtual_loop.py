@@ -70,7 +70,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Looks at the cluster after each callback of a broker."""
         self.hosts_of_tasks: dict[asyncio.Task[Any], Host | None] = {}
         self._selector = _Waiting(self)
-        self.set_task_factory(_NumberedTask)  # type: ignore[arg-type]
+        self.set_task_factory(_NumberedTask)
         self._clock_resolution = 1e-9
 
     def time(self) -> float:
@@ -83,15 +83,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         """Nobody sleeps, so nobody has to be woken."""
 
-    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> Any:
+    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> Any:  # type: ignore[override]
         """As ever, but for a host only while it lives."""
         return super().call_soon(self._guarded(callback, context), *args, context=context)
 
-    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Any = None) -> Any:
+    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Any = None) -> Any:  # type: ignore[override]
         """There are no threads."""
         return self.call_soon(callback, *args, context=context)
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
+    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:  # type: ignore[override]
         """As ever, but for a host only while it lives."""
         return super().call_at(when, self._guarded(callback, context), *args, context=context)
 
@@ -147,14 +147,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.call_soon(work)
         return done
 
-    async def create_server(  # type: ignore[override]
+    async def create_server(
         self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any
     ) -> Any:
         """Listen on the simulated network."""
         assert self.network is not None
         return self.network.listen(protocol_factory, host, port)
 
-    async def create_connection(  # type: ignore[override]
+    async def create_connection(
         self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any
     ) -> Any:
         """Connect over the simulated network."""

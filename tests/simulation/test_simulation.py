@@ -1,0 +1,53 @@
+"""Seeds of the simulation that every change has to survive, and defects that it has to find.
+
+Each runs in a process of its own, whose hashes are the same in every run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.jars import REPOSITORY
+
+
+def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.simulation", *arguments],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+@pytest.mark.timeout(600)
+def test_fifty_seeds_keep_every_promise() -> None:
+    done = simulate("--seeds", "0-50", "--trace")
+
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert done.stdout.count(": fine") == 50
+
+
+def test_a_seed_gives_the_same_run_each_time() -> None:
+    runs = [simulate("--seeds", "7").stdout.partition(" virtual")[0] for _ in range(2)]
+
+    assert runs[0] == runs[1]
+    assert "steps" in runs[0]
+
+
+FINDS = {"truncation": "0-10", "epochs": "30-50", "acknowledgement": "0-10", "flush": "0-10"}
+"""Seeds among which each defect shows (fencing takes more of them: GAPS.md)."""
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("defect", sorted(FINDS))
+def test_a_planted_defect_is_found(defect: str) -> None:
+    done = simulate("--seeds", FINDS[defect], "--defect", defect)
+
+    assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
