@@ -83,7 +83,8 @@ class Replicas:
     def on_leadership_change(self, listener: Callable[[Partition, bool], None]) -> None:
         """Have `listener(partition, is_leader)` called after each change of role.
 
-        Also when it leads on in a later epoch: another may have led in between, unnoticed.
+        Also when it leads on and missed an epoch, in which another may have led. (One epoch ends
+        and the next begins under the same leader whenever a follower dies.)
         """
         self._listeners.append(listener)
 
@@ -156,8 +157,8 @@ class Replicas:
         except ApiError as error:
             logger.warning("%s-%d: %s", topic, state.partition_index, error)
             return error.code
-        is_new_term = partition.is_leader and partition.leader_epoch > old_epoch
-        if is_new_term or was_leader != partition.is_leader:
+        has_missed_epoch = partition.is_leader and partition.leader_epoch > old_epoch + 1
+        if has_missed_epoch or was_leader != partition.is_leader:
             for listener in self._listeners:
                 listener(partition, partition.is_leader)
         for told in self._assignment_listeners:

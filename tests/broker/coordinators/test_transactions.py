@@ -233,7 +233,7 @@ def test_a_topic_that_metadata_has_not_yet_is_not_taken_for_deleted(tmp_path: Pa
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_a_coordinator_that_leads_on_in_a_later_epoch_marks_anew(tmp_path: Path) -> None:
+def test_a_coordinator_that_has_missed_an_epoch_marks_anew(tmp_path: Path) -> None:
     """Another may have led in between, and written markers that fence those of before."""
 
     async def scenario(broker: TransactionBroker) -> None:
@@ -246,6 +246,8 @@ def test_a_coordinator_that_leads_on_in_a_later_epoch_marks_anew(tmp_path: Path)
         broker.switchboard.is_holding = False
         shard = broker.transactions.shard_for(PRODUCER)
 
+        lead_on(broker, shard.partition, epoch=1)
+        assert broker.transactions.shard_for(PRODUCER) is shard
         lead_on(broker, shard.partition, epoch=7)
         await broker.transactions.wait_until_loaded()
         answered(refusal(request, ErrorCode.TRANSACTION_COORDINATOR_FENCED))
