@@ -274,11 +274,11 @@ class FetchRead:
             raise log.out_of_range(wanted.fetch_offset)
         if wanted.fetch_offset >= end or (room <= 0 and not is_first):
             return None
-        throttle = None
-        if self._replica_id >= 0 and partition.leading is not None:
-            if not partition.leading.may_send(self._replica_id):
-                return None
-            throttle = partition.leading.throttle
+        leading = partition.leading if self._replica_id >= 0 else None
+        throttle = None if leading is None else leading.throttle
+        is_in_sync = self._replica_id in partition.in_sync_replicas
+        if throttle is not None and not is_in_sync and throttle.is_exceeded:
+            return None
         piece = partition.read(wanted.fetch_offset, max(room, 0), end, minimum_one_batch=is_first)
         if throttle is not None:
             self._throttled = throttle, self._throttled[1] + piece.length

@@ -112,15 +112,6 @@ class Leading:
         throttle = self._surroundings.throttle
         return throttle if throttle is not None and throttle.covers(self._partition) else None
 
-    def may_send(self, broker_id: int) -> bool:
-        """Whether a follower gets records now: one that is in sync always does."""
-        throttle = self.throttle
-        return (
-            throttle is None
-            or not throttle.is_exceeded
-            or broker_id in self._partition.in_sync_replicas
-        )
-
     def check_lag(self) -> None:
         """Propose to go on without the followers that stay behind; call it by the clock."""
         shrunk = self.in_sync.shrunk(self._partition.log.log_end_offset, self._now_ms())
