@@ -50,8 +50,7 @@ class Following:
         current = self._followed.get(partition)
         if current is not None and current != wanted:
             del self._followed[partition]
-            self._running[current].fetcher.leave(partition)
-            self._end_if_idle(current)
+            self._leave(partition, current)
         if wanted is not None:
             self._followed[partition] = wanted
             self._fetcher(*wanted).follow(partition)
@@ -80,8 +79,11 @@ class Following:
             running = self._running[leader, number] = _Running(fetcher, task)
         return running.fetcher
 
-    def _end_if_idle(self, key: tuple[int, int]) -> None:
-        running = self._running[key]
+    def _leave(self, partition: Partition, key: tuple[int, int]) -> None:
+        running = self._running.get(key)
+        if running is None:
+            return  # it left by itself, fenced, and others ended the fetcher as an idle one
+        running.fetcher.leave(partition)
         if running.fetcher.is_idle:
             del self._running[key]
             running.task.cancel()
