@@ -2,6 +2,10 @@
 
 Each line of output has its server's name in front. When one server ends the others go on, so that
 killing a broker shows what a cluster is for; Ctrl-C ends the brokers first and ZooKeeper last.
+
+Once all brokers serve, one is asked for a group's coordinator. That makes the topic of groups'
+offsets while it can have all its replicas; a first consumer that comes when a broker is down would
+wait for that one, as it would with Apache Kafka.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import argparse
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -22,6 +27,8 @@ CLASS_PATH = "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar"
 START_SECONDS = 30.0
 STOP_SECONDS = 60.0
 BROKERS = 3
+FIND_COORDINATOR = 10
+GROUP = b"make-cluster"
 
 
 class Server:
@@ -78,29 +85,63 @@ def wait_for_port(port: int, server: Server) -> None:
 
 
 def port_of(config: Path) -> int:
-    """`clientPort` of ZooKeeper's file."""
+    """The port in ZooKeeper's file, or a broker's."""
     for line in config.read_text().splitlines():
-        if line.startswith("clientPort="):
-            return int(line.partition("=")[2])
-    sys.exit(f"cluster: {config} has no clientPort")
+        key, _, value = line.partition("=")
+        if key in {"clientPort", "listeners"}:
+            return int(value.rpartition(":")[2])
+    sys.exit(f"cluster: {config} has no clientPort and no listeners")
+
+
+def check_free(port: int, config: Path) -> None:
+    """End here if somebody listens: the brokers would join a ZooKeeper that is not ours."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return
+    file = config.relative_to(ROOT)
+    sys.exit(f"cluster: port {port} ({file}) is in use; does another cluster or broker run?")
+
+
+def make_offsets_topic(ports: list[int]) -> None:
+    """Wait until all brokers serve and one knows the coordinator of a group, and say so."""
+    asked = struct.pack(">hhihh", FIND_COORDINATOR, 0, 0, -1, len(GROUP)) + GROUP
+    for port in ports:
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=5) as broker:
+                    broker.sendall(struct.pack(">i", len(asked)) + asked)
+                    answer = broker.recv(4096)
+            except OSError:
+                answer = b""
+            if answer[8:10] == b"\0\0":  # behind the size and the correlation id: no error
+                break
+            time.sleep(0.2)
+    addresses = ", ".join(f"localhost:{port}" for port in ports)
+    print(f"{'cluster':>9} | all serve: {addresses}; Ctrl-C ends them", flush=True)
 
 
 def main() -> None:
     """Start everything, wait for Ctrl-C, stop everything."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--brokers", type=int, default=BROKERS, help="how many (default 3)")
-    arguments = parser.parse_args()
+    count = parser.parse_args().brokers
     os.chdir(ROOT)
+    zookeeper = ROOT / "config" / "zookeeper.properties"
+    brokers = [ROOT / "config" / f"server-{number}.properties" for number in range(count)]
+    for config in (zookeeper, *brokers):
+        check_free(port_of(config), config)
     servers: list[Server] = []
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))
     try:
-        config = ROOT / "config" / "zookeeper.properties"
-        servers.append(Server("zookeeper", zookeeper_command(str(config))))
-        wait_for_port(port_of(config), servers[0])
-        for number in range(arguments.brokers):
-            file = f"config/server-{number}.properties"
-            command = [sys.executable, "-m", "broker", "--config", file]
+        servers.append(Server("zookeeper", zookeeper_command(str(zookeeper))))
+        wait_for_port(port_of(zookeeper), servers[0])
+        for number, config in enumerate(brokers):
+            command = [sys.executable, "-m", "broker", "--config", str(config.relative_to(ROOT))]
             servers.append(Server(f"broker-{number}", command))
+        ports = [port_of(config) for config in brokers]
+        threading.Thread(target=make_offsets_topic, args=(ports,), daemon=True).start()
         signal.pause()
     except KeyboardInterrupt:
         print(flush=True)
