@@ -17,7 +17,6 @@ from broker.routing import handles
 from config.alteration import validate_topic_config
 from config.describe import describe_topic
 from config.errors import ConfigError
-from config.precedence import Layers
 from controller.topics import CreatedTopic, NewTopic
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.topics import CreateTopicsRequest, CreateTopicsResponse
@@ -164,7 +163,7 @@ def _success(
 ) -> Answer:
     entries = []
     if context.api_version >= FIRST_VERSION_WITH_CONFIGS:
-        entries = describe_topic(configs, Layers(context.broker.config.stated))
+        entries = describe_topic(configs, context.broker.broker_configs.layers)
     return Answer(
         name=name,
         topic_id=result.topic_id,

@@ -246,6 +246,16 @@ def test_a_brokers_own_setting_beats_the_cluster_default_beats_the_file(tmp_path
     run_broker(tmp_path, scenario, broker_id=0)
 
 
+def test_a_new_topic_is_told_with_the_defaults_of_now(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(broker_change("", ("log.segment.bytes", SET, "5000000")), 1)
+        (created,) = (await broker.ask(creation(new("orders")), 7)).topics
+        (config,) = [one for one in created.configs if one.name == "segment.bytes"]
+        assert (config.value, config.config_source) == ("5000000", 3)
+
+    run_broker(tmp_path, scenario, broker_id=0)
+
+
 def test_the_cluster_default_is_described_alone(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(broker_change("", ("log.retention.ms", SET, "777")), 1)
