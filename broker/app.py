@@ -122,6 +122,7 @@ class Broker:
         self.side_work = SideWork(self._loop, self._platform)
         self._group: asyncio.TaskGroup = cast("asyncio.TaskGroup", None)
         self._tasks: dict[asyncio.Task[object], None] = {}
+        self._is_stopping = False
         self._stop = asyncio.Event()
         self._housekeeping: Housekeeping | None = None
         self.cleaner: LogCleaner | None = None
@@ -141,9 +142,11 @@ class Broker:
     def spawn(self, work: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:
         """Run a coroutine in the background; an error is logged and ends nothing else.
 
-        It is cancelled when the broker stops.
+        It is cancelled when the broker stops, at once if it stops already.
         """
         task = self._group.create_task(_logged(work, name), name=name)
+        if self._is_stopping:
+            task.cancel()
         self._tasks[task] = None
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
         task.add_done_callback(lambda _: work.close())  # for one cancelled before it began
@@ -333,6 +336,7 @@ class Broker:
         for part in ("cluster", "transactions", "groups"):
             if hasattr(self, part):
                 getattr(self, part).stop()
+        self._is_stopping = True
         for task in tuple(self._tasks):
             task.cancel()
         if hasattr(self, "store"):

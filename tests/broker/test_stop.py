@@ -1,0 +1,42 @@
+"""Stopping ends the process, whatever is begun meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.__main__ import main
+from broker.app import Broker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.timeout(30)
+def test_what_begins_while_the_broker_stops_does_not_hold_it_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text(f"broker.id=0\nlisteners=PLAINTEXT://127.0.0.1:0\nlog.dirs={tmp_path}/data\n")
+    serve = Broker._serve
+    begun: list[str] = []
+
+    async def wait_for_ever(broker: Broker, name: str) -> None:
+        begun.append(name)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            broker.timers.soon(lambda: broker.spawn(wait_for_ever(broker, "late"), "late"))
+
+    async def serve_and_stop(broker: Broker) -> None:
+        await serve(broker)
+        broker.spawn(wait_for_ever(broker, "early"), "early")
+        await broker.timers.sleep(1)
+        broker.stop()
+
+    monkeypatch.setattr(Broker, "_serve", serve_and_stop)
+
+    assert main(["--config", str(path)]) == 0
+    assert begun == ["early"]
