@@ -66,6 +66,8 @@ def test_a_topic_outlives_a_leader(cluster: Cluster, tools_3: Tools) -> None:
 
     lines = "".join(f"{line}\n" for line in LINES)
     tools_3.check("console-producer", *at, "--topic", TOPIC, stdin=lines)
+    # The first group makes the topic of groups' offsets, which wants three live brokers.
+    assert read_all(cluster, tools_3) == sorted(LINES)
     dead = before[0].leader
     cluster.members[dead].process.kill()
 
