@@ -5,6 +5,7 @@ Each leads, follows, coordinates and is controller; their logs are the same byte
 
 from __future__ import annotations
 
+import struct
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from tests.interop.clients.reading import COMMITTED, UNCOMMITTED, ConfluentReade
 from tests.interop.clients.transactional import ConfluentProducer
 from tests.interop.conftest import against_apache
 from tests.support.mixed_cluster import APACHE, OURS, WAIT_SECONDS, MixedCluster
+from tests.support.wire import RawConnection, request_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +39,14 @@ HOST, GUEST = 0, 1
 BOTH_WAYS = [[HOST, GUEST], [GUEST, HOST], [HOST, GUEST], [GUEST, HOST]]
 TRANSACTIONAL_IDS = ["alpha", "beta", "gamma", "delta"]
 """Their coordinators, and those of the groups called like them, are spread over both brokers."""
+
+ABORTED = 2
+"""Of three turns, the middle one."""
+
+INIT_PRODUCER_ID = 22
+NO_TRANSACTIONAL_ID = struct.pack(">hi", -1, 60_000)
+IDS_AT_ONCE = 600
+"""Of each broker; a block has 1000."""
 
 
 @pytest.fixture
@@ -61,10 +71,14 @@ class Ledger:
 
     def write(self) -> None:
         """Have every transactional id commit two transactions, and abort one between."""
-        for _ in range(3):
-            self._turn += 1
-            for one in TRANSACTIONAL_IDS:
-                self._transact(one)
+        turns = range(self._turn + 1, self._turn + 4)
+        for one in TRANSACTIONAL_IDS:
+            producer = ConfluentProducer(self._cluster.bootstrap, one)
+            reader = ConfluentReader(self._cluster.bootstrap, "ledger", one)
+            with closing(producer), closing(reader):
+                for turn in turns:
+                    self._transact(producer, reader, one, turn)
+        self._turn = turns[-1]
 
     def check(self) -> None:
         """All of it is there, under both isolation levels, and so are the offsets."""
@@ -76,22 +90,21 @@ class Ledger:
         for one in TRANSACTIONAL_IDS:
             assert committed_by(bootstrap, one, "ledger") == dict.fromkeys(range(4), self._turn)
 
-    def _transact(self, one: str) -> None:
-        bootstrap = self._cluster.bootstrap
-        is_commit = self._turn % 3 != 2
-        producer = ConfluentProducer(bootstrap, one)
-        with closing(producer), closing(ConfluentReader(bootstrap, "ledger", one)) as reader:
-            producer.begin()
-            for partition in range(4):
-                value = f"{one}-{self._turn}-{partition}".encode()
-                producer.send("ledger", partition, value)
-                (self._committed if is_commit else self._aborted).append(value)
-            producer.send_offsets("ledger", dict.fromkeys(range(4), self._turn), reader)
-            producer.flush()
-            if is_commit:
-                producer.commit()
-            else:
-                producer.abort()
+    def _transact(
+        self, producer: ConfluentProducer, reader: ConfluentReader, one: str, turn: int
+    ) -> None:
+        values = {partition: f"{one}-{turn}-{partition}".encode() for partition in range(4)}
+        producer.begin()
+        for partition, value in values.items():
+            producer.send("ledger", partition, value)
+        producer.send_offsets("ledger", dict.fromkeys(values, turn), reader)
+        producer.flush()
+        if turn % 3 == ABORTED:
+            producer.abort()
+            self._aborted += values.values()
+        else:
+            producer.commit()
+            self._committed += values.values()
 
 
 @pytest.mark.parametrize(("host", "guest"), [(OURS, APACHE), (APACHE, OURS)])
@@ -113,34 +126,36 @@ def test_guest_joins_and_each_does_everything_once(
     cluster.wait_until_in_sync()
     cluster.wait_until_equal()
     ledger.check()
+    drawn = draw_producer_ids(cluster)
 
-    cluster.places[GUEST].leave()
-    cluster.wait_until_led_by(HOST)
-    ledger.check()
-    ledger.write()
-    cluster.places[GUEST].take(guest)
-    cluster.wait_until_in_sync()
-    cluster.prefer()
-    ledger.write()
-
-    cluster.places[HOST].leave()
-    cluster.wait_until_led_by(GUEST)
-    ledger.check()
-    ledger.write()
-    cluster.places[HOST].take(host)
-    cluster.wait_until_in_sync()
-    cluster.prefer()
+    leave_and_return(cluster, GUEST, guest, ledger)
+    drawn += draw_producer_ids(cluster)
+    leave_and_return(cluster, HOST, host, ledger)
     assert cluster.controller == GUEST
     # Now it is the guest that is asked.
     cluster.reassign("grown", [[HOST], [GUEST]])
     fill(cluster, "grown")
     cluster.reassign("grown", [[HOST, GUEST], [GUEST, HOST]])
     configure_and_delete(cluster)
-    ledger.write()
+    drawn += draw_producer_ids(cluster)
+    assert len(set(drawn)) == len(drawn)
     cluster.wait_until_equal()
     ledger.check()
     for place in cluster.places:
         place.leave()
+
+
+def leave_and_return(cluster: MixedCluster, broker_id: int, make: str, ledger: Ledger) -> None:
+    """The other leads and coordinates everything, until this one has its partitions back."""
+    place = cluster.places[broker_id]
+    place.leave()
+    cluster.wait_until_led_by(1 - broker_id)
+    ledger.check()
+    ledger.write()
+    place.take(make)
+    cluster.wait_until_in_sync()
+    cluster.prefer()
+    ledger.write()
 
 
 def fill(cluster: MixedCluster, topic: str) -> None:
@@ -156,6 +171,20 @@ def fill(cluster: MixedCluster, topic: str) -> None:
         )
     assert producer.flush(WAIT_SECONDS) == 0
     assert set(failures) == {None}
+
+
+def draw_producer_ids(cluster: MixedCluster) -> list[int]:
+    """Have each broker give away more ids than it has at hand."""
+    drawn: list[int] = []
+    for place in cluster.places:
+        wanted = len(drawn) + IDS_AT_ONCE
+        with RawConnection.open(place.broker.port, WAIT_SECONDS) as connection:
+            while len(drawn) < wanted:
+                answer = connection.ask(request_header(INIT_PRODUCER_ID, 1) + NO_TRANSACTIONAL_ID)
+                _, _, error_code, producer_id, _ = struct.unpack(">iihqh", answer)
+                if not error_code:  # Apache's refuses while it fetches the next block
+                    drawn.append(producer_id)
+    return drawn
 
 
 def configure_and_delete(cluster: MixedCluster) -> None:
@@ -220,4 +249,5 @@ def test_live_cluster_moves_from_apache_to_ours_and_back(cluster: MixedCluster) 
     assert len(writer.acknowledged) == writer.sent
     assert values_in(cluster.bootstrap, "orders", UNCOMMITTED) == sorted(writer.acknowledged)
     assert sorted(copier.seen) == sorted(writer.acknowledged)
+    assert len(copier.member_ids) == 1, "coordinators take members over, without a rebalance"
     cluster.wait_until_equal()

@@ -71,6 +71,7 @@ class Copier(threading.Thread):
     def __init__(self, bootstrap: str, topic: str) -> None:
         super().__init__(name="copier")
         self.seen: list[bytes] = []
+        self.member_ids: set[str] = set()
         self.failures: list[str] = []
         self._enough: int | None = None
         self._deadline = 0.0
@@ -93,6 +94,7 @@ class Copier(threading.Thread):
                 found = self._consumer.consume(100, POLL_SECONDS)
                 values = [message.value() for message in found if message.error() is None]
                 if values:
+                    self.member_ids.add(self._consumer.memberid())
                     self.seen += (value for value in values if value is not None)
                     patiently(lambda: self._consumer.commit(asynchronous=False))
         except KafkaException as error:
