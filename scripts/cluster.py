@@ -146,12 +146,8 @@ def main() -> None:
     except KeyboardInterrupt:
         print(flush=True)
     finally:
-        stopping = [threading.Thread(target=server.end) for server in servers[1:]]
-        for thread in stopping:
-            thread.start()
-        for thread in stopping:
-            thread.join()
-        for server in servers[:1]:
+        # One after the other: each hands over what it leads, which together they could not.
+        for server in reversed(servers):
             server.end()
 
 
