@@ -207,6 +207,8 @@ class Run:
         if not self._is_well():
             return
         await self._kill(power=True)
+        # Until its session is over nobody knows, and the in-sync sets still have it.
+        await asyncio.sleep(3 * self.cluster.session_seconds)
         end = self.loop.now + HEALING_SECONDS
         while not self._is_well() and self.loop.now < end and self.violation is None:
             await asyncio.sleep(0.1)
