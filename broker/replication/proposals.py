@@ -73,9 +73,9 @@ class Proposals:
             return
         finally:
             self._is_asking = bool(self._waiting)
-        self._tell(asked, response)
         if self._is_asking:
             self._timers.schedule(RETRY_AFTER_MS, self._start)
+        self._tell(asked, response)  # who proposes again at once begins anew, or waits with them
 
     def _request(self, asked: dict[Partition, Proposal]) -> AlterPartitionRequest:
         topics: dict[str, AlterPartitionRequest.Topic] = {}
