@@ -7,7 +7,7 @@ SEEDS ?= 0-100
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run cluster test sim check pipeline bench docs lock clean
+.PHONY: help run cluster test coverage sim check pipeline bench docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -23,6 +23,10 @@ cluster: ## Start ZooKeeper and three brokers on localhost:9092 to 9094, until C
 test: ## Run every test (ARGS="tests/storage -k recovery" for some)
 	@scripts/setup test
 	@$(PY) -m pytest $(ARGS)
+
+coverage: ## Run every test and show which lines and branches none of them takes (slower)
+	@scripts/setup test
+	@$(PY) -m pytest --cov --cov-report=term:skip-covered $(ARGS)
 
 sim: ## Simulate clusters under faults (SEEDS=0-2000, ARGS="--trace")
 	@scripts/setup python

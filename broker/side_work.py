@@ -27,13 +27,23 @@ class SideWork:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, platform: Platform) -> None:
         self._loop = loop
+        self._is_closed = False
         self._executor = platform.threads(THREADS, "compute")
 
     def run(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
-        """Call `work`, which raises nothing, on a thread; `then` gets its result, on the loop."""
+        """Call `work`, which raises nothing, on a thread; `then` gets its result, on the loop.
+
+        Not after `close`: then there may be no logs any more.
+        """
         future = self._loop.run_in_executor(self._executor, work)
-        future.add_done_callback(lambda done: None if done.cancelled() else then(done.result()))
+
+        def finish(done: asyncio.Future[T]) -> None:
+            if not (done.cancelled() or self._is_closed):
+                then(done.result())
+
+        future.add_done_callback(finish)
 
     def close(self) -> None:
-        """Finish what is being computed, and start nothing more."""
+        """Finish what is being computed, start nothing more, and tell nobody."""
+        self._is_closed = True
         self._executor.shutdown(cancel_futures=True)

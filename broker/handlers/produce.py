@@ -220,15 +220,13 @@ class RecompressedProduce:
     """A produce with batches that come to be appended once they have their topic's codec."""
 
     def __init__(self, appends: Appends, response: ProduceResponse) -> None:
-        self.deferred: Deferred[Outcome] = Deferred(on_abandon=self._forget)
+        self.deferred: Deferred[Outcome] = Deferred()
         self._appends = appends
         self._response = response
-        self._is_abandoned = False
         recompress_all(appends.context, appends.waiting, self._append)
 
     def _append(self, results: list[bytearray | ApiError]) -> None:
-        if self._is_abandoned:
-            return  # nobody would know of the append, and the logs may be closed by now
+        """Also when the client has hung up: with acks=0 it does so once it has sent all."""
         appends = self._appends
         appends.context = replace(appends.context, now_ms=appends.context.broker.clock.now_ms())
         for one, result in zip(appends.waiting, results, strict=True):
@@ -240,9 +238,6 @@ class RecompressedProduce:
             appended = appends.append(one.topic, AppendOrigin.CHECKED)
             one.answers[one.position] = appended.partition_responses[0]
         _deliver(self.deferred, partial(_conclude, appends, self._response))
-
-    def _forget(self) -> None:
-        self._is_abandoned = True
 
 
 class DelayedProduce:

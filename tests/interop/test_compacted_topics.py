@@ -146,7 +146,9 @@ def test_of_each_key_the_last_value_stays_where_it_was(
     assert re.fullmatch(r"0\n1\nkept 0 \d+\n", checkpoint)
 
     again = new_cleaner(EAGER)
-    assert read(again, "kept") == found
+    still = read(again, "kept")
+    assert still.items() <= found.items(), "nothing returns, nothing changes"
+    assert dict(still.values()) == expected_last_values()
     assert "compacted" not in output(again)
 
 
