@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from tests.support.tools import Tools
 
+pytestmark = pytest.mark.slow
+
 TOPIC = "compared"
 PLAIN, IDEMPOTENT, TRANSACTIONAL = range(3)
 PARTITIONS = (PLAIN, IDEMPOTENT, TRANSACTIONAL)

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from tests.interop.conftest import NewName
     from tests.support.broker_process import BrokerProcess
 
-pytestmark = pytest.mark.skipif(against_apache(), reason="Apache has no such stop points")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(against_apache(), reason="Apache has no such stop points"),
+]
 
 PARTITIONS = 3
 NEXT_OFFSET = 77
