@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from controller.store import (
-    ANY_VERSION,
-    Create,
-    Delete,
-    Operation,
-    Result,
-    SetData,
-    StoreError,
-    Watch,
-    Znode,
-)
+from controller.single_writes import SingleWrites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from controller.store import Watch, Znode
     from controller.tree import ZnodeTree
 
 
-class TreeStore(ABC):
+class TreeStore(SingleWrites):
     """The reading half of ``MetadataStore``, and single writes as transactions of one."""
 
     def __init__(self, tree: ZnodeTree) -> None:
         """Serve reads from ``tree``."""
         self._tree = tree
-
-    @abstractmethod
-    async def multi_many(
-        self, transactions: Sequence[Sequence[Operation]]
-    ) -> list[list[Result] | StoreError]:
-        """Do independent transactions in order; returns when they are durable."""
 
     def on_interruption(self, listener: Callable[[], None]) -> None:
         """Take a listener that will never be called: the tree is always within reach."""
@@ -68,24 +52,3 @@ class TreeStore(ABC):
         if watch is not None:
             self._tree.watch_children(path, watch)
         return names
-
-    async def create(
-        self, path: str, data: bytes | None, *, ephemeral: bool = False, sequence: bool = False
-    ) -> str:
-        """Make one node; returns its path."""
-        return cast("str", (await self.multi([Create(path, data, ephemeral, sequence)]))[0])
-
-    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Znode:
-        """Write one node; returns it as written."""
-        return cast("Znode", (await self.multi([SetData(path, data, version)]))[0])
-
-    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        """Remove one node."""
-        await self.multi([Delete(path, version)])
-
-    async def multi(self, operations: Sequence[Operation]) -> list[Result]:
-        """Do all operations or none."""
-        outcome = (await self.multi_many([operations]))[0]
-        if isinstance(outcome, StoreError):
-            raise outcome
-        return outcome

@@ -9,7 +9,7 @@ allows, after the interruption was told.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from kazoo.exceptions import KazooException
 from kazoo.exceptions import NoNodeError as KazooNoNodeError
@@ -17,19 +17,16 @@ from kazoo.protocol import serialization as wire
 from kazoo.protocol.states import EventType
 from kazoo.security import OPEN_ACL_UNSAFE
 
+from controller.single_writes import SingleWrites
 from controller.store import (
-    ANY_VERSION,
     Change,
     ChangeKind,
-    Create,
-    Delete,
     NodeExistsError,
     NoNodeError,
     Operation,
     OutcomeUnknownError,
     Result,
     SessionExpiredError,
-    SetData,
     StoreError,
     StoreUnavailableError,
     Watch,
@@ -62,7 +59,7 @@ _KINDS = {
 }
 
 
-class ZooKeeperStore:
+class ZooKeeperStore(SingleWrites):
     """``controller.store.MetadataStore`` in a ZooKeeper ensemble."""
 
     def __init__(self, session: ZooKeeperSession) -> None:
@@ -172,27 +169,6 @@ class ZooKeeperStore:
             raise
 
     # Writes
-
-    async def create(
-        self, path: str, data: bytes | None, *, ephemeral: bool = False, sequence: bool = False
-    ) -> str:
-        """Make one node; returns its path."""
-        return cast("str", (await self.multi([Create(path, data, ephemeral, sequence)]))[0])
-
-    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Znode:
-        """Write one node; returns it as written."""
-        return cast("Znode", (await self.multi([SetData(path, data, version)]))[0])
-
-    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        """Remove one node."""
-        await self.multi([Delete(path, version)])
-
-    async def multi(self, operations: Sequence[Operation]) -> list[Result]:
-        """Do all operations or none."""
-        outcome = (await self.multi_many([operations]))[0]
-        if isinstance(outcome, StoreError):
-            raise outcome
-        return outcome
 
     async def multi_many(
         self, transactions: Sequence[Sequence[Operation]]

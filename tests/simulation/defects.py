@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from broker.partition import Partition
 from broker.replication.following import Following
-from controller.context import Leadership
 from controller.election import FencedStore
 from controller.in_sync_changes import InSyncChanges
-from controller.store import Check
 from protocol.errors import ErrorCode
 from storage.log_upkeep import LogUpkeep
 
@@ -87,5 +85,3 @@ DEFECTS: dict[str, Callable[[], None]] = {
     "fencing": fence_nobody,
     "flush": forget_to_flush,
 }
-
-_ = Check, Leadership

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from typing import TYPE_CHECKING
 
 from controller.memory_store import MemoryEnsemble, MemoryStore
 from controller.store import (
-    ANY_VERSION,
     Operation,
     OutcomeUnknownError,
     Result,
@@ -69,13 +69,10 @@ class SimulatedStore(TreeStore):
         self._is_closed = False
         self._is_interrupted = False
         self._is_stale = False
-        self._watches: list[Watch] = []
         # The ensemble counts the time of sessions, whatever became of their clients.
         self._schedule_heartbeat()
 
     def _schedule_heartbeat(self) -> None:
-        import contextvars
-
         context = contextvars.Context()
         context.run(self._network.loop.call_later, HEARTBEAT_SECONDS, self._heartbeat)
 
@@ -89,7 +86,7 @@ class SimulatedStore(TreeStore):
                 self._network.loop.call_soon(self._recover)
         elif not self._zookeeper.is_down:
             if now - self._last_heard > self._zookeeper.session_seconds:
-                contextless_expire(self._network, self._session)
+                self._session.expire()
                 if self._host.is_dead:
                     return
             else:
@@ -166,8 +163,6 @@ class SimulatedStore(TreeStore):
             return None
         network, host, zookeeper = self._network, self._host, self._zookeeper
         loop = network.loop
-        import contextvars
-
         context = contextvars.copy_context()
 
         def notice(change: object) -> None:
@@ -193,11 +188,3 @@ class SimulatedStore(TreeStore):
             raise SessionExpiredError(path, "the session has expired")
         if not self._zookeeper.reaches(self._host):
             raise StoreUnavailableError(path, "ZooKeeper cannot be reached")
-
-
-def contextless_expire(network: Network, session: MemoryStore) -> None:
-    """End a session; its ephemeral nodes go, and watches on them are told."""
-    session.expire()
-
-
-_ = ANY_VERSION
