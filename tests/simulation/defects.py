@@ -65,7 +65,7 @@ def fence_nobody() -> None:
 
     FencedStore.write_many = write_many  # type: ignore[method-assign]
     Partition.assume = assume_any  # type: ignore[method-assign]
-    Partition.check_leader = lambda self, current_leader_epoch: None  # type: ignore[method-assign]
+    Partition.check_epoch = lambda self, current_leader_epoch: None  # type: ignore[method-assign]
 
 
 def forget_to_flush() -> None:
