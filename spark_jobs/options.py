@@ -1,8 +1,14 @@
-"""Options of a job, declared once as a pydantic model and read from the command line.
+"""Options of a job, declared once as a pydantic model, from flags, environment and a file.
 
 A field `shuffle_partitions: PositiveInt = 2` is the flag `--shuffle-partitions 4`, checked and
 converted by pydantic, and its docstring is the help text. A `bool` has a `--no-` form too, a
 `dict[str, str]` takes `KEY=VALUE` and may be repeated, a tuple takes several values.
+
+What no flag says comes from the environment (`SPARK_JOBS_SHUFFLE_PARTITIONS=4`), then from the
+TOML file of `--options-file` (`shuffle_partitions = 4`). In the environment several values stand
+with commas between them, and a `dict` is JSON. A file or environment may be shared by several
+jobs: what a job has no field for is passed over in the environment, and in the file's tables that
+are named for other jobs; each job takes the keys at the top, and those of its own table.
 """
 
 from __future__ import annotations
@@ -23,6 +29,7 @@ from pydantic import (
 )
 
 from spark_jobs.errors import BadOptionError
+from spark_jobs.option_sources import Given, from_environment, from_file
 
 if typing.TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,6 +96,9 @@ class KafkaOptions(Options):
     bootstrap_servers: Servers = "localhost:9092"
     """HOST:PORT of one or more brokers, separated by commas"""
 
+    options_file: Path | None = None
+    """TOML file with more options: at its top those of all jobs, in [JOB] those of one"""
+
 
 class SparkOptions(KafkaOptions):
     """How to run Spark, and how Spark reaches the broker."""
@@ -136,26 +146,61 @@ class StreamOptions(SparkOptions):
     trigger_seconds: Annotated[float, Field(ge=0)] = 1.0
     """shortest time between batches when running until stopped"""
 
+    metrics: Path | None = None
+    """file to add a line of JSON to for each batch: rates, lag by partition, watermark"""
+
+
+class DefinitionOptions(StreamOptions):
+    """Options of every job that knows what its records are."""
+
+    topic: TopicName = "flights"
+    """topic to read"""
+
+    definition: str = "flights"
+    """TOML file that says what a record is, or the name of one that is built in"""
+
+    set: dict[str, str] = {}
+    """a parameter of the definition, e.g. delayed_from_minutes=30; may be repeated"""
+
+    rejects_topic: TopicName | None = None
+    """topic for records that break a rule; TOPIC.rejected when not given"""
+
+    def rejects(self) -> str:
+        """Return the topic of rejected records."""
+        return self.rejects_topic or f"{self.topic}.rejected"
+
 
 def parse_options(
     model: type[OptionsT], argv: Sequence[str] | None, prog: str, description: str
 ) -> OptionsT:
-    """Read `argv` (the process's own when None) into `model`.
+    """Read `argv` (the process's own when None), the environment and a file into `model`.
 
-    Raises `BadOptionError` with one line that names the flag and the value; `--help` prints
-    and exits, as `argparse` does.
+    `prog` is the job's name, and that of its table in a file. Raises `BadOptionError` with one
+    line that names the flag, variable or file, and the value; `--help` prints and exits, as
+    `argparse` does.
     """
     parser = _Parser(prog=prog, description=description, allow_abbrev=False)
     for name, field in model.model_fields.items():
         _add_flag(parser, name, field)
-    given = dict(vars(parser.parse_args(argv)))
-    for name, value in given.items():
-        if isinstance(value, list) and _is_mapping(model.model_fields[name]):
-            given[name] = dict(_key_and_value(name, text) for text in value)
+    given = from_environment(model) | _from_flags(model, vars(parser.parse_args(argv)))
+    file = given.get("options_file")
+    if file is not None:
+        given = from_file(model, Path(file.value), prog) | given
     try:
-        return model.model_validate(given)
+        return model.model_validate({name: value for name, (value, _) in given.items()})
     except ValidationError as error:
-        raise BadOptionError(_first_line(error)) from error
+        raise BadOptionError(_first_line(error, given)) from error
+
+
+def _from_flags(model: type[BaseModel], flags: dict[str, Any]) -> dict[str, Given]:
+    given = {}
+    for name, value in flags.items():
+        if isinstance(value, list) and _is_mapping(model.model_fields[name]):
+            pairs = dict(_key_and_value(name, text) for text in value)
+            given[name] = Given(pairs, _flag(name))
+        else:
+            given[name] = Given(value, _flag(name))
+    return given
 
 
 class _Parser(argparse.ArgumentParser):
@@ -194,9 +239,11 @@ def _key_and_value(name: str, text: str) -> tuple[str, str]:
     return key, value
 
 
-def _first_line(error: ValidationError) -> str:
+def _first_line(error: ValidationError, given: dict[str, Given]) -> str:
     first = error.errors()[0]
     message = str(first["msg"]).removeprefix("Value error, ")
     if not first["loc"]:
         return message
-    return f"{_flag(str(first['loc'][0]))}: {message}, got '{first['input']}'"
+    name = str(first["loc"][0])
+    place = given[name].place if name in given else _flag(name)
+    return f"{place}: {message}, got '{first['input']}'"

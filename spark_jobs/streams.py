@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,19 +11,20 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from spark_jobs.errors import JobError, interrupt
 from spark_jobs.places import require_directory
+from spark_jobs.progress import Follower
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
     from types import FrameType
 
     from pyspark.errors.exceptions.base import StreamingQueryException
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from spark_jobs.options import SparkOptions, StreamOptions
 
@@ -57,9 +57,36 @@ def start_query(
 
     The sink is at-least-once: a batch that was interrupted is written again, whole.
     """
-    writer = records.writeStream.format("kafka").queryName(name).outputMode(output_mode)
+    writer = records.writeStream.format("kafka").outputMode(output_mode)
     writer = writer.options(**_kafka(options, WRITER_SETTINGS))
     writer = writer.option("includeHeaders", str("headers" in records.columns).lower())
+    return _start(writer, options, name)
+
+
+def start_batches(
+    rows: DataFrame,
+    options: StreamOptions,
+    name: str,
+    take: Callable[[DataFrame, int], None],
+    output_mode: str = "append",
+) -> StreamingQuery:
+    """Start handing each batch of `rows`, with its number, to `take`, which runs in the driver.
+
+    A batch that was interrupted comes again, with the same number and the same rows: what
+    `take` writes is exactly-once if writing a number twice leaves what writing it once does. An
+    exception of `take` ends the query.
+    """
+    return _start(rows.writeStream.foreachBatch(take).outputMode(output_mode), options, name)
+
+
+def write_batch(records: DataFrame, options: SparkOptions) -> None:
+    """Write `records` (key, value, topic, and headers if any) now, for use inside a batch."""
+    writer = records.write.format("kafka").options(**_kafka(options, WRITER_SETTINGS))
+    writer.option("includeHeaders", str("headers" in records.columns).lower()).save()
+
+
+def _start(writer: DataStreamWriter, options: StreamOptions, name: str) -> StreamingQuery:
+    writer = writer.queryName(name)
     writer = writer.option("checkpointLocation", str(options.checkpoint.absolute() / name))
     if options.once:
         writer = writer.trigger(availableNow=True)
@@ -74,39 +101,38 @@ def start_query(
 
 def run(queries: Sequence[StreamingQuery], options: StreamOptions) -> dict[str, int]:
     """Run queries to their end or, without `once`, until stopped; return rows read by each."""
-    return run_to_end(queries) if options.once else run_until_stopped(queries)
+    wait = run_to_end if options.once else run_until_stopped
+    return wait(queries, options.metrics)
 
 
-def run_to_end(queries: Sequence[StreamingQuery]) -> dict[str, int]:
+def run_to_end(queries: Sequence[StreamingQuery], metrics: Path | None = None) -> dict[str, int]:
     """Wait until all queries end; return rows read by each.
 
     SIGTERM and Ctrl-C interrupt the job, after the batches under way. Raises `JobError` when a
     query fails.
     """
-    rows, signal_number = _follow(queries)
+    rows, signal_number = _follow(queries, metrics)
     if signal_number:
         interrupt(signal_number)
     return rows
 
 
-def run_until_stopped(queries: Sequence[StreamingQuery]) -> dict[str, int]:
+def run_until_stopped(
+    queries: Sequence[StreamingQuery], metrics: Path | None = None
+) -> dict[str, int]:
     """Wait until SIGTERM or Ctrl-C ends the queries; return rows read by each.
 
     Raises `JobError` when a query fails.
     """
-    rows, _ = _follow(queries)
+    rows, _ = _follow(queries, metrics)
     return rows
 
 
-def _follow(queries: Sequence[StreamingQuery]) -> tuple[dict[str, int], int]:
-    """Show a line per query while a terminal is there; return rows, and the signal if one came."""
-    rows: dict[str, dict[int, int]] = {query.name: {} for query in queries}
-    with _stop_requested() as stop, _progress() as progress:
-        tasks = {query.name: progress.add_task(query.name, rows=0) for query in queries}
+def _follow(queries: Sequence[StreamingQuery], metrics: Path | None) -> tuple[dict[str, int], int]:
+    """Show and note how far the queries are; return rows, and the signal if one came."""
+    with _stop_requested() as stop, Follower(queries, metrics) as follower:
         while True:
-            for query in queries:
-                _note_progress(query, rows[query.name])
-                progress.update(tasks[query.name], rows=sum(rows[query.name].values()))
+            follower.look()
             if stop.number or not all(query.isActive for query in queries):
                 _raise_failure(queries)
                 if stop.number or not any(query.isActive for query in queries):
@@ -114,13 +140,8 @@ def _follow(queries: Sequence[StreamingQuery]) -> tuple[dict[str, int], int]:
             stop.event.wait(POLL_SECONDS)
         for query in queries:
             query.stop()
-            _note_progress(query, rows[query.name])
-    return {name: sum(batches.values()) for name, batches in rows.items()}, stop.number
-
-
-def _note_progress(query: StreamingQuery, batches: dict[int, int]) -> None:
-    for report in query.recentProgress:
-        batches[report.batchId] = report.numInputRows
+        follower.look()
+    return follower.rows(), stop.number
 
 
 def _raise_failure(queries: Sequence[StreamingQuery]) -> None:
@@ -177,18 +198,6 @@ def _stop_requested() -> Iterator[_Stop]:
     finally:
         for number, handler in kept.items():
             signal.signal(number, handler)
-
-
-def _progress() -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TextColumn("{task.fields[rows]:,} records"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
-        transient=True,
-    )
 
 
 def _first_line(error: Exception) -> str:

@@ -1,0 +1,28 @@
+"""`python -m spark_jobs NAME ...`: run one of the jobs; without a name, list them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from spark_jobs.errors import EXIT_BAD_OPTION
+from spark_jobs.jobs import JOBS
+
+
+def main(argv: list[str]) -> int:
+    """Run the job that is named first; return the process's exit code."""
+    if not argv or argv[0] in {"-h", "--help"}:
+        print("usage: python -m spark_jobs NAME [--help] [options]\n")
+        for name, line in JOBS.items():
+            print(f"  {name:<18}{line}")
+        return 0
+    name, *arguments = argv
+    if name not in JOBS:
+        print(f"error: there is no job '{name}'; there are: {', '.join(JOBS)}", file=sys.stderr)
+        return EXIT_BAD_OPTION
+    code: int = importlib.import_module(f"spark_jobs.{name}").main(arguments)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

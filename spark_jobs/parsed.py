@@ -1,0 +1,96 @@
+"""Typed columns out of raw records: fields, names, event time, and what is wrong with them.
+
+Every job starts here, so that all agree on what a valid record is. To the columns of Spark's
+Kafka source (key, value, topic, partition, offset, timestamp) are added:
+
+    text, document, types       the value as a string; `[text]` as a variant; its types in words
+    <field>                     its value; NULL also when it has the wrong type
+    <column>, <table's column>  as the definition makes them
+    event_time                  an instant, NULL when there is none
+    rejection                   struct (reason, detail); NULL for a valid record
+
+All of it is Spark SQL: no Python runs on the executors.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from spark_jobs.definition import JSON_TYPES, Definition, Record, Table
+from spark_jobs.errors import BadOptionError, JobError
+from spark_jobs.rejection import rejection_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def parsed(spark: SparkSession, records: DataFrame, definition: Definition) -> DataFrame:
+    """Add to each record what the module's docstring lists.
+
+    Raises `BadOptionError` that names the expression of the definition which Spark refuses.
+    """
+    record = definition.record
+    struct = ",".join(f"{name}:{JSON_TYPES[f.type][1]}" for name, f in record.fields.items())
+    fields = f"try_variant_get(document, '$[0]', 'struct<{struct}>')"
+    rows = (
+        records.withColumn("text", F.col("value").cast("string"))
+        .withColumn("document", F.expr("try_parse_json(concat('[', text, ']'))"))
+        .withColumn("types", F.expr("schema_of_variant(document)"))
+        .withColumn("record_fields", F.expr(fields))
+        .select("*", "record_fields.*")
+        .drop("record_fields")
+    )
+    for name, sql in record.columns.items():
+        require_sql(rows, definition, f"record.columns.{name}", sql)
+        rows = rows.withColumn(name, F.expr(sql))
+    for table in record.tables:
+        rows = rows.join(F.broadcast(_table(spark, table, definition)), table.column, "left")
+    require_sql(rows, definition, "record.event_time", record.event_time)
+    rows = rows.withColumn("event_time", F.expr(record.event_time).cast("timestamp"))
+    for index, rule in enumerate(record.rules):
+        require_sql(rows, definition, f"record.rules.{index}.when", rule.when)
+        require_sql(rows, definition, f"record.rules.{index}.detail", rule.detail)
+    return rows.withColumn("rejection", F.expr(rejection_sql(record)))
+
+
+def columns_made(record: Record) -> list[str]:
+    """Return the columns beside the fields, in order: those of SQL, then those of tables."""
+    return [*record.columns, *(table.adds for table in record.tables)]
+
+
+def require_sql(rows: DataFrame, definition: Definition, place: str, sql: str) -> None:
+    """Raise `BadOptionError` that names `place` in the file when Spark cannot take `sql`."""
+    try:
+        _ = rows.select(F.expr(sql)).schema
+    except PySparkException as error:
+        words = str(error).strip().partition("\n")[0]
+        raise BadOptionError(f"--definition: {definition.path}: {place}: {words}") from error
+
+
+def _table(spark: SparkSession, table: Table, definition: Definition) -> DataFrame:
+    path = _table_file(table.file, definition)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            found = {row[table.key]: row[table.value] for row in csv.DictReader(file)}
+    except OSError as error:
+        raise JobError(f"{path}: {error.strerror}, wanted by {definition.path}") from error
+    except KeyError as error:
+        raise BadOptionError(f"--definition: {path} has no column {error}") from error
+    rows = sorted((found | table.extra).items())
+    return spark.createDataFrame(rows, f"{table.column} string, {table.adds} string")
+
+
+def _table_file(name: str, definition: Definition) -> Path:
+    package, colon, path = name.partition(":")
+    if not colon:
+        return definition.path.parent / name
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise JobError(f"the package {package} is missing: pip install {package}")
+    return Path(found.origin).parent / path
