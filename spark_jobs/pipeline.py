@@ -34,12 +34,12 @@ from pydantic import AfterValidator, PositiveInt
 from rich.console import Console
 
 from spark_jobs import picture, route_flights, window_delays
+from spark_jobs.account import Account
 from spark_jobs.errors import EXIT_BY_SIGNAL, EXIT_FAILED, BadOptionError, exit_code_of
 from spark_jobs.local_broker import local_broker
 from spark_jobs.options import Servers, parse_options
 from spark_jobs.places import require_directory, require_file
 from spark_jobs.produce_flights import ProduceOptions, produce
-from spark_jobs.report import Report
 from spark_jobs.route_flights import RouteOptions
 from spark_jobs.session import check_java, spark_session
 from spark_jobs.streams import run
@@ -112,20 +112,20 @@ def _run(argv: Sequence[str] | None) -> int:
     _require_places(options)
     console = Console()
     with _broker(options) as servers:
-        report = _work(options.running_at(servers), console)
-    report.show(console)
-    picture.draw(report.windows.hours, options.picture)
+        account = _work(options.running_at(servers), console)
+    account.show(console)
+    picture.draw(account.windows.hours, options.picture)
     console.print(f"picture: {options.picture}", highlight=False)
-    if report.is_unfinished:
-        print(f"stopped: {report.outstanding()}; run it again to go on", file=sys.stderr)
+    if account.is_unfinished:
+        print(f"stopped: {account.outstanding()}; run it again to go on", file=sys.stderr)
         return EXIT_BY_SIGNAL + signal.SIGINT
-    problems = report.problems()
+    problems = account.problems()
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return EXIT_FAILED if problems else 0
 
 
-def _work(options: PipelineOptions, console: Console) -> Report:
+def _work(options: PipelineOptions, console: Console) -> Account:
     with _step(console, "produced") as step:
         outcome = produce(options)
         step.append(f"{outcome.sent:,} records, {outcome.already_there:,} were there before")
@@ -135,7 +135,7 @@ def _work(options: PipelineOptions, console: Console) -> Report:
             rows = run(queries, options)
             step += [f"{name} {count:,}" for name, count in rows.items()]
         with _step(console, "counted"):
-            return Report(
+            return Account(
                 lines=outcome.lines,
                 expected_reasons=outcome.reasons,
                 topics=options.targets(),

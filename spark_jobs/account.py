@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Account:
     """The counts of all topics, and what they should be."""
 
     lines: int

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from spark_jobs.report import Report
+from spark_jobs.account import Account
 from spark_jobs.tally import RouteTally, WindowTally
 
 ROUTES = RouteTally(
@@ -18,7 +18,7 @@ ROUTES = RouteTally(
     strays=0,
     reasons={"not-json": 2},
 )
-GOOD = Report(
+GOOD = Account(
     lines=12,
     expected_reasons={"not-json": 2},
     topics={route: f"flights.{route}" for route in ROUTES.routed},
