@@ -1,0 +1,170 @@
+"""Jobs that are killed with SIGKILL in mid-work, again and again, and then run to their end.
+
+A test draws moments from a seed and lets a job go through them:
+
+    job = Job("archive", ("--bootstrap-servers", servers, ...), checkpoint=tmp_path / "checkpoint")
+    ordeal = run_through_kills(job, drawn_moments(seed, job.named_queries(), batches=6))
+    assert ordeal.unfinished             # it was killed where it hurts
+    ...                                  # and what the job wrote is exact
+
+Python and its JVM die at once, and nothing of them runs a line more. Moments are known by the
+clock, or by the checkpoint's files: `offsets/N` is written when batch N is planned, `commits/N`
+when all of it is done. Between the two lies all that a job does to the world.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tests.spark_jobs.job_process import POLL_SECONDS, RUN_SECONDS, run_job, running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tests.spark_jobs.job_process import Job, JobProcess
+    from tests.support.broker_process import BrokerProcess
+
+LONGEST_DELAY_SECONDS = 1.5
+LONGEST_START_SECONDS = 15.0
+BROKER_DOWN_SECONDS = 1.0
+MOST_RERUNS = 3
+
+
+class Stage(enum.Enum):
+    """What must have happened in this run of the job."""
+
+    STARTED = "the process runs"
+    PLANNED = "a new batch has its offsets written, and not its commit"
+    COMMITTED = "a batch has its commit written"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When to kill: some time after a stage of a batch of a query."""
+
+    query: str
+    batch: int
+    stage: Stage
+    delay_seconds: float = 0.0
+
+    def ahead_of(self, job: Job) -> Moment:
+        """Return the moment with a batch that has not come to its stage yet."""
+        done = job.planned if self.stage is Stage.PLANNED else job.committed
+        return replace(self, batch=max({self.batch - 1, *done(self.query)}) + 1)
+
+    def is_reached(self, job: Job) -> bool:
+        """Whether it has come to its stage."""
+        match self.stage:
+            case Stage.STARTED:
+                return True
+            case Stage.PLANNED:
+                return self.batch in job.planned(self.query)
+            case Stage.COMMITTED:
+                return self.batch in job.committed(self.query)
+
+
+@dataclass(slots=True)
+class Ordeal:
+    """What a job went through."""
+
+    kills: list[Moment] = field(default_factory=list)
+    """Moments at which something was killed."""
+
+    unfinished: list[str] = field(default_factory=list)
+    """Batches, as `query/N`, that were under way at those moments."""
+
+    failures: list[str] = field(default_factory=list)
+    """Error lines of runs that ended by themselves, because the broker was away."""
+
+    said: str = ""
+    """All that the last run said, which came to its end."""
+
+
+def drawn_moments(
+    seed: int, queries: Sequence[str], batches: int, kills: int = 2
+) -> tuple[Moment, ...]:
+    """Draw moments in order of batches; the first is always at the begin of a batch's work.
+
+    `batches` is about how many the whole run has.
+    """
+    chance = random.Random(seed)
+    stages = [Stage.PLANNED, *chance.choices([*Stage], weights=(1, 3, 1), k=kills - 1)]
+    numbers = sorted(chance.sample(range(max(batches, kills)), kills))
+    return tuple(
+        Moment(chance.choice(list(queries)), number, stage, _delay(chance, stage))
+        for number, stage in zip(numbers, stages, strict=True)
+    )
+
+
+def _delay(chance: random.Random, stage: Stage) -> float:
+    if stage is Stage.STARTED:
+        return chance.uniform(0.0, LONGEST_START_SECONDS)
+    return chance.choice((0.0, chance.uniform(0.0, LONGEST_DELAY_SECONDS)))
+
+
+def run_through_kills(job: Job, moments: Sequence[Moment]) -> Ordeal:
+    """Kill the driver at each moment and start it again; then let it come to its end."""
+    ordeal = Ordeal()
+    for moment in moments:
+        target = moment.ahead_of(job)
+        with running(job, "--once") as driver:
+            if _wait_for(job, target, driver):
+                driver.kill()
+                ordeal.kills.append(target)
+                ordeal.unfinished += job.unfinished_batches()
+            else:
+                assert driver.poll() == 0, driver.said()
+    last = run_job(job, "--once")
+    assert last.returncode == 0, f"after {ordeal.kills}:\n{last.stdout}"
+    assert job.unfinished_batches() == []
+    ordeal.said = last.stdout
+    return ordeal
+
+
+def run_through_broker_kills(
+    job: Job, broker: BrokerProcess, moments: Sequence[Moment], down: float = BROKER_DOWN_SECONDS
+) -> Ordeal:
+    """Kill the broker at each moment; it comes back on its port, with its data.
+
+    The job must come to its end by itself, or fail with one clear line; then it is run again.
+    """
+    ordeal = Ordeal()
+    waiting = list(moments)
+    for _ in range(len(moments) + MOST_RERUNS):
+        with running(job, "--once") as driver:
+            while waiting and _wait_for(job, target := waiting[0].ahead_of(job), driver):
+                broker.kill()
+                ordeal.kills.append(target)
+                ordeal.unfinished += job.unfinished_batches()
+                waiting.pop(0)
+                time.sleep(down)
+                broker.start()
+            code = driver.wait()
+        ordeal.said = driver.said()
+        if code == 0:
+            assert job.unfinished_batches() == []
+            return ordeal
+        last_line = ordeal.said.strip().rpartition("\n")[2]
+        assert last_line.startswith("error: "), ordeal.said
+        ordeal.failures.append(last_line)
+    raise AssertionError(f"{job.name} does not come to its end: {ordeal}")
+
+
+def _wait_for(job: Job, moment: Moment, driver: JobProcess) -> bool:
+    """Wait for the moment; return False when the job ended before it."""
+    reached = _poll(lambda: moment.is_reached(job), driver, RUN_SECONDS)
+    _poll(lambda: False, driver, moment.delay_seconds if reached else 0.0)
+    return reached and driver.poll() is None
+
+
+def _poll(is_due: Callable[[], bool], driver: JobProcess, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not is_due():
+        if driver.poll() is not None or time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
