@@ -2,8 +2,8 @@
 
 One queue, one consumer.  Watches and answers of brokers only put an event in the queue; the event
 then reads what there is now, decides, stores the decision under the fence of its term, and sends
-requests.  An event that is queued already is not queued twice: it will read the newest state
-anyway.  A store that cannot be reached makes the event wait and try again.
+requests.  A store that cannot be reached makes the event wait and try again, unless somebody asked
+for it: that one hears of the failure, and nothing is done behind their back.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from controller.announcements import Announcements
@@ -20,6 +18,7 @@ from controller.broker_changes import bring_back, brokers_arrived, brokers_died,
 from controller.commands import ControllerCommands, give
 from controller.delivery import Delivery
 from controller.election import ControllerMovedError, current_controller, elect
+from controller.event_queue import Event, EventQueue
 from controller.loading import load_brokers, load_states, load_topics
 from controller.office import Office, UncleanDefault
 from controller.replica_failures import replicas_failed
@@ -29,9 +28,11 @@ from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, TOPICS
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from controller.context import ControllerContext, Term, TopicPartition
+    from controller.event_queue import Handler
     from controller.ports import BrokerChannels
-    from protocol.schema import Request
 
 RETRY_AFTER_SECONDS = 1.0
 """Pause after the store refused an event."""
@@ -42,15 +43,6 @@ TOPICS_AT_ONCE = 64
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Handler = Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something to react to. Events with equal keys are one."""
-
-    key: tuple[str, ...]
-    handle: Handler
 
 
 class Controller:
@@ -74,8 +66,7 @@ class Controller:
         self._store = store
         self._delivery = Delivery(channels, self._on_replicas_stopped, self._on_replicas_failed)
         self._now_ms = now_ms
-        self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self._queued: set[tuple[str, ...]] = set()
+        self._events = EventQueue()
         self._office: Office | None = None
         self._incoming: Office | None = None
         """The office that is being taken: its brokers are told already."""
@@ -104,9 +95,7 @@ class Controller:
         """Run for office and handle events until cancelled."""
         self._put("elect", self._run_for_office)
         while True:
-            event = await self._events.get()
-            self._queued.discard(event.key)
-            await self._handle(event)
+            await self._handle(await self._events.take())
 
     async def wait_until_ready(self) -> None:
         """Return once the first election is over and, if it was won, all brokers were told."""
@@ -159,16 +148,16 @@ class Controller:
                 if office is None:
                     raise ApiError(ErrorCode.NOT_CONTROLLER)
                 result = await work(office)
+                office.send()
             except ApiError as error:
                 give(answer, error)
-                return
-            except BaseException:
+            except BaseException:  # whatever happens, nobody is left to wait for ever
                 give(answer, ApiError(ErrorCode.NOT_CONTROLLER))
                 raise
-            office.send()
-            give(answer, result)
+            else:
+                give(answer, result)
 
-        self._put(name, handle, str(id(answer)))
+        self._events.put_single(name, handle, is_asked_for=True)
         return await answer
 
     def interrupted(self) -> None:
@@ -187,12 +176,7 @@ class Controller:
     # Events
 
     def _put(self, name: str, handle: Handler, *details: str) -> None:
-        self._requeue(Event((name, *details), handle))
-
-    def _requeue(self, event: Event) -> None:
-        if event.key not in self._queued:
-            self._queued.add(event.key)
-            self._events.put_nowait(event)
+        self._events.put(Event((name, *details), handle))
 
     def _watch(self, name: str, handle: Handler, *details: str) -> Watch:
         def notice(_: Change) -> None:
@@ -209,9 +193,10 @@ class Controller:
             self._put("elect", self._run_for_office)
         except StoreError as error:
             logger.error("%s must wait: %s", event.key[0], error)  # noqa: TRY400
-            loop = asyncio.get_running_loop()
-            for again in (event, Event(("online",), self._bring_all_online)):
-                loop.call_later(RETRY_AFTER_SECONDS, self._requeue, again)
+            if not event.is_asked_for:
+                self._events.put_later(event, RETRY_AFTER_SECONDS)
+            online = Event(("online",), self._bring_all_online)
+            self._events.put_later(online, RETRY_AFTER_SECONDS)
         except Exception:
             logger.exception("%s failed", event.key[0])
 
@@ -357,16 +342,14 @@ class Controller:
                 if not waiter.done():
                     waiter.set_result(None)
 
-    def _on_replicas_stopped(
-        self, broker_id: int, request: Request, errors: dict[TopicPartition, int]
-    ) -> None:
+    def _on_replicas_stopped(self, broker_id: int, errors: dict[TopicPartition, int]) -> None:
         async def note() -> None:
             office = self._office
             if office is not None:
                 office.deletion.replicas_stopped(broker_id, errors)
                 await self._advance_deletions(office)
 
-        self._put("stopped", note, str(id(request)))
+        self._events.put_single("stopped", note)
 
     def _read_written_moves(self) -> None:
         self._put("written moves", self._announcements.on_moves)
@@ -378,7 +361,7 @@ class Controller:
                 await replicas_failed(office, broker_id, partitions)
                 office.send()
 
-        self._put("failed", note, str(id(partitions)))
+        self._events.put_single("failed", note)
 
     # Watches
 

@@ -33,10 +33,10 @@ class Delivery:
     def __init__(
         self,
         channels: BrokerChannels,
-        on_stopped: Callable[[int, Request, dict[TopicPartition, int]], None],
+        on_stopped: Callable[[int, dict[TopicPartition, int]], None],
         on_failed: Callable[[int, list[TopicPartition]], None],
     ) -> None:
-        """``on_stopped`` gets a broker, the request, and errors by partition that it deleted.
+        """``on_stopped`` gets a broker, and errors by partition that it deleted.
 
         ``on_failed`` gets a broker and the partitions that it has no disk for any more.
         """
@@ -69,7 +69,7 @@ class Delivery:
         elif isinstance(response, StopReplicaResponse) and isinstance(request, StopReplicaRequest):
             errors = _deleted(request, response)
             if errors:
-                self._on_stopped(broker_id, request, errors)
+                self._on_stopped(broker_id, errors)
 
 
 def _deleted(

@@ -10,6 +10,7 @@ import sys
 import time
 
 from tests.simulation.defects import DEFECTS
+from tests.simulation.hosts import HOST
 from tests.simulation.run import Run
 from tests.simulation.virtual_loop import START_SECONDS
 
@@ -25,7 +26,10 @@ def main() -> int:
     seeds = range(int(first), int(last or int(first) + 1))
     if os.environ.get("PYTHONHASHSEED") != "0" or len(seeds) > SEEDS_PER_PROCESS:
         return _in_processes(options, seeds)
-    logging.basicConfig(level=logging.INFO if options.verbose else logging.CRITICAL)
+    if options.verbose:
+        logging.basicConfig(level=logging.INFO, format="%(when)s %(host)-9s %(message)s")
+    else:
+        logging.disable()
     if options.defect:
         DEFECTS[options.defect]()
     found = 0
@@ -39,6 +43,7 @@ def main() -> int:
 def _run(seed: int, *, show_trace: bool) -> int:
     started = time.monotonic()
     run = Run(seed)
+    _name_hosts(run)
     faults = {kind: rate for kind, rate in vars(run.faults).items() if rate}
     problem = ""
     try:
@@ -57,6 +62,19 @@ def _run(seed: int, *, show_trace: bool) -> int:
     if problem and show_trace:
         print("\n".join(run.cluster.trace), flush=True)
     return int(bool(problem))
+
+
+def _name_hosts(run: Run) -> None:
+    """Have log lines say which broker speaks, and when by the clock of the run."""
+
+    def place(record: logging.LogRecord) -> bool:
+        host = HOST.get()
+        record.host = "-" if host is None else host.name
+        record.when = f"{run.loop.now:10.3f}"
+        return True
+
+    for handler in logging.getLogger().handlers:
+        handler.filters = [place]
 
 
 def _in_processes(options: argparse.Namespace, seeds: range) -> int:

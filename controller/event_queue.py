@@ -1,0 +1,54 @@
+"""What the controller has yet to react to, in the order in which it came."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+Handler = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something to react to. Events with equal keys are one."""
+
+    key: tuple[str, ...]
+    handle: Handler
+    is_asked_for: bool = False
+    """Somebody waits for it, hears when it fails, and asks again: it is not tried again."""
+
+
+class EventQueue:
+    """One consumer takes events; one that is queued already is not queued twice.
+
+    Keys are of names and numbers that are never given again. (The address of an object is given
+    again when the object is gone, and an event whose address another one has would be lost.)
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._queued: set[tuple[str, ...]] = set()
+        self._numbers = itertools.count()
+
+    def put(self, event: Event) -> None:
+        """Queue an event, unless an equal one is queued: it will read the newest state anyway."""
+        if event.key not in self._queued:
+            self._queued.add(event.key)
+            self._events.put_nowait(event)
+
+    def put_single(self, name: str, handle: Handler, *, is_asked_for: bool = False) -> None:
+        """Queue an event that is equal to no other."""
+        self.put(Event((name, str(next(self._numbers))), handle, is_asked_for))
+
+    def put_later(self, event: Event, seconds: float) -> None:
+        """Queue an event after a pause."""
+        asyncio.get_running_loop().call_later(seconds, self.put, event)
+
+    async def take(self) -> Event:
+        """Wait for the next event."""
+        event = await self._events.get()
+        self._queued.discard(event.key)
+        return event

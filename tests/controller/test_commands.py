@@ -1,0 +1,77 @@
+"""What is asked of a controller is always answered, and never done when the answer was no."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import controller.controller
+from controller.event_queue import Event, EventQueue
+from controller.store import StoreUnavailableError
+from protocol.errors import ApiError, ErrorCode
+from tests.controller.harness import Cluster, run_cluster, turns
+
+if TYPE_CHECKING:
+    from controller.office import Office
+
+
+async def _nothing() -> None:
+    """Handle an event."""
+
+
+def test_who_asks_is_answered_when_the_term_ends_while_it_is_done() -> None:
+    """The store was interrupted after the write and before its brokers were told."""
+
+    async def scenario(cluster: Cluster) -> None:
+        controller = cluster.members[0].controller
+
+        async def work(_: Office) -> str:
+            controller.interrupted()
+            return "done"
+
+        asked = asyncio.get_running_loop().create_task(controller.perform("work", work))
+        await turns()
+        assert asked.done()
+        with pytest.raises(ApiError) as refused:
+            await asked
+        assert refused.value.code is ErrorCode.NOT_CONTROLLER
+        assert controller.is_active  # again, in a term whose brokers are told everything
+
+    run_cluster(scenario, 0)
+
+
+def test_what_failed_is_told_and_not_done_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controller.controller, "RETRY_AFTER_SECONDS", 0)
+
+    async def scenario(cluster: Cluster) -> None:
+        member = cluster.members[0].controller
+        attempts = []
+
+        async def work(office: Office) -> None:
+            attempts.append(office)
+            raise StoreUnavailableError("/", "away")
+
+        with pytest.raises(ApiError) as refused:
+            await member.perform("work", work)
+        assert refused.value.code is ErrorCode.NOT_CONTROLLER
+        await turns()
+        assert len(attempts) == 1
+
+    run_cluster(scenario, 0)
+
+
+def test_equal_events_are_one_until_taken_and_single_ones_never_are() -> None:
+    async def scenario() -> None:
+        queue = EventQueue()
+        for _ in range(2):
+            queue.put(Event(("topics",), _nothing))
+            queue.put_single("stopped", _nothing)
+        first = await queue.take()
+        assert first.key == ("topics",)
+        queue.put(first)
+        names = [(await queue.take()).key[0] for _ in range(3)]
+        assert names == ["stopped", "stopped", "topics"]
+
+    asyncio.run(scenario())
