@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BUILT_IN = Path(__file__).resolve().parent / "definitions"
-SECTIONS = ("parameters", "record", "route", "aggregate", "enrich", "activity", "retry")
+SECTIONS = ("parameters", "record", "route", "aggregate", "enrich", "activity", "retry", "report")
 """Tables that a file may have; each job reads `record` and its own."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -149,6 +149,10 @@ class Definition:
         self.path = path
         self._content = content
         self.record = self.section("record", Record)
+
+    def has(self, name: str) -> bool:
+        """Say whether the file has that table."""
+        return name in self._content
 
     def section(self, name: str, model: type[SectionT]) -> SectionT:
         """Return a table as `model`; raise `BadOptionError` when it is missing or wrong."""

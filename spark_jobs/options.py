@@ -28,6 +28,7 @@ from pydantic import (
     ValidationError,
 )
 
+from spark_jobs.definition import Definition, load_definition
 from spark_jobs.errors import BadOptionError
 from spark_jobs.option_sources import Given, from_environment, from_file
 
@@ -40,6 +41,11 @@ _SERVER = re.compile(r"([^\s,:\[\]]+|\[[0-9a-fA-F:.%]+\]):(\d{1,5})")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _DURATION = re.compile(r"[1-9]\d* (second|minute|hour|day)s?")
 _HIGHEST_PORT = 65_535
+TOPIC_HINT = (
+    "produce to it first, flights with `python -m spark_jobs produce_flights`, "
+    "or name another with --topic"
+)
+"""For a job whose source is not there."""
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 
 
@@ -165,6 +171,10 @@ class DefinitionOptions(StreamOptions):
     rejects_topic: TopicName | None = None
     """topic for records that break a rule; TOPIC.rejected when not given"""
 
+    def load_definition(self) -> Definition:
+        """Read the definition; raise `BadOptionError` when it is not there or wrong."""
+        return load_definition(self.definition, self.set)
+
     def rejects(self) -> str:
         """Return the topic of rejected records."""
         return self.rejects_topic or f"{self.topic}.rejected"
@@ -175,9 +185,9 @@ def parse_options(
 ) -> OptionsT:
     """Read `argv` (the process's own when None), the environment and a file into `model`.
 
-    `prog` is the job's name, and that of its table in a file. Raises `BadOptionError` with one
-    line that names the flag, variable or file, and the value; `--help` prints and exits, as
-    `argparse` does.
+    `prog` is the job's name; its last word is that of the job's table in a file. Raises
+    `BadOptionError` with one line that names the flag, variable or file, and the value; `--help`
+    prints and exits, as `argparse` does.
     """
     parser = _Parser(prog=prog, description=description, allow_abbrev=False)
     for name, field in model.model_fields.items():
@@ -185,7 +195,7 @@ def parse_options(
     given = from_environment(model) | _from_flags(model, vars(parser.parse_args(argv)))
     file = given.get("options_file")
     if file is not None:
-        given = from_file(model, Path(file.value), prog) | given
+        given = from_file(model, Path(file.value), prog.rpartition(" ")[2]) | given
     try:
         return model.model_validate({name: value for name, (value, _) in given.items()})
     except ValidationError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import threading
@@ -44,10 +45,23 @@ def read_stream(spark: SparkSession, options: StreamOptions, topic: str) -> Data
     return reader.load()
 
 
-def read_batch(spark: SparkSession, options: SparkOptions, topics: Sequence[str]) -> DataFrame:
-    """Return all that topics hold now, headers included."""
+def read_batch(
+    spark: SparkSession,
+    options: SparkOptions,
+    topics: Sequence[str],
+    starting: Mapping[str, Mapping[int, int]] | None = None,
+    ending: Mapping[str, Mapping[int, int]] | None = None,
+) -> DataFrame:
+    """Return what topics hold now, headers included: all, or from offsets to before offsets.
+
+    Offsets are by topic and partition, and name every partition.
+    """
     reader = spark.read.format("kafka").options(**_kafka(options))
-    return reader.option("subscribe", ",".join(topics)).option("includeHeaders", "true").load()
+    reader = reader.option("subscribe", ",".join(topics)).option("includeHeaders", "true")
+    for name, offsets in (("startingOffsets", starting), ("endingOffsets", ending)):
+        if offsets is not None:
+            reader = reader.option(name, json.dumps(offsets))
+    return reader.load()
 
 
 def start_query(

@@ -15,6 +15,7 @@ from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from pyspark.sql import SparkSession
 
@@ -41,6 +42,21 @@ class Topics:
         if topic not in self.names():
             raise JobError(f"there is no topic '{topic}' on {self._servers}: {hint}")
 
+    def identity(self, job: str, *names: str) -> dict[str, str]:
+        """Return what a checkpoint of `job` must stay true to: the cluster, and these topics.
+
+        A topic that is deleted and made anew has another id; old brokers give none.
+        """
+        with self._clear_errors():
+            cluster = self._admin.describeCluster().clusterId().get()
+            identity = {"job": job, "cluster": str(cluster)}
+            described = self._admin.describeTopics(self._jvm.java.util.List.of(*names))
+            for name, topic in sorted(described.allTopicNames().get().items()):
+                place = "topic" if len(names) == 1 else f"topic {name}"
+                identity[place] = name
+                identity[f"{place}'s id"] = str(topic.topicId().toString())
+        return identity
+
     def create_missing(
         self, topics: Iterable[str], partitions: int, configs: Mapping[str, str]
     ) -> list[str]:
@@ -63,17 +79,20 @@ class Topics:
             java_map.put(key, value)
         return java_map
 
-    @contextmanager
-    def _clear_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except Py4JJavaError as error:
-            raise JobError(f"{self._servers}: {java_reason(error)}") from error
+    def _clear_errors(self) -> AbstractContextManager[None]:
+        return clear_errors(self._servers)
 
 
 @contextmanager
 def open_topics(spark: SparkSession, options: SparkOptions) -> Iterator[Topics]:
     """Open an admin client in Spark's driver, and close it at the end."""
+    with open_admin(spark, options) as (admin, jvm):
+        yield Topics(admin, jvm, options.bootstrap_servers)
+
+
+@contextmanager
+def open_admin(spark: SparkSession, options: SparkOptions) -> Iterator[tuple[Any, Any]]:
+    """Open Java's admin client; give it and the way to Java's classes."""
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - the only way to the classes beside Spark
     properties = jvm.java.util.Properties()
     settings = {
@@ -89,9 +108,18 @@ def open_topics(spark: SparkSession, options: SparkOptions) -> Iterator[Topics]:
     except Py4JJavaError as error:
         raise JobError(f"the Kafka client does not start: {java_reason(error)}") from error
     try:
-        yield Topics(admin, jvm, options.bootstrap_servers)
+        yield admin, jvm
     finally:
         admin.close(jvm.java.time.Duration.ofSeconds(1))
+
+
+@contextmanager
+def clear_errors(servers: str) -> Iterator[None]:
+    """Tell a Java client's error in one line that names the servers."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise JobError(f"{servers}: {java_reason(error)}") from error
 
 
 def java_reason(error: Py4JJavaError) -> str:
