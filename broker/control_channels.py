@@ -74,7 +74,8 @@ class ControlChannels:
                 if response is None:
                     answer.cancel()
                     return
-                answer.set_result(response)
+                if not answer.done():
+                    answer.set_result(response)
         finally:
             if self._lines.get(broker_id) is line:
                 del self._lines[broker_id]

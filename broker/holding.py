@@ -59,6 +59,7 @@ def holding(handler: Handler, refuse: Callable[[Exception, Context], object]) ->
             except Exception as error:  # noqa: BLE001 - as dispatch does
                 response = refuse(error, context)
             if isinstance(response, Deferred):
+                begun.append(response)
                 response.then(give)
             else:
                 give(response)
@@ -68,7 +69,10 @@ def holding(handler: Handler, refuse: Callable[[Exception, Context], object]) ->
 
         def abandon() -> None:
             waiting.cancel()
+            for one in begun:
+                one.abandon()
 
+        begun: list[Deferred[Any]] = []
         waiting = context.broker.spawn(serve_when_told(), "request to a broker that joins")
         answer: Deferred[Any] = Deferred(on_abandon=abandon)
         return answer

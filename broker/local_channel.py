@@ -58,7 +58,8 @@ class LocalChannels:
                 response = await self._apply(request)
             except Exception as error:
                 logger.exception("%s could not be applied", type(request).__name__)
-                answer.set_exception(error)
+                if not answer.done():
+                    answer.set_exception(error)
             else:
                 if not answer.done():
                     answer.set_result(response)

@@ -202,10 +202,12 @@ class ZooKeeperSession:
             answer.settle()
         while self._waiting and self._in_flight < self._max_in_flight:
             request, waiting = self._waiting.popleft()
-            if not self.is_connected:
-                waiting.set_exception(NotConnectedError())
-            elif not waiting.done():
+            if waiting.done():
+                continue  # who asked has given up
+            if self.is_connected:
                 self._submit(request, waiting)
+            else:
+                waiting.set_exception(NotConnectedError())
 
     def _connection_stands(self, session_id: int) -> None:
         if self._is_closed:

@@ -30,6 +30,7 @@ from protocol.records.record import iterate_records
 from tests.broker.handlers.one_broker import OneBroker, as_bytes
 from tests.broker.handlers.transaction_registry import TransactionRegistry
 from tests.controller.harness import NOW_MS
+from tests.support.arrival import arrival
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -135,9 +136,7 @@ class DataBroker(OneBroker):
         """The answers for the partitions, in the order of `batches`."""
         response = self.call(produce_request(batches, version, acks, **fields), version)
         if isinstance(response, Deferred):
-            arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-            response.then(arrived.set_result)
-            response = await arrived
+            response = await arrival(response)
         return [answer for topic in response.responses for answer in topic.partition_responses]
 
     async def fetch(self, *wanted: FetchRequest.Topic, version: int = 12, **fields: Any) -> Any:

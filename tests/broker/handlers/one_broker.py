@@ -31,6 +31,7 @@ from storage.filesystem import LocalFileSystem
 from storage.log_reading import LogSettings
 from tests.broker.replication.harness import surroundings
 from tests.controller.harness import NOW_MS
+from tests.support.arrival import arrival
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -122,9 +123,7 @@ class OneBroker:
         decoded = cls.decode(version, received)
         answer = route.handler(context, decoded)
         if isinstance(answer, Deferred):
-            arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-            answer.then(arrived.set_result)
-            answer = await arrived
+            answer = await arrival(answer)
         encoded = b"".join(as_bytes(part) for part in answer.encode_parts(version))
         return cls.RESPONSE.decode(version, encoded)
 

@@ -36,6 +36,7 @@ from storage.producers import AppendOrigin
 from tests.broker.handlers.one_broker import as_bytes
 from tests.broker.replication.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch
+from tests.support.arrival import arrival
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
@@ -127,9 +128,7 @@ class Node:
         decoded = cls.decode(version, request.encode(version))
         answer: Any = ROUTES[int(cls.API_KEY)].handler(context, decoded)
         if isinstance(answer, Deferred):
-            arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-            answer.then(arrived.set_result)
-            answer = await arrived
+            answer = await arrival(answer)
         encoded = b"".join(as_bytes(part) for part in answer.encode_parts(version))
         return cls.RESPONSE.decode(version, encoded)
 
@@ -233,8 +232,10 @@ def run_ensemble(
     directory: Path, scenario: Callable[[Ensemble], Coroutine[None, None, None]]
 ) -> None:
     """Run a scenario on three nodes."""
+    unhandled: list[dict[str, Any]] = []
 
     async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: unhandled.append(what))
         ensemble = Ensemble(directory)
         try:
             await scenario(ensemble)
@@ -242,3 +243,4 @@ def run_ensemble(
             await ensemble.close()
 
     asyncio.run(main())
+    assert not unhandled, unhandled
