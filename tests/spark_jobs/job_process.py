@@ -18,7 +18,7 @@ from tests.support.jars import REPOSITORY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RUN_SECONDS = 300.0
+RUN_SECONDS = 600.0
 POLL_SECONDS = 0.002
 
 
@@ -34,8 +34,8 @@ class Job:
     queries: tuple[str, ...] = ()
     """Directories below the checkpoint; the job's name if none is given."""
 
-    launcher: tuple[str, ...] = (sys.executable, "-m", "spark_jobs")
-    """What the command line begins with, before NAME."""
+    launcher: tuple[str, ...] = ()
+    """What the command line begins with, if not with `python -m spark_jobs NAME`."""
 
     @property
     def output(self) -> Path:
@@ -46,7 +46,8 @@ class Job:
         """Return the whole command line."""
         log = self.checkpoint.with_name(f"{self.checkpoint.name}.spark.log")
         own = ("--checkpoint", str(self.checkpoint), "--spark-log", str(log))
-        return [*self.launcher, self.name, *self.arguments, *own, *more]
+        launcher = self.launcher or (sys.executable, "-m", "spark_jobs", self.name)
+        return [*launcher, *self.arguments, *own, *more]
 
     def named_queries(self) -> tuple[str, ...]:
         """Return the queries, given or not."""

@@ -20,6 +20,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from spark_jobs.errors import EXIT_FAILED
 from tests.spark_jobs.job_process import POLL_SECONDS, RUN_SECONDS, run_job, running
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ def run_through_broker_kills(
             assert job.unfinished_batches() == []
             return ordeal
         last_line = ordeal.said.strip().rpartition("\n")[2]
+        assert code == EXIT_FAILED, ordeal.said
         assert last_line.startswith("error: "), ordeal.said
         ordeal.failures.append(last_line)
     raise AssertionError(f"{job.name} does not come to its end: {ordeal}")
