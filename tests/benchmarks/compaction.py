@@ -14,6 +14,7 @@ compacts. Latency counts from when a batch was due, so that one that comes late 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import struct
 import tempfile
@@ -125,6 +126,7 @@ class CompactionRows:
         }
         try:
             _fill(broker, logs, size.segment_bytes)
+            os.sync()  # or the producer would wait for the disk to take in what was just filled
             broker.start()
             memory = _PeakMemory(broker)
             with memory:
