@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from spark_jobs.rules import REASONS, REJECTED
+from spark_jobs.route import REJECTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,5 +112,4 @@ class Account:
         return table
 
     def _reasons(self) -> list[str]:
-        found = {*self.routes.reasons, *self.expected_reasons}
-        return [*(name for name in REASONS if name in found), *sorted(found - set(REASONS))]
+        return sorted({*self.routes.reasons, *self.expected_reasons})

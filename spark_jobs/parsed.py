@@ -54,8 +54,9 @@ def parsed(spark: SparkSession, records: DataFrame, definition: Definition) -> D
     require_sql(rows, definition, "record.event_time", record.event_time)
     rows = rows.withColumn("event_time", F.expr(record.event_time).cast("timestamp"))
     for index, rule in enumerate(record.rules):
-        require_sql(rows, definition, f"record.rules.{index}.when", rule.when)
-        require_sql(rows, definition, f"record.rules.{index}.detail", rule.detail)
+        place = f"record.rules.{index}"
+        require_sql(rows, definition, f"{place}.when", rule.when, is_condition=True)
+        require_sql(rows, definition, f"{place}.detail", rule.detail)
     return rows.withColumn("rejection", F.expr(rejection_sql(record)))
 
 
@@ -64,13 +65,19 @@ def columns_made(record: Record) -> list[str]:
     return [*record.columns, *(table.adds for table in record.tables)]
 
 
-def require_sql(rows: DataFrame, definition: Definition, place: str, sql: str) -> None:
+def require_sql(
+    rows: DataFrame, definition: Definition, place: str, sql: str, *, is_condition: bool = False
+) -> None:
     """Raise `BadOptionError` that names `place` in the file when Spark cannot take `sql`."""
     try:
-        _ = rows.select(F.expr(sql)).schema
+        found = rows.select("*", F.expr(f"({sql})")).schema.fields[-1].dataType.simpleString()
     except PySparkException as error:
         words = str(error).strip().partition("\n")[0]
         raise BadOptionError(f"--definition: {definition.path}: {place}: {words}") from error
+    if is_condition and found not in {"boolean", "void"}:
+        raise BadOptionError(
+            f"--definition: {definition.path}: {place}: expected a condition, '{sql}' is {found}"
+        )
 
 
 def _table(spark: SparkSession, table: Table, definition: Definition) -> DataFrame:

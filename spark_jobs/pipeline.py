@@ -1,7 +1,7 @@
 """The whole pipeline: produce the flights, route them, put their delays into windows, check.
 
-    produce_flights  ->  flights  ->  route_flights  ->  flights.on-time, .delayed,
-                                                         .cancelled, .rejected
+    produce_flights  ->  flights  ->  route  ->  flights.on-time, .delayed,
+                                                 .cancelled, .rejected
                                   ->  window_delays  ->  flights.delays-by-hour  ->  picture
 
 Without `--bootstrap-servers` it starts a broker of its own on a free port, with its data beside
@@ -33,14 +33,14 @@ import spark_jobs.extra  # noqa: F401 - first of all: it says what is not instal
 from pydantic import AfterValidator, PositiveInt
 from rich.console import Console
 
-from spark_jobs import picture, route_flights, window_delays
+from spark_jobs import picture, route, window_delays
 from spark_jobs.account import Account
 from spark_jobs.errors import EXIT_BY_SIGNAL, EXIT_FAILED, BadOptionError, exit_code_of
 from spark_jobs.local_broker import local_broker
 from spark_jobs.options import Servers, parse_options
 from spark_jobs.places import require_directory, require_file
 from spark_jobs.produce_flights import ProduceOptions, produce
-from spark_jobs.route_flights import RouteOptions
+from spark_jobs.route import RouteOptions
 from spark_jobs.session import check_java, spark_session
 from spark_jobs.streams import run
 from spark_jobs.tally import tally_routes, tally_windows
@@ -131,7 +131,7 @@ def _work(options: PipelineOptions, console: Console) -> Account:
         step.append(f"{outcome.sent:,} records, {outcome.already_there:,} were there before")
     with spark_session(options, NAME) as spark:
         with _step(console, "processed") as step:
-            queries = [route_flights.start(spark, options), window_delays.start(spark, options)]
+            queries = [*route.start(spark, options), window_delays.start(spark, options)]
             rows = run(queries, options)
             step += [f"{name} {count:,}" for name, count in rows.items()]
         with _step(console, "counted"):

@@ -10,8 +10,10 @@ A reject is a JSON object:
     raw_base64  the bytes, exact, where they are not UTF-8 and not too many; else NULL
     raw_bytes   how long the value was; NULL for a record without one
 
-and has the record's key, and the header `source` (`flights/0/123`): Spark's sink is
-at-least-once, and equal copies have equal sources.
+and has the record's key, unless that is longer than `KEY_BYTES`, and the header `source`
+(`flights/0/123`): Spark's sink is at-least-once, and equal copies have equal sources.
+
+Whatever the record was, its reject is shorter than the megabyte that topics take by default.
 """
 
 from __future__ import annotations
@@ -24,9 +26,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SOURCE_HEADER = "source"
-RAW_CHARACTERS = 200_000
-"""As JSON at worst six times as many bytes; with the usual `max.message.bytes` of 1 MB it fits
-for all but texts of control characters."""
+RAW_CHARACTERS = 100_000
+"""As JSON at worst six times as many bytes: a control character is `\\u0000`."""
+
+RAW_BASE64_BYTES = 150_000
+"""As base64 a third more."""
+
+KEY_BYTES = 10_000
+DETAIL_CHARACTERS = 1_000
 
 SOURCE_SQL = "named_struct('topic', topic, 'partition', partition, 'offset', offset)"
 
@@ -43,19 +50,25 @@ KEEP_NULLS = "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T
 def reject_json_sql(job: str) -> str:
     """Return SQL for the reject of a parsed record (`parsed`) that has a `rejection`."""
     return (
-        "to_json(named_struct('reason', rejection.reason, 'detail', rejection.detail, "
+        "to_json(named_struct('reason', rejection.reason, "
+        f"'detail', left(rejection.detail, {DETAIL_CHARACTERS}), "
         f"'job', '{job}', 'source', {SOURCE_SQL}, "
         f"'raw', left(make_valid_utf8(text), {RAW_CHARACTERS}), "
-        f"'raw_base64', CASE WHEN NOT is_valid_utf8(text) AND length(value) <= {RAW_CHARACTERS} "
+        f"'raw_base64', CASE WHEN NOT is_valid_utf8(text) AND length(value) <= {RAW_BASE64_BYTES} "
         "THEN base64(value) END, "
         f"'raw_bytes', length(value)), {KEEP_NULLS})"
     )
 
 
+def reject_key_sql() -> str:
+    """Return SQL for the key of a record's reject."""
+    return f"CASE WHEN length(key) <= {KEY_BYTES} THEN key END"
+
+
 def rejects(parsed: DataFrame, job: str, topic: str) -> DataFrame:
     """Return the rejected ones of parsed records as records to write to `topic`."""
     return parsed.where("rejection IS NOT NULL").select(
-        "key",
+        F.expr(reject_key_sql()).alias("key"),
         F.expr(reject_json_sql(job)).cast("binary").alias("value"),
         F.lit(topic).alias("topic"),
         F.expr(HEADERS_SQL).alias("headers"),

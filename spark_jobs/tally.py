@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from spark_jobs.flights import ZONE
-from spark_jobs.route_flights import SOURCE_HEADER
-from spark_jobs.rules import REJECTED
+from spark_jobs.rejects import SOURCE_HEADER
+from spark_jobs.route import REJECTED
 from spark_jobs.streams import read_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from spark_jobs.route_flights import RouteOptions
+    from spark_jobs.route import RouteOptions
     from spark_jobs.window_delays import WindowOptions
 
 

@@ -11,7 +11,7 @@ from spark_jobs.options import parse_options, server_address
 from spark_jobs.pipeline import PipelineOptions
 from spark_jobs.produce_flights import ProduceOptions
 from spark_jobs.produce_flights import main as produce_main
-from spark_jobs.route_flights import RouteOptions
+from spark_jobs.route import RouteOptions
 from spark_jobs.window_delays import WindowOptions
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM_TIMEOUT_SECONDS = 220
-JOBS = ("produce_flights", "route_flights", "window_delays", "pipeline")
+JOBS = ("produce_flights", "route", "window_delays", "pipeline")
 
 
 def _run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -63,7 +63,7 @@ def test_a_bad_option_is_one_line_and_exit_code_two(name: str) -> None:
 
 
 def test_a_wrong_port_is_one_line_at_once() -> None:
-    outcome = _job("route_flights", "--bootstrap-servers", f"127.0.0.1:{free_port()}")
+    outcome = _job("route", "--bootstrap-servers", f"127.0.0.1:{free_port()}")
     assert outcome.returncode == EXIT_FAILED
     assert re.fullmatch(
         r"error: no broker listens at 127\.0\.0\.1:\d+: connection refused\. Start one with "
@@ -72,7 +72,7 @@ def test_a_wrong_port_is_one_line_at_once() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["pipeline", "route_flights"])
+@pytest.mark.parametrize("name", ["pipeline", "route"])
 def test_no_java_is_one_line(name: str, servers: str) -> None:
     nowhere = str(Path(sys.executable).parent)
     outcome = _job(name, "--bootstrap-servers", servers, PATH=nowhere, JAVA_HOME="")
@@ -88,7 +88,7 @@ def test_an_old_java_is_one_line(servers: str, tmp_path: Path) -> None:
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.22\" 2024-01-16' >&2\n")
     java.chmod(0o755)
-    outcome = _job("route_flights", "--bootstrap-servers", servers, JAVA_HOME=str(tmp_path))
+    outcome = _job("route", "--bootstrap-servers", servers, JAVA_HOME=str(tmp_path))
     assert outcome.returncode == EXIT_FAILED
     assert f"{java} is Java 11: install" in outcome.stderr
     assert outcome.stderr.count("\n") == 1
@@ -109,7 +109,7 @@ def test_a_missing_extra_is_one_line(name: str, tmp_path: Path) -> None:
     python = f"{sys.base_prefix}/bin/python3"
     outcome = _run(python, "-S", "-m", f"spark_jobs.{name}", PYTHONPATH="")
     assert outcome.returncode == EXIT_FAILED
-    assert outcome.stderr.startswith("error: not installed: confluent_kafka, matplotlib, ")
+    assert outcome.stderr.startswith("error: not installed: confluent_kafka, ")
     assert "pip install '.[spark]'" in outcome.stderr
     assert outcome.stderr.count("\n") == 1
 
@@ -144,14 +144,13 @@ def _is_starting_spark(place: Path) -> bool:
 
 
 def _is_running_queries(place: Path) -> bool:
-    return (place / "own" / "checkpoint" / "route_flights" / "offsets").exists()
+    return (place / "own" / "checkpoint" / "route" / "offsets").exists()
 
 
 def _has_committed(place: Path) -> bool:
     checkpoint = place / "own" / "checkpoint"
     return all(
-        (checkpoint / query / "commits" / "0").exists()
-        for query in ("route_flights", "window_delays")
+        (checkpoint / query / "commits" / "0").exists() for query in ("route", "window_delays")
     )
 
 
@@ -187,14 +186,16 @@ def test_a_pipeline_without_an_end_counts_when_it_is_stopped(tmp_path: Path) -> 
 def test_spark_submit_runs_a_job_from_its_file(
     servers: str, produced: Outcome, new_name: Callable[[str], str], tmp_path: Path
 ) -> None:
+    prefix = new_name("submitted")
     outcome = _run(
         str(Path(sys.executable).parent / "spark-submit"),
-        *("--master", "local[2]", "--packages", CONNECTOR, "spark_jobs/route_flights.py"),
+        *("--master", "local[2]", "--packages", CONNECTOR, "spark_jobs/route.py"),
         *("--bootstrap-servers", servers, "--topic", TOPIC, "--once"),
-        *("--target-prefix", new_name("submitted"), "--checkpoint", str(tmp_path)),
+        *("--set", f"prefix={prefix}", "--rejects-topic", f"{prefix}.rejected"),
+        *("--checkpoint", str(tmp_path)),
     )
     assert outcome.returncode == 0, outcome.stderr[-3000:]
-    assert f"route_flights: {produced.lines:,} records routed" in outcome.stdout
+    assert f"route: {produced.lines:,} records routed" in outcome.stdout
 
 
 @pytest.mark.slow
@@ -215,7 +216,7 @@ def test_the_pipeline_starts_its_own_broker_counts_and_adds_nothing_when_run_aga
     again = _job("pipeline", *arguments, "--picture", str(picture))
     assert again.returncode == 0, again.stderr[-3000:]
     assert f"0 records, {lines:,} were there before" in again.stdout
-    assert "route_flights 0; window_delays 0" in again.stdout
+    assert "route 0; window_delays 0" in again.stdout
     assert (
         again.stdout.partition("counted")[2].partition("\n")[2]
         == (first.stdout.partition("counted")[2].partition("\n")[2])

@@ -9,7 +9,6 @@ import pytest
 from confluent_kafka import Producer
 
 from spark_jobs.produce_flights import ProduceOptions, produce
-from spark_jobs.route_flights import RouteOptions
 from spark_jobs.streams import run_to_end
 from spark_jobs.tally import tally_windows
 from spark_jobs.window_delays import NAME, WindowOptions, start
@@ -126,8 +125,3 @@ def _produce_again_the_first_line_of(servers: str, topic: str) -> None:
     producer = Producer({"bootstrap.servers": servers})
     producer.produce(topic, key=first.key, value=first.value, timestamp=first.timestamp_ms)
     assert producer.flush(30) == 0
-
-
-def test_route_and_windows_agree_on_what_is_delayed() -> None:
-    route, window = RouteOptions(), WindowOptions()
-    assert route.delayed_from_minutes == window.delayed_from_minutes == 15

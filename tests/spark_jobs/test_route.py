@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_jobs.errors import JobError
-from spark_jobs.route_flights import NAME, RouteOptions, start
+from spark_jobs.route import NAME, RouteOptions, start
 from spark_jobs.streams import run_to_end
 from spark_jobs.tally import tally_routes
 from tests.spark_jobs.conftest import TOPIC
@@ -38,7 +38,7 @@ def routed(
         once=True,
         checkpoint=tmp_path_factory.mktemp("checkpoint"),
     )
-    assert run_to_end([start(spark, options)]) == {NAME: produced.lines}
+    assert run_to_end(start(spark, options)) == {NAME: produced.lines}
     return options
 
 
@@ -118,26 +118,28 @@ def _raw(value: dict[str, Any]) -> bytes | None:
 
 def test_running_again_adds_nothing(spark: SparkSession, routed: RouteOptions) -> None:
     before = tally_routes(spark, routed)
-    assert run_to_end([start(spark, routed)]) == {NAME: 0}
+    assert run_to_end(start(spark, routed)) == {NAME: 0}
     assert tally_routes(spark, routed) == before
 
 
 def test_a_batch_repeated_after_an_interruption_is_seen_as_copies_and_counted_once(
     spark: SparkSession, routed: RouteOptions, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:
+    prefix = new_name("again")
     options = routed.model_copy(
         update={
-            "target_prefix": new_name("again"),
+            "set": {"prefix": prefix},
+            "rejects_topic": f"{prefix}.rejected",
             "checkpoint": tmp_path,
             "max_offsets_per_trigger": 20_000,
         }
     )
-    run_to_end([start(spark, options)])
+    run_to_end(start(spark, options))
     commits = sorted((tmp_path / NAME / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
     assert len(commits) == 2
     for path in (commits[-1], commits[-1].with_name(f".{commits[-1].name}.crc")):
         path.unlink(missing_ok=True)
-    repeated = run_to_end([start(spark, options)])[NAME]
+    repeated = run_to_end(start(spark, options))[NAME]
     tally = tally_routes(spark, options)
     assert tally.copies == repeated > 0
     assert tally.routed == flights_by_route()
@@ -147,7 +149,7 @@ def test_a_batch_repeated_after_an_interruption_is_seen_as_copies_and_counted_on
 @pytest.mark.usefixtures("produced")
 def test_a_missing_topic_is_named(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     options = RouteOptions(bootstrap_servers=servers, topic="nowhere", checkpoint=tmp_path)
-    with pytest.raises(JobError, match=f"there is no topic 'nowhere' on {servers}: fill it with"):
+    with pytest.raises(JobError, match=f"there is no topic 'nowhere' on {servers}: produce to"):
         start(spark, options)
 
 
@@ -165,4 +167,4 @@ def test_a_checkpoint_of_another_broker_is_named(
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     options = routed.model_copy(update={"topic": small, "checkpoint": checkpoint})
     with pytest.raises(JobError, match="checkpoint"):
-        run_to_end([start(spark, options)])
+        run_to_end(start(spark, options))
