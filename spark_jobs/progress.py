@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
@@ -49,10 +49,19 @@ class BatchReport:
     dropped_by_watermark: int
     """Rows that came too late for their window."""
 
+    is_done: bool = True
+    """Whether a batch ran; otherwise it was only looked for."""
+
     @property
     def total_lag(self) -> int:
         """Records not taken yet, of all partitions."""
         return sum(self.lag.values())
+
+    def line(self) -> dict[str, Any]:
+        """Return the report as an object of the metrics file."""
+        values = asdict(self)
+        del values["is_done"]
+        return values
 
     @classmethod
     def of(cls, query: str, progress: StreamingQueryProgress) -> BatchReport:
@@ -70,6 +79,7 @@ class BatchReport:
             watermark=progress.eventTime.get("watermark"),
             state_rows=sum(state.numRowsTotal for state in states),
             dropped_by_watermark=sum(state.numRowsDroppedByWatermark for state in states),
+            is_done="addBatch" in progress.durationMs,
         )
 
 
@@ -100,12 +110,26 @@ def _offsets(text: str | None) -> dict[str, dict[str, int]]:
 class Followed:
     """What is known of one query."""
 
-    rows: dict[int, int] = field(default_factory=dict)
-    """Rows of each batch."""
+    rows: int = 0
+    """Rows of all batches so far."""
+
+    batch: int = -1
+    """The last batch that is counted."""
 
     last: BatchReport | None = None
-    told: int = -1
-    """The last batch whose line was written."""
+    """The last report, of a batch or of a look for new records that found none."""
+
+    def take(self, report: BatchReport) -> bool:
+        """Take in a report; return whether it is of a batch that was not counted yet.
+
+        While there is nothing new, Spark reports the batch to come again and again.
+        """
+        self.last = report
+        if not report.is_done or report.batch <= self.batch:
+            return False
+        self.batch = report.batch
+        self.rows += report.rows
+        return True
 
 
 class Follower:
@@ -139,26 +163,32 @@ class Follower:
 
     def rows(self) -> dict[str, int]:
         """Return the rows that each query has read."""
-        return {name: sum(followed.rows.values()) for name, followed in self._followed.items()}
+        return {name: followed.rows for name, followed in self._followed.items()}
 
     def look(self) -> None:
         """Take in what the queries report since the last look."""
         for query in self._queries:
             followed = self._followed[query.name]
+            if _is_known(followed.last, query.lastProgress):
+                continue
             for progress in query.recentProgress:
-                self._take(followed, BatchReport.of(query.name, progress))
-            words = _words(sum(followed.rows.values()), followed.last)
+                report = BatchReport.of(query.name, progress)
+                if followed.take(report):
+                    self._note(report)
+            words = _words(followed.rows, followed.last)
             self._progress.update(self._tasks[query.name], words=words)
 
-    def _take(self, followed: Followed, report: BatchReport) -> None:
-        followed.rows[report.batch] = report.rows
-        followed.last = report
-        # Without new records Spark reports the batch to come again and again, with no rows.
-        is_new = report.batch > followed.told and (report.rows > 0 or followed.told < 0)
-        if self._metrics is not None and is_new:
-            followed.told = report.batch
+    def _note(self, report: BatchReport) -> None:
+        if self._metrics is not None:
             with self._metrics.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(report)) + "\n")
+                file.write(json.dumps(report.line()) + "\n")
+
+
+def _is_known(last: BatchReport | None, progress: StreamingQueryProgress | None) -> bool:
+    """Say whether there is nothing new, which spares taking all recent reports out of the JVM."""
+    if last is None or progress is None:
+        return progress is None
+    return (last.batch, last.at) == (progress.batchId, progress.timestamp)
 
 
 def _words(rows: int, last: BatchReport | None) -> str:

@@ -21,7 +21,7 @@ def test_flags_are_typed() -> None:
     assert options.shuffle_partitions == 4
     assert options.once
     assert options.checkpoint == Path("x/y")
-    assert options.targets()["rejected"] == "flights.rejected"
+    assert options.targets()["rejected"] == "t.rejected"
 
 
 def test_client_settings_may_be_repeated_and_prefixed() -> None:
