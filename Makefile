@@ -1,9 +1,10 @@
 # `make` or `make help` lists the targets. Each does its own set-up (scripts/setup) and skips what
-# is done. Variables: CONFIG, ARGS, PYTHON.
+# is done. Variables: CONFIG, ARGS, PYTHON, WORKERS.
 
 CONFIG ?= config/server.properties
 ARGS ?=
 SEEDS ?= 0-100
+WORKERS ?= 2
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
@@ -22,7 +23,7 @@ cluster: ## Start ZooKeeper and three brokers on localhost:9092 to 9094, until C
 
 test: ## Run every test (ARGS="tests/storage -k recovery" for some)
 	@scripts/setup test
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 coverage: ## Run every test and show which lines and branches none of them takes (slower)
 	@scripts/setup test

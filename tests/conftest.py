@@ -1,10 +1,15 @@
-"""What every test is held to: nobody may block an event loop, and hypothesis takes its time."""
+"""What every test is held to: nobody may block an event loop, and hypothesis takes its time.
+
+`make test` runs two processes of pytest. A file's tests stay in one of them, for they share what
+its fixtures start; and so do all tests that run Spark, of which one at a time is plenty.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +25,16 @@ settings.load_profile("shared-machine")
 # In production the bound is 10 ms. Under coverage, with codecs compiled on first use, this is what
 # tells a mistake from a slow test; it counts the thread's own CPU time, not its neighbours'.
 LONGEST_CALLBACK_SECONDS = 0.5
+
+SPARK_TESTS = Path(__file__).parent / "spark_jobs"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests must run in the same process."""
+    for item in items:
+        has_spark = SPARK_TESTS in item.path.parents or item.get_closest_marker("spark")
+        item.add_marker(pytest.mark.xdist_group("spark" if has_spark else str(item.path)))
 
 
 class _CollectorClock:

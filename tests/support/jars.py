@@ -9,7 +9,12 @@ from __future__ import annotations
 import fcntl
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 KAFKA_4 = "4.3.1"
 KAFKA_3 = "3.9.1"
@@ -51,9 +56,7 @@ def libs(version: str) -> Path:
     stamp = directory / "resolved.xml"
     if _is_resolved(stamp, pom):
         return jars
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _locked(directory):
         if not _is_resolved(stamp, pom):
             _resolve(version, directory, pom)
             stamp.write_text(pom, encoding="utf-8")
@@ -87,20 +90,37 @@ def compiled(version: str, source: Path) -> Path:
     stamp = directory / "compiled.java"
     if _is_resolved(stamp, text):
         return directory
-    directory.mkdir(parents=True, exist_ok=True)
-    command = [java_home_tool("javac"), "-nowarn", "-proc:none", "-cp", classpath(version)]
+    classes = classpath(version)
+    with _locked(directory):
+        if not _is_resolved(stamp, text):
+            _compile(source, classes, directory)
+            stamp.write_text(text, encoding="utf-8")
+    return directory
+
+
+def _compile(source: Path, classes: str, directory: Path) -> None:
     outcome = subprocess.run(
-        [*command, "-d", str(directory), str(source)],
+        [
+            *(java_home_tool("javac"), "-nowarn", "-proc:none", "-cp", classes),
+            *("-d", str(directory), str(source)),
+        ],
         capture_output=True,
         text=True,
         timeout=MAVEN_TIMEOUT_SECONDS,
         check=False,
     )
     if outcome.returncode != 0:
-        message = f"{source.name} does not compile against {version}: {outcome.stderr}"
+        message = f"{source.name} does not compile: {outcome.stderr}"
         raise JarsUnavailableError(message)
-    stamp.write_text(text, encoding="utf-8")
-    return directory
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Keep other processes from filling the same directory at the same time."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _is_resolved(stamp: Path, wanted: str) -> bool:
