@@ -8,12 +8,13 @@ under either outcome (the *maximal* set).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING
 
-from broker.replication.followers import Follower
+from broker.replication.followers import UNKNOWN, Follower
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 
@@ -25,6 +26,16 @@ class Proposal:
     in_sync: tuple[int, ...]
     leader_epoch: int
     partition_epoch: int
+    broker_epochs: tuple[int, ...] = ()
+    """In which of their lives the members were seen, in the order of `in_sync`; -1 for any.
+
+    Who was restarted since may lack what it had then, and is not let in by this (KIP-903).
+    """
+
+    @property
+    def members(self) -> Iterator[tuple[int, int]]:
+        """Brokers with their epochs."""
+        return zip(self.in_sync, self.broker_epochs or repeat(UNKNOWN), strict=False)
 
 
 class InSyncReplicas:
@@ -67,7 +78,11 @@ class InSyncReplicas:
     ) -> Proposal:
         """Note that the controller is asked for another set."""
         self.maximal = frozenset(self.committed) | frozenset(in_sync)
-        self.proposal = Proposal(in_sync, leader_epoch, partition_epoch)
+        lives = tuple(
+            self.followers[one].broker_epoch if one in self.followers else UNKNOWN
+            for one in in_sync
+        )
+        self.proposal = Proposal(in_sync, leader_epoch, partition_epoch, lives)
         return self.proposal
 
     def common_end(self, leader_end: int, now_ms: int, is_alive: Callable[[int], bool]) -> int:

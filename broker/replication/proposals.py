@@ -90,7 +90,9 @@ class Proposals:
                     partition_index=partition.index,
                     leader_epoch=proposal.leader_epoch,
                     new_isr=list(proposal.in_sync),
-                    new_isr_with_epochs=[Member(broker_id=one) for one in proposal.in_sync],
+                    new_isr_with_epochs=[
+                        Member(broker_id=one, broker_epoch=epoch) for one, epoch in proposal.members
+                    ],
                     partition_epoch=proposal.partition_epoch,
                 )
             )

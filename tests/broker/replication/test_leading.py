@@ -158,6 +158,16 @@ def test_a_follower_that_has_caught_up_comes_back(led: Led) -> None:
     assert led.high_watermark == 15
 
 
+def test_a_proposal_tells_in_which_life_each_follower_was_seen(led: Led) -> None:
+    """Restarted before the controller answers, one may lack what it has now (KIP-903)."""
+    led.assume(isr=(LEADER, SECOND), epoch=1)
+
+    led.leading.fetched(THIRD, 12, 0, 0)
+
+    ((_, proposal),) = led.proposals.noted
+    assert list(proposal.members) == [(LEADER, -1), (SECOND, -1), (THIRD, 12)]
+
+
 def test_a_follower_without_the_start_of_the_epoch_does_not_come_in(led: Led) -> None:
     """It has all that is committed, but not all that the new leader had when it began (RE-5)."""
     led.append(10)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from broker.replication.leading import Stored
 
 SECONDS = 10
-PROPOSAL = Proposal((0, 1), leader_epoch=3, partition_epoch=7)
+PROPOSAL = Proposal((0, 1), leader_epoch=3, partition_epoch=7, broker_epochs=(-1, 12))
 
 
 class Proposer:
@@ -49,9 +49,13 @@ class SlowController:
         self._codes = list(codes)
         self._under_way = 0
         self.sizes: list[int] = []
+        self.members: list[tuple[int, int]] = []
+        """Of all requests, with the epochs of their brokers."""
 
     async def ask(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
         self.sizes.append(sum(len(topic.partitions) for topic in request.topics))
+        for member in request.topics[0].partitions[0].new_isr_with_epochs:
+            self.members.append((member.broker_id, member.broker_epoch))
         assert not self._under_way
         self._under_way += 1
         await asyncio.get_running_loop().run_in_executor(None, lambda: None)
@@ -106,3 +110,11 @@ def test_a_controller_that_does_not_answer_is_asked_again() -> None:
 
     assert run(controller) == [ErrorCode.NONE]
     assert controller.sizes == [1, 1, 1]
+
+
+def test_the_controller_hears_in_which_lives_the_members_were_seen() -> None:
+    controller = SlowController(ErrorCode.NONE)
+
+    run(controller)
+
+    assert controller.members == [(0, -1), (1, 12)]
