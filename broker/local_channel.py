@@ -1,7 +1,8 @@
-"""Control requests from the controller to the broker it runs in: the same messages, no socket.
+"""What the controller says to this broker, from over the wire or from the same process.
 
-Requests are applied in order by one task. A LeaderAndIsr for many partitions creates many logs, so
-it is applied piece by piece, and the event loop serves clients in between.
+Requests are applied in order by one task. One epoch fences all kinds of them: who has heard a new
+controller, by whatever request, obeys no former one. A LeaderAndIsr for many partitions creates
+many logs, so it is applied piece by piece, and the event loop serves clients in between.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
-from protocol.messages.stop_replica import StopReplicaRequest
+from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from protocol.messages.update_metadata import UpdateMetadataRequest
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ PARTITIONS_AT_ONCE = 32
 
 
 class LocalChannels:
-    """`controller.ports.BrokerChannels` of a broker that is alone; run `run` in a task."""
+    """`controller.ports.BrokerChannels` of one broker; run `run` in a task."""
 
     def __init__(
         self, replicas: Replicas, metadata: MetadataCache, topic_configs: TopicConfigs
@@ -38,10 +39,12 @@ class LocalChannels:
         self._replicas = replicas
         self._metadata = metadata
         self._topic_configs = topic_configs
+        self.controller_epoch = -1
+        """Of the newest controller heard."""
         self._queue: asyncio.Queue[tuple[Request, asyncio.Future[Response]]] = asyncio.Queue()
 
     def send(self, broker_id: int, request: Request) -> asyncio.Future[Response]:  # noqa: ARG002
-        """Queue a request; there is only one broker to send it to."""
+        """Queue a request; there is only this broker to send it to."""
         answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self._queue.put_nowait((request, answer))
         return answer
@@ -67,13 +70,15 @@ class LocalChannels:
                 self._queue.task_done()
 
     async def _apply(self, request: Request) -> Response:
+        assert isinstance(request, UpdateMetadataRequest | StopReplicaRequest | LeaderAndIsrRequest)
+        if request.controller_epoch < self.controller_epoch:
+            return _refusal(request)
+        self.controller_epoch = request.controller_epoch
         if isinstance(request, UpdateMetadataRequest):
             return self._metadata.update(request)
         if isinstance(request, StopReplicaRequest):
             return self._replicas.stop_replicas(request)
-        if isinstance(request, LeaderAndIsrRequest):
-            return await self._apply_leaders(request)
-        raise TypeError(f"{type(request).__name__} is not a control request")
+        return await self._apply_leaders(request)
 
     async def _apply_leaders(self, request: LeaderAndIsrRequest) -> Response:
         new = {topic.topic_name for topic in request.topic_states} - self._replicas.by_topic.keys()
@@ -85,6 +90,15 @@ class LocalChannels:
             whole.topics.extend(response.topics)
             await asyncio.sleep(0)  # noqa: TID251  (gives way to others, takes no time)
         return whole
+
+
+def _refusal(
+    request: UpdateMetadataRequest | StopReplicaRequest | LeaderAndIsrRequest,
+) -> Response:
+    code = ErrorCode.STALE_CONTROLLER_EPOCH
+    if isinstance(request, StopReplicaRequest):
+        return StopReplicaResponse(error_code=code, partition_errors=[])
+    return request.RESPONSE(error_code=code)
 
 
 def _pieces(request: LeaderAndIsrRequest) -> Iterator[LeaderAndIsrRequest]:

@@ -85,9 +85,7 @@ class MetadataCache:
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
     def update(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        """Take over what the controller says; an older controller is refused."""
-        if request.controller_epoch < self.controller_epoch:
-            return UpdateMetadataResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+        """Take over what the controller says."""
         self.revision += 1
         self.derived.clear()
         self.controller_epoch = request.controller_epoch

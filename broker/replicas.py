@@ -55,7 +55,6 @@ class Replicas:
         self._clock = surroundings.clock
         self._topic_configs = topic_configs
         self._surroundings = surroundings
-        self._controller_epoch = -1
         self._live_brokers: frozenset[int] = frozenset()
         self._listeners: list[Callable[[Partition, bool], None]] = []
         self._assignment_listeners: list[Callable[[Partition], None]] = []
@@ -94,9 +93,6 @@ class Replicas:
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         """Apply the controller's word on who leads; errors are per partition."""
-        if request.controller_epoch < self._controller_epoch:
-            return LeaderAndIsrResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
-        self._controller_epoch = request.controller_epoch
         response = LeaderAndIsrResponse(error_code=ErrorCode.NONE)
         for topic in request.topic_states:
             errors = [
@@ -114,10 +110,6 @@ class Replicas:
 
     def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
         """Stop serving replicas; with `delete_partition`, give up their logs too."""
-        if request.controller_epoch < self._controller_epoch:
-            return StopReplicaResponse(
-                error_code=ErrorCode.STALE_CONTROLLER_EPOCH, partition_errors=[]
-            )
         errors = []
         for topic in request.topic_states:
             for state in topic.partition_states:

@@ -1,0 +1,95 @@
+"""Who is obeyed: the newest controller that this broker has heard, by whatever request."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from protocol.errors import ErrorCode
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from protocol.messages.stop_replica import StopReplicaRequest
+from protocol.messages.update_metadata import UpdateMetadataRequest
+from tests.broker.handlers.one_broker import OneBroker, run_broker
+from tests.storage.produced import TOPIC_ID
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from protocol.schema import Request
+
+OLD, NEW = 7, 8
+
+
+def leader_and_isr(epoch: int) -> Request:
+    """Lead a partition that there was not before."""
+    state = LeaderAndIsrPartitionState(
+        partition_index=0,
+        controller_epoch=epoch,
+        leader=0,
+        leader_epoch=epoch,
+        isr=[0],
+        partition_epoch=0,
+        replicas=[0],
+        is_new=True,
+    )
+    topic = LeaderAndIsrRequest.TopicState(
+        topic_name="flights", topic_id=TOPIC_ID, partition_states=[state]
+    )
+    return LeaderAndIsrRequest(
+        controller_id=0, controller_epoch=epoch, topic_states=[topic], live_leaders=[]
+    )
+
+
+def update_metadata(epoch: int) -> Request:
+    """Nobody lives any more."""
+    return UpdateMetadataRequest(
+        controller_id=epoch, controller_epoch=epoch, topic_states=[], live_brokers=[]
+    )
+
+
+def stop_replica(epoch: int) -> Request:
+    """Delete the partition."""
+    kind = StopReplicaRequest.TopicState
+    state = kind.PartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
+    topic = kind(topic_name="flights", partition_states=[state])
+    return StopReplicaRequest(controller_id=0, controller_epoch=epoch, topic_states=[topic])
+
+
+KINDS = [leader_and_isr, update_metadata, stop_replica]
+
+
+@pytest.mark.parametrize("heard", KINDS)
+@pytest.mark.parametrize("late", KINDS)
+def test_former_controller_is_refused_whatever_the_new_one_has_said(
+    heard: Any, late: Any, tmp_path: Path
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        async def tell(request: Request) -> int:
+            answer: Any = await broker.channels.send(0, request)
+            return int(answer.error_code)
+
+        assert await tell(leader_and_isr(OLD)) == ErrorCode.NONE
+        assert await tell(heard(NEW)) == ErrorCode.NONE
+        before = broker.replicas.partition("flights", 0), broker.metadata.controller_id
+
+        assert await tell(late(OLD)) == ErrorCode.STALE_CONTROLLER_EPOCH
+
+        assert (broker.replicas.partition("flights", 0), broker.metadata.controller_id) == before
+
+    run_broker(tmp_path, scenario)
+
+
+def test_a_request_that_fails_is_told_and_the_next_one_applied(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        broken: Any = leader_and_isr(OLD)
+        broken.topic_states[0].partition_states = None
+        with pytest.raises(TypeError):
+            await broker.channels.send(0, broken)
+        given_up = broker.channels.send(0, broken)
+        given_up.cancel()
+        answer: Any = await asyncio.wait_for(broker.channels.send(0, update_metadata(NEW)), 5)
+        assert answer.error_code == ErrorCode.NONE
+
+    run_broker(tmp_path, scenario)
