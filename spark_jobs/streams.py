@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from spark_jobs.options import SparkOptions, StreamOptions
 
 POLL_SECONDS = 0.25
+READER_SETTINGS = {"isolation.level": "read_committed"}
+"""What an aborted transaction wrote is no record; one that is open holds up what is behind it."""
+
 WRITER_SETTINGS = {"compression.type": "lz4", "linger.ms": "20", "batch.size": "131072"}
 
 
@@ -38,7 +41,7 @@ def read_stream(spark: SparkSession, options: StreamOptions, topic: str) -> Data
 
     A record that is gone before it was read stops the query: nothing is lost silently.
     """
-    reader = spark.readStream.format("kafka").options(**_kafka(options))
+    reader = spark.readStream.format("kafka").options(**_kafka(options, READER_SETTINGS))
     reader = reader.option("subscribe", topic).option("startingOffsets", "earliest")
     if options.max_offsets_per_trigger is not None:
         reader = reader.option("maxOffsetsPerTrigger", options.max_offsets_per_trigger)
@@ -56,7 +59,7 @@ def read_batch(
 
     Offsets are by topic and partition, and name every partition.
     """
-    reader = spark.read.format("kafka").options(**_kafka(options))
+    reader = spark.read.format("kafka").options(**_kafka(options, READER_SETTINGS))
     reader = reader.option("subscribe", ",".join(topics)).option("includeHeaders", "true")
     for name, offsets in (("startingOffsets", starting), ("endingOffsets", ending)):
         if offsets is not None:

@@ -1,0 +1,59 @@
+"""Reading an archive back, by range of event time.
+
+    with ArchiveDirectory(path).reading():
+        rows = read_archive(spark, path, begin, end)
+        ...
+
+What is read is what counted at the moment of `read_archive`, whatever is added later; within
+`reading` no compaction moves the files away before they are read. Rows of files that were written
+before a column was added have NULL in it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from spark_jobs.archive_directory import ArchiveDirectory, require_archive
+from spark_jobs.archive_rows import schema_sql
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def read_archive(
+    spark: SparkSession, path: Path, begin: datetime | None = None, end: datetime | None = None
+) -> DataFrame:
+    """Return the archived rows with event times from `begin` to before `end`."""
+    rows = read_rows(spark, ArchiveDirectory(path))
+    hours = "make_timestamp(year(event_date), month(event_date), day(event_date), event_hour, 0, 0)"
+    if begin is not None:
+        rows = rows.where(F.col("event_date") >= _utc(begin).date())
+        rows = rows.where(F.expr(hours) >= F.lit(_hour(begin)))
+        rows = rows.where(F.col("event_time") >= F.lit(_utc(begin)))
+    if end is not None:
+        rows = rows.where(F.col("event_date") <= _utc(end).date())
+        rows = rows.where(F.expr(hours) <= F.lit(_hour(end)))
+        rows = rows.where(F.col("event_time") < F.lit(_utc(end)))
+    return rows
+
+
+def read_rows(spark: SparkSession, directory: ArchiveDirectory) -> DataFrame:
+    """Return all rows that count now."""
+    schema = schema_sql(require_archive(directory).columns)
+    with directory.changing():  # Spark lists the files here, and once
+        if next(directory.hours(), None) is None:
+            return spark.createDataFrame([], schema)
+        return spark.read.schema(schema).parquet(str(directory.path))
+
+
+def _utc(time: datetime) -> datetime:
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
+def _hour(time: datetime) -> datetime:
+    return _utc(time).replace(minute=0, second=0, microsecond=0)
