@@ -30,6 +30,11 @@ class Offsets:
         self._jvm = jvm
         self._servers = servers
 
+    def topics(self) -> frozenset[str]:
+        """Return the names of all topics but internal ones."""
+        with clear_errors(self._servers):
+            return frozenset(self._admin.listTopics().names().get())
+
     def earliest(self, topic: str) -> dict[int, int]:
         """Return the offset of the first record of each partition."""
         return self._at(topic, self._specs.earliest())
