@@ -167,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
     console = Console(width=180)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         reports = Session(plan, Path(directory), console).run()
-    title = f"Medians of {plan.rounds} rounds, {_machine()}"
+    title = f"Medians of {plan.rounds} rounds, {machine()}"
     report.show(reports, console, title)
     report.write(reports, plan.output, title)
     return reports
@@ -195,7 +195,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Say what it was measured on."""
     return f"{os.cpu_count()} CPUs ({platform.machine()}), Python {platform.python_version()}"
 
 

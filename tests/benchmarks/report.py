@@ -97,14 +97,14 @@ def show(reports: Iterable[RowReport], console: Console, title: str) -> None:
     console.print(table)
 
 
-def write(reports: list[RowReport], directory: Path, title: str) -> None:
-    """Write `end_to_end.md` and `end_to_end.json` into `directory`."""
+def write(reports: list[RowReport], directory: Path, title: str, name: str = "end_to_end") -> None:
+    """Write `NAME.md` and `NAME.json` into `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
     lines = [title, "", _markdown_row(HEADINGS), _markdown_row(["---"] * len(HEADINGS))]
     lines += [_markdown_row(report.cells()) for report in reports]
-    (directory / "end_to_end.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (directory / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     content = {"title": title, "rows": [report.as_json() for report in reports]}
-    (directory / "end_to_end.json").write_text(json.dumps(content, indent=2), encoding="utf-8")
+    (directory / f"{name}.json").write_text(json.dumps(content, indent=2), encoding="utf-8")
 
 
 def _markdown_row(cells: Iterable[str]) -> str:

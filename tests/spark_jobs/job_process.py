@@ -9,14 +9,15 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support.children import DIES_WITH_PARENT
 from tests.support.jars import REPOSITORY
+from tests.support.process_use import group_members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 RUN_SECONDS = 600.0
 POLL_SECONDS = 0.002
@@ -138,19 +139,5 @@ def kill_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
         return
-    while any(_is_alive_in(group, stat) for stat in _process_states()):
+    while group_members(group):
         time.sleep(POLL_SECONDS)
-
-
-def _process_states() -> Iterator[list[str]]:
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            text = (entry / "stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:  # it ended meanwhile
-            continue
-        yield text.rpartition(")")[2].split()
-
-
-def _is_alive_in(group: int, stat: list[str]) -> bool:
-    state, _parent, its_group = stat[:3]
-    return state not in {"Z", "X"} and int(its_group) == group

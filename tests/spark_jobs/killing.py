@@ -133,17 +133,31 @@ def run_through_broker_kills(
 
     The job must come to its end by itself, or fail with one clear line; then it is run again.
     """
+
+    def strike() -> None:
+        broker.kill()
+        time.sleep(down)
+        broker.start()
+
+    return run_through_strikes(job, moments, strike)
+
+
+def run_through_strikes(
+    job: Job, moments: Sequence[Moment], strike: Callable[[], object]
+) -> Ordeal:
+    """Strike something else than the driver at each moment, and let the job come to its end.
+
+    Where it fails with one clear line it is run again: `failures` has the lines.
+    """
     ordeal = Ordeal()
     waiting = list(moments)
     for _ in range(len(moments) + MOST_RERUNS):
         with running(job, "--once") as driver:
             while waiting and _wait_for(job, target := waiting[0].ahead_of(job), driver):
-                broker.kill()
                 ordeal.kills.append(target)
                 ordeal.unfinished += job.unfinished_batches()
                 waiting.pop(0)
-                time.sleep(down)
-                broker.start()
+                strike()
             code = driver.wait()
         ordeal.said = driver.said()
         if code == 0:

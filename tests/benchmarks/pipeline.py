@@ -1,0 +1,208 @@
+"""`python -m tests.benchmarks.pipeline`: the Spark jobs on ours and on Apache Kafka 4.3.1.
+
+The broker is the only difference: the same jobs, the same records, the same Spark session in this
+process. As in `end_to_end`, both brokers are started once, a turn thaws one and freezes it again,
+rounds interleave them and alternate who goes first, and a first round is not counted. In a turn
+the flights are produced to a new topic and each job runs over them, from its first record to its
+last. Then come batch scans of a large topic (`pipeline_scan`), and at last each broker on its own
+under a steady load for minutes (`pipeline_sustained`), beside which nothing else runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from spark_jobs.options import SparkOptions
+from spark_jobs.session import start_spark
+from tests.benchmarks import contestants, report
+from tests.benchmarks.contestants import APACHE, OURS
+from tests.benchmarks.end_to_end import MEGABYTE, OUTPUT, machine
+from tests.benchmarks.pipeline_jobs import JOB_ROWS, Feed, Turn, forget, produce_flights, run_row
+from tests.benchmarks.pipeline_load import Verdict, table_of, verdict
+from tests.benchmarks.pipeline_scan import READS, ScanRows
+from tests.benchmarks.pipeline_sustained import Load, sustain
+from tests.benchmarks.report import RowReport
+from tests.benchmarks.rows import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+    from tests.support.broker_process import BrokerProcess
+
+JOBS, SCAN, SUSTAINED = "jobs", "scan", "sustained"
+PARTS = (JOBS, SCAN, SUSTAINED)
+DEFAULT_ROUNDS = 3
+SCAN_MEGABYTES = 1024
+TURN_SECONDS = "all of it, one after another"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure."""
+
+    makes: tuple[str, ...]
+    parts: tuple[str, ...]
+    rounds: int
+    feed: Feed
+    scan_megabytes: int
+    load: Load
+    warms_up: bool = True
+    output: Path = OUTPUT
+
+
+class Session:
+    """One run of a plan inside one Spark session, and what was measured so far."""
+
+    def __init__(self, plan: Plan, directory: Path, console: Console) -> None:
+        self._plan = plan
+        self._directory = directory
+        self._console = console
+        names = ["produce flights", *(f"{row.job}: {row.feed}" for row in JOB_ROWS)]
+        self._rows = {name: RowReport(name, "records/s", "≥ 1.0") for name in names}
+        self._whole = RowReport(TURN_SECONDS, "s", "≤ 1.0")
+        self._memory = RowReport("broker: resident memory after all rows", "MB", "≤ 0.2")
+        self._peak = RowReport("broker: resident memory, peak", "MB", "≤ 0.2")
+        self._scan = ScanRows(plan.scan_megabytes, READS if plan.warms_up else 0)
+
+    def run(self) -> list[RowReport]:
+        """Measure everything but the steady load, and return the rows of the table."""
+        reports: list[RowReport] = []
+        spark = start_spark(SparkOptions(spark_log=self._directory / "spark.log"), "bench")
+        try:
+            with contestants.running(self._plan.makes, self._directory) as brokers:
+                if JOBS in self._plan.parts:
+                    self._measure_jobs(spark, brokers)
+                    reports += [*self._rows.values(), self._whole]
+                if SCAN in self._plan.parts:
+                    for make, broker in brokers.items():
+                        with contestants.turn(broker):
+                            self._scan.measure(spark, broker, make, "scanned")
+                    reports += self._scan.reports
+                self._measure_memory(brokers)
+        finally:
+            spark.stop()
+        return [*reports, self._memory, self._peak]
+
+    def _measure_jobs(self, spark: SparkSession, brokers: dict[str, BrokerProcess]) -> None:
+        for number in range(0 if self._plan.warms_up else 1, self._plan.rounds + 1):
+            makes = list(brokers) if number % 2 == 0 else list(reversed(brokers))
+            for make in makes:
+                with contestants.turn(brokers[make]) as broker:
+                    results = self._turn(spark, broker, f"round-{number}")
+                if number > 0:
+                    self._note(make, results)
+
+    def _turn(
+        self, spark: SparkSession, broker: BrokerProcess, name: str
+    ) -> dict[str, tuple[int, Result]]:
+        records, produced = produce_flights(broker, f"{name}-flights", self._plan.feed)
+        results = {"produce flights": (records, produced)}
+        turn = Turn(
+            name, f"{name}-flights", records, self._directory / f"jobs-{broker.port}" / name
+        )
+        for row in JOB_ROWS:
+            results[f"{row.job}: {row.feed}"] = (records, run_row(spark, broker, row, turn))
+        forget(broker, name)
+        for row_name, (_, result) in results.items():
+            self._console.print(
+                f"{name}: {row_name}: {broker.name}: {result.value:,.0f} records/s, "
+                f"broker CPU {result.cpu_seconds or 0.0:.2f} s",
+                highlight=False,
+            )
+        return results
+
+    def _note(self, make: str, results: dict[str, tuple[int, Result]]) -> None:
+        for name, (_, result) in results.items():
+            self._rows[name].results[make].append(result)
+        seconds = sum(records / result.value for records, result in results.values())
+        cpu = sum(result.cpu_seconds or 0.0 for _, result in results.values())
+        self._whole.results[make].append(Result(seconds, cpu_seconds=cpu))
+
+    def _measure_memory(self, brokers: dict[str, BrokerProcess]) -> None:
+        for make, broker in brokers.items():
+            now, peak = broker.resident_bytes(), broker.peak_resident_bytes()
+            self._memory.results[make].append(Result(now / MEGABYTE))
+            self._peak.results[make].append(Result(peak / MEGABYTE))
+
+
+def measure_load(plan: Plan, directory: Path, console: Console) -> dict[str, Verdict]:
+    """Put each broker under the steady load, alone on the machine, and print what became of it."""
+    verdicts = {}
+    for make in plan.makes:
+        broker = contestants.build(make, directory / f"broker-{make}")
+        broker.start()
+        try:
+            samples = sustain(broker, plan.load, directory / f"load-{make}")
+        finally:
+            broker.kill()
+        verdicts[make] = verdict(samples, plan.load.rate)
+        load = plan.load
+        title = f"{load.job} at {load.rate:,} events/s for {load.seconds:,.0f} s: {broker.name}"
+        console.print(table_of(samples, title))
+        console.print(f"{broker.name}: {verdicts[make].words()}", highlight=False)
+    return verdicts
+
+
+def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
+    """Run what the command line asks for, print the table, write it to `build/benchmarks/`."""
+    plan = _plan_of(_parser().parse_args(arguments))
+    console = Console(width=160)
+    reports: list[RowReport] = []
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        if {JOBS, SCAN} & {*plan.parts}:
+            reports = Session(plan, Path(directory), console).run()
+            title = f"Spark jobs, medians of {plan.rounds} rounds, {machine()}"
+            report.show(reports, console, title)
+            report.write(reports, plan.output, title, "pipeline")
+        if SUSTAINED in plan.parts:
+            measure_load(plan, Path(directory), console)
+    return reports
+
+
+def _plan_of(options: argparse.Namespace) -> Plan:
+    makes = (options.only,) if options.only else (OURS, APACHE)
+    load = Load(
+        rate=options.rate,
+        seconds=options.seconds,
+        sample_seconds=max(options.seconds / 60, 0.5),
+        job=options.job,
+        on_cluster=options.cluster,
+    )
+    parts, months = tuple(options.parts), tuple(options.months)
+    if options.smoke:
+        return Plan(makes[:1], parts, 1, Feed((2,)), 4, load, False, options.output)
+    rounds, megabytes = options.rounds, SCAN_MEGABYTES
+    return Plan(makes, parts, rounds, Feed(months), megabytes, load, output=options.output)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="pipeline", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=DEFAULT_ROUNDS, help="counted rounds")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="only these")
+    parser.add_argument(
+        "--months", nargs="+", type=int, default=(), help="flights of these months; all by default"
+    )
+    parser.add_argument("--rate", type=int, default=20_000, help="events a second of the load")
+    parser.add_argument("--seconds", type=float, default=600.0, help="how long the load lasts")
+    parser.add_argument("--job", default="activity", help="what takes the load in")
+    parser.add_argument(
+        "--cluster", action="store_true", help="the load's executors are processes of their own"
+    )
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--only-ours", dest="only", action="store_const", const=OURS)
+    only.add_argument("--only-apache", dest="only", action="store_const", const=APACHE)
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes, one broker, one round")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="where the tables go")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

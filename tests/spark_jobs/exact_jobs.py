@@ -1,0 +1,151 @@
+"""Jobs that can be put through anything, and what must be there afterwards: pandas says.
+
+Each takes in the two days of flights (`days`), in small batches, as a process of its own. `check`
+compares what it wrote with the package's file, copies of a record counted once where the job's
+promise is at-least-once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tests.spark_jobs import days
+from tests.spark_jobs.consuming import read_topic
+from tests.spark_jobs.job_process import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+RECORDS_PER_BATCH = 400
+BATCHES = 6
+"""About as many as the two days make of it."""
+
+AIRPORTS = "delays-by-airport"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a job works: each name and directory in it is its own."""
+
+    servers: str
+    topic: str
+    place: Path
+    spark: SparkSession
+    """Of the tests, which reads what the job's own Spark wrote."""
+
+    flags: Sequence[str] = ()
+    """More for the command line."""
+
+    launcher: tuple[str, ...] = ()
+    """What the command line begins with, if not with `python -m spark_jobs NAME`."""
+
+    def started_with(self, flags: Sequence[str] = (), launcher: tuple[str, ...] = ()) -> Setting:
+        """Return the same with another command line."""
+        return replace(self, flags=flags, launcher=launcher)
+
+    def job(self, name: str, *flags: str, queries: tuple[str, ...] = ()) -> Job:
+        """Return the job with all its flags."""
+        common = ("--bootstrap-servers", self.servers, "--topic", self.topic)
+        pace = ("--max-offsets-per-trigger", str(RECORDS_PER_BATCH))
+        arguments = (*common, *pace, *flags, *self.flags)
+        return Job(name, arguments, self.place / "checkpoint", queries, self.launcher)
+
+    def check_rejects(self) -> None:
+        """See that each damaged line is among the rejects, for its reason, and nothing else is."""
+        origins = {(r.partition, r.offset): r for r in read_topic(self.servers, self.topic)}
+        reasons = {}
+        for record in read_topic(self.servers, f"{self.topic}.rejected"):
+            reject = json.loads(record.value or b"")
+            place = (reject["source"]["partition"], reject["source"]["offset"])
+            reasons[place] = (origins[place].value, reject["reason"])
+        damaged = [(line.value, line.damage.reason) for line in days.damaged() if line.damage]
+        assert Counter(reasons.values()) == Counter(damaged)
+
+
+@dataclass(frozen=True, slots=True)
+class ExactJob:
+    """How a job is started, and what must be there when it has come to its end."""
+
+    job: Callable[[Setting], Job]
+    check: Callable[[Setting], None]
+
+
+def _route(setting: Setting) -> Job:
+    return setting.job("route", "--set", f"prefix={setting.topic}")
+
+
+def _check_routes(setting: Setting) -> None:
+    flights = days.flights()
+    cancelled = flights.dep_time.isna()
+    delayed = ~cancelled & ((flights.arr_delay >= 15) | flights.arr_delay.isna())
+    routes = {"cancelled": cancelled, "delayed": delayed, "on-time": ~cancelled & ~delayed}
+    for route, chosen in routes.items():
+        by_source = {
+            record.headers["source"]: json.loads(record.value or b"")
+            for record in read_topic(setting.servers, f"{setting.topic}.{route}")
+        }
+        found = Counter(tuple(row[name] for name in days.COLUMNS) for row in by_source.values())
+        assert found == days.contents(flights[chosen]), route
+    setting.check_rejects()
+
+
+def _archive(setting: Setting) -> Job:
+    return setting.job("archive", "--directory", str(setting.place / "archive"))
+
+
+def _check_archive(setting: Setting) -> None:
+    rows = setting.spark.read.parquet(str(setting.place / "archive"))
+    assert Counter(tuple(row) for row in rows.select(*days.COLUMNS).collect()) == days.contents(
+        days.flights()
+    )
+    counts = rows.groupBy("event_date", "event_hour").count().collect()
+    assert {(str(row[0]), int(row[1])): row[2] for row in counts} == days.by_hour()
+    setting.check_rejects()
+
+
+def _aggregate(setting: Setting) -> Job:
+    flags = ("--set", f"prefix={setting.topic}", "--table", str(setting.place / "tables"))
+    queries = (f"aggregate-{AIRPORTS}", "aggregate-rejects")
+    return setting.job("aggregate", "--only", AIRPORTS, *flags, queries=queries)
+
+
+def _check_windows(setting: Setting) -> None:
+    expected: dict[tuple[str, str], tuple[int, int, int]] = {}
+    flights = days.flights()
+    for (origin, hour), group in flights.groupby(["origin", "time_hour"]):
+        sums = int(group.dep_delay.sum()), int(group.dep_delay.count())
+        expected[str(origin), str(hour)] = (len(group), *sums)
+    for windows in (_windows_of_topic(setting), _windows_of_table(setting)):
+        assert {
+            (window["origin"], window["start"]): (
+                window["flights"],
+                window["dep_delay_sum"] or 0,
+                window["dep_delay_count"],
+            )
+            for window in windows
+            if window["granularity"] == "1 hour"
+        } == expected
+    setting.check_rejects()
+
+
+def _windows_of_topic(setting: Setting) -> list[dict[str, Any]]:
+    records = sorted(read_topic(setting.servers, f"{setting.topic}.{AIRPORTS}"))
+    return [*{record.key: json.loads(record.value or b"") for record in records}.values()]
+
+
+def _windows_of_table(setting: Setting) -> list[dict[str, Any]]:
+    files = sorted((setting.place / "tables" / AIRPORTS / "latest").glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+EXACT_JOBS = {
+    "route": ExactJob(_route, _check_routes),
+    "archive": ExactJob(_archive, _check_archive),
+    "aggregate": ExactJob(_aggregate, _check_windows),
+}

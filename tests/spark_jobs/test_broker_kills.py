@@ -1,0 +1,61 @@
+"""The broker is killed under a job and comes back with its data: what the job wrote is exact."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.spark_jobs import days
+from tests.spark_jobs.exact_jobs import BATCHES, EXACT_JOBS, Setting
+from tests.spark_jobs.job_process import RUN_SECONDS
+from tests.spark_jobs.killing import drawn_moments, run_through_broker_kills
+from tests.support.apache import apache_4
+from tests.support.ours import ours
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from tests.support.broker_process import BrokerProcess
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """Start a broker that only these tests use, for it dies."""
+    start = apache_4 if os.environ.get("AGAINST") == "apache" else ours
+    broker = start(tmp_path_factory.mktemp("mortal"))
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture
+def setting(
+    broker: BrokerProcess, spark: SparkSession, new_name: Callable[[str], str], tmp_path: Path
+) -> Setting:
+    """Produce the two days of flights to a topic of the test's own."""
+    topic = new_name("mortal")
+    days.make_topic(broker.bootstrap, topic)
+    days.produce_lines(broker.bootstrap, topic, days.lines())
+    return Setting(broker.bootstrap, topic, tmp_path, spark)
+
+
+@pytest.mark.timeout(2 * RUN_SECONDS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("name", EXACT_JOBS)
+def test_a_job_is_exact_after_the_broker_was_killed(
+    name: str, seed: int, broker: BrokerProcess, setting: Setting
+) -> None:
+    job = EXACT_JOBS[name].job(setting)
+
+    moments = drawn_moments(seed, job.named_queries(), BATCHES)
+    ordeal = run_through_broker_kills(job, broker, moments)
+
+    assert ordeal.kills
+    EXACT_JOBS[name].check(setting)

@@ -1,0 +1,113 @@
+"""Jobs on a standalone Spark cluster of processes, whose executors and workers are killed."""
+
+from __future__ import annotations
+
+import sys
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_jobs.options import CONNECTOR
+from tests.spark_jobs import days
+from tests.spark_jobs.exact_jobs import BATCHES, EXACT_JOBS, Setting
+from tests.spark_jobs.job_process import RUN_SECONDS, run_job
+from tests.spark_jobs.killing import drawn_moments, run_through_strikes
+from tests.support.spark_cluster import SparkCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+WORKERS = 2
+EXECUTORS = {
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    # Executors have these classes already; a copy of 30 MB would make each start slower.
+    "spark.jars.excludes": "org.apache.hadoop:hadoop-client-runtime",
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    """Start a cluster for all tests of this file."""
+    with SparkCluster(tmp_path_factory.mktemp("cluster"), WORKERS) as running:
+        yield running
+
+
+@pytest.fixture
+def setting(
+    servers: str, spark: SparkSession, new_name: Callable[[str], str], tmp_path: Path
+) -> Setting:
+    """Produce the two days of flights to a topic of the test's own."""
+    topic = new_name("clustered")
+    days.make_topic(servers, topic)
+    days.produce_lines(servers, topic, days.lines())
+    return Setting(servers, topic, tmp_path, spark)
+
+
+def _as_module(cluster: SparkCluster, setting: Setting, _name: str) -> Setting:
+    settings = [word for pair in EXECUTORS.items() for word in ("--spark", "=".join(pair))]
+    return setting.started_with(flags=("--master", cluster.url, *settings))
+
+
+def _submitted(cluster: SparkCluster, setting: Setting, name: str) -> Setting:
+    command = str(Path(sys.executable).with_name("spark-submit"))
+    settings = [word for pair in EXECUTORS.items() for word in ("--conf", "=".join(pair))]
+    where = ("--master", cluster.url, "--packages", CONNECTOR, *settings)
+    return setting.started_with(launcher=(command, *where, f"spark_jobs/{name}.py"))
+
+
+@pytest.mark.timeout(RUN_SECONDS)
+def test_route_runs_on_a_cluster(cluster: SparkCluster, setting: Setting) -> None:
+    setting = _as_module(cluster, setting, "route")
+    outcome = run_job(EXACT_JOBS["route"].job(setting), "--once")
+    assert outcome.returncode == 0, outcome.stdout
+    assert f"route: {len(days.lines()):,} records routed" in outcome.stdout
+    EXACT_JOBS["route"].check(setting)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2 * RUN_SECONDS)
+@pytest.mark.parametrize("start", [_as_module, _submitted])
+@pytest.mark.parametrize(("seed", "name"), enumerate(EXACT_JOBS))
+def test_a_job_goes_on_by_itself_when_executors_are_killed(
+    seed: int,
+    name: str,
+    start: Callable[[SparkCluster, Setting, str], Setting],
+    cluster: SparkCluster,
+    setting: Setting,
+) -> None:
+    setting = start(cluster, setting, name)
+    job = EXACT_JOBS[name].job(setting)
+    victims = cycle(range(WORKERS))
+    killed: list[int] = []
+
+    moments = drawn_moments(seed, job.named_queries(), BATCHES)
+    ordeal = run_through_strikes(
+        job, moments, lambda: killed.append(cluster.kill_executors(next(victims)))
+    )
+
+    assert sum(killed) > 0
+    assert ordeal.failures == []
+    EXACT_JOBS[name].check(setting)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2 * RUN_SECONDS)
+@pytest.mark.parametrize(("seed", "name"), enumerate(EXACT_JOBS, start=100))
+def test_a_job_goes_on_by_itself_when_a_worker_is_killed(
+    seed: int, name: str, cluster: SparkCluster, setting: Setting
+) -> None:
+    setting = _as_module(cluster, setting, name)
+    job = EXACT_JOBS[name].job(setting)
+
+    moments = drawn_moments(seed, job.named_queries(), BATCHES, kills=1)
+    ordeal = run_through_strikes(job, moments, lambda: cluster.kill_worker(0))
+    cluster.start_worker(0)
+
+    assert ordeal.kills
+    assert ordeal.failures == []
+    EXACT_JOBS[name].check(setting)
