@@ -4,7 +4,7 @@
            ->  TOPIC.rejected      it breaks a rule, or no route takes it; with the reason
 
 What a record must be, what is added to it, where it goes and what it goes on as stand in the
-definition file (`definition`, `routing`). With the built-in one, `flights`:
+definition file (`definition`, `routing`, `outputs`). With the built-in one, `flights`:
 
     flights  ->  flights.on-time     it arrived, less than 15 minutes after schedule
                  flights.delayed     it arrived 15 minutes or more after schedule, or it left
@@ -44,16 +44,14 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from spark_jobs.checkpoints import claim_checkpoint
 from spark_jobs.errors import exit_code_of
 from spark_jobs.options import TOPIC_HINT, DefinitionOptions, parse_options
-from spark_jobs.parsed import parsed, require_sql
-from spark_jobs.rejects import HEADERS_SQL, reject_json_sql, reject_key_sql
+from spark_jobs.outputs import rejection_sql, written
+from spark_jobs.parsed import parsed
 from spark_jobs.routing import (
-    NO_ROUTE,
-    TOO_LARGE,
     RouteSection,
-    expressions,
-    json_sql,
-    key_sql,
+    require_routes,
     route_sql,
+    routed_json_sql,
+    routed_key_sql,
     topic_sql,
 )
 from spark_jobs.session import spark_session
@@ -63,7 +61,7 @@ from spark_jobs.topics import open_topics
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from spark_jobs.definition import Definition
@@ -121,39 +119,22 @@ def routed(rows: DataFrame, definition: Definition, options: RouteOptions) -> Da
     Raises `BadOptionError` that names the expression of the definition which Spark refuses.
     """
     section = definition.section("route", RouteSection)
-    for place, sql, is_condition in expressions(section):
-        require_sql(rows, definition, place, sql, is_condition=is_condition)
+    require_routes(rows, definition, section)
     route = f"CASE WHEN rejection IS NULL THEN {route_sql(section)} END"
     rows = (
         rows.withColumn("route", F.expr(route))
-        .withColumn("output", F.expr(json_sql(section, definition.record)))
-        .withColumn("output_key", F.expr(key_sql(section)))
-        .withColumn("rejection", F.expr(_rejection_sql(section.max_bytes)))
+        .withColumn("output", F.expr(routed_json_sql(section, definition.record)))
+        .withColumn("output_key", F.expr(routed_key_sql(section)))
+        .withColumn("rejection", F.expr(rejection_sql(section.max_bytes, _NO_ROUTE)))
     )
     if len(section.topics()) < len(section.routes):
         rows = rows.where(F.expr(f"rejection IS NOT NULL OR {topic_sql(section)} IS NOT NULL"))
-    return rows.select(
-        _unless_rejected("output_key", reject_key_sql()).alias("key"),
-        _unless_rejected("output", reject_json_sql(NAME)).cast("binary").alias("value"),
-        _unless_rejected(topic_sql(section), f"'{options.rejects()}'").alias("topic"),
-        F.expr(HEADERS_SQL).alias("headers"),
-    )
+    return written(rows, NAME, topic_sql(section), options.rejects())
 
 
-def _rejection_sql(max_bytes: int) -> str:
-    size = "octet_length(output) + coalesce(length(output_key), 0)"
-    return (
-        "CASE WHEN rejection IS NOT NULL THEN rejection "
-        f"WHEN route IS NULL THEN named_struct('reason', '{NO_ROUTE}', "
-        "'detail', 'no route takes it') "
-        f"WHEN {size} > {max_bytes} THEN named_struct('reason', '{TOO_LARGE}', "
-        f"'detail', concat({size}, ' bytes for ', route, ', at most {max_bytes}')) END"
-    )
-
-
-def _unless_rejected(sql: str, reject_sql: str) -> Column:
-    return F.expr(f"CASE WHEN rejection IS NULL THEN {sql} ELSE {reject_sql} END")
-
+_NO_ROUTE = (
+    "WHEN route IS NULL THEN named_struct('reason', 'no-route', 'detail', 'no route takes it')"
+)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 TIMEOUT_MS = 10_000
 
+COMPACTED = {"cleanup.policy": "compact"}
+"""Settings of a topic in which the last record of each key is what counts."""
+
 
 class Topics:
     """The topics of one broker or cluster."""
@@ -49,13 +52,17 @@ class Topics:
         """
         with self._clear_errors():
             cluster = self._admin.describeCluster().clusterId().get()
-            identity = {"job": job, "cluster": str(cluster)}
-            described = self._admin.describeTopics(self._jvm.java.util.List.of(*names))
-            for name, topic in sorted(described.allTopicNames().get().items()):
-                place = "topic" if len(names) == 1 else f"topic {name}"
-                identity[place] = name
-                identity[f"{place}'s id"] = str(topic.topicId().toString())
+        identity = {"job": job, "cluster": str(cluster)}
+        for name in names:
+            place = "topic" if len(names) == 1 else f"topic {name}"
+            identity |= {place: name, f"{place}'s id": self.topic_id(name)}
         return identity
+
+    def topic_id(self, name: str) -> str:
+        """Return the id of a topic, another one after it was deleted and made anew."""
+        with self._clear_errors():
+            described = self._admin.describeTopics(self._jvm.java.util.List.of(name))
+            return str(described.allTopicNames().get().get(name).topicId().toString())
 
     def create_missing(
         self, topics: Iterable[str], partitions: int, configs: Mapping[str, str]
