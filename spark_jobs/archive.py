@@ -41,7 +41,7 @@ from spark_jobs.archive_directory import ArchiveDirectory
 from spark_jobs.archive_export import export
 from spark_jobs.archive_rows import archive_rows, field_columns
 from spark_jobs.archiving import archive_batch
-from spark_jobs.backfill import Instant
+from spark_jobs.backfill import Instant  # noqa: TC001 - pydantic looks it up when the job runs
 from spark_jobs.checkpoints import claim_checkpoint
 from spark_jobs.compaction import compact
 from spark_jobs.errors import exit_code_of

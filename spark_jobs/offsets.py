@@ -40,8 +40,15 @@ class Offsets:
         return self._at(topic, self._specs.earliest())
 
     def latest(self, topic: str) -> dict[int, int]:
-        """Return for each partition the offset that the next record will have."""
+        """Return for each partition the offset that the next record will have.
+
+        In a partition with an open transaction, where that begins: records behind it are not read.
+        """
         return self._at(topic, self._specs.latest())
+
+    def high_watermarks(self, topic: str) -> dict[int, int]:
+        """Return the same, as if no transaction were open."""
+        return self._at(topic, self._specs.latest(), "READ_UNCOMMITTED")
 
     def at_time(self, topic: str, timestamp_ms: int) -> dict[int, int]:
         """Return the first offset of each partition whose record is not older than that.
@@ -76,7 +83,16 @@ class Offsets:
     def _specs(self) -> Any:  # noqa: ANN401 - a Java class
         return self._jvm.org.apache.kafka.clients.admin.OffsetSpec
 
-    def _at(self, topic: str, spec: Any) -> dict[int, int]:  # noqa: ANN401 - a Java object
+    def _at(
+        self,
+        topic: str,
+        spec: Any,  # noqa: ANN401 - a Java object
+        isolation: str = "READ_COMMITTED",
+    ) -> dict[int, int]:
+        levels = self._jvm.org.apache.kafka.common.IsolationLevel
+        level = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(
+            levels.valueOf(isolation)
+        )
         wanted = self._jvm.java.util.HashMap()
         with clear_errors(self._servers):
             names = self._jvm.java.util.List.of(topic)
@@ -86,7 +102,7 @@ class Offsets:
                     topic, partition.partition()
                 )
                 wanted.put(place, spec)
-            found = self._admin.listOffsets(wanted).all().get()
+            found = self._admin.listOffsets(wanted, level).all().get()
             by_partition = {place.partition(): info.offset() for place, info in found.items()}
         return dict(sorted(by_partition.items()))
 

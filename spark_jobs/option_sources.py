@@ -37,11 +37,16 @@ class Given(NamedTuple):
     place: str
 
 
+def spelling(name: str) -> str:
+    """Return a field's name as people write it: a `json_` cannot be called `json` in pydantic."""
+    return name.removesuffix("_")
+
+
 def from_environment(model: type[BaseModel]) -> dict[str, Given]:
     """Return what the environment says of the model's fields."""
     given = {}
     for name, field in model.model_fields.items():
-        variable = PREFIX + name.upper()
+        variable = PREFIX + spelling(name).upper()
         text = os.environ.get(variable)
         if text is not None:
             given[name] = Given(_from_text(field, variable, text), variable)
@@ -75,11 +80,14 @@ def from_file(model: type[BaseModel], path: Path, job: str) -> dict[str, Given]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadOptionError(f"--options-file: {path}: not TOML: {error}") from error
     own = content.get(job, {})
-    unknown = sorted(set(own) - set(model.model_fields))
+    names = {spelling(name): name for name in model.model_fields}
+    unknown = sorted(set(own) - set(names))
     if unknown:
         raise BadOptionError(f"{path}: [{job}] {unknown[0]}: {job} has no such option")
-    shared = {name: value for name, value in content.items() if name in model.model_fields}
+    shared = {name: value for name, value in content.items() if name in names}
     return {
-        name: Given(value, f"{path}: {name}" if name not in own else f"{path}: [{job}] {name}")
+        names[name]: Given(
+            value, f"{path}: {name}" if name not in own else f"{path}: [{job}] {name}"
+        )
         for name, value in (shared | own).items()
     }

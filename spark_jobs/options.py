@@ -30,7 +30,7 @@ from pydantic import (
 
 from spark_jobs.definition import Definition, load_definition
 from spark_jobs.errors import BadOptionError
-from spark_jobs.option_sources import Given, from_environment, from_file
+from spark_jobs.option_sources import Given, from_environment, from_file, spelling
 
 if typing.TYPE_CHECKING:
     from collections.abc import Sequence
@@ -226,7 +226,7 @@ def _add_flag(parser: argparse.ArgumentParser, name: str, field: FieldInfo) -> N
     elif _is_mapping(field):
         settings |= {"action": "append", "metavar": "KEY=VALUE"}
     else:
-        settings["metavar"] = name.upper().rpartition("_")[2]
+        settings["metavar"] = spelling(name).upper().rpartition("_")[2]
         if typing.get_origin(field.annotation) is tuple:
             settings["nargs"] = "+"
         if field.default not in (None, ()):
@@ -235,7 +235,7 @@ def _add_flag(parser: argparse.ArgumentParser, name: str, field: FieldInfo) -> N
 
 
 def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    return "--" + spelling(name).replace("_", "-")
 
 
 def _is_mapping(field: FieldInfo) -> bool:
