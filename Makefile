@@ -8,10 +8,10 @@ WORKERS ?= 2
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run cluster test coverage sim check pipeline bench docs lock clean
+.PHONY: help run cluster test coverage sim check pipeline bench bench-pipeline docs lock clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 23
 
 run: ## Start a broker on localhost:9092 (CONFIG=file, ARGS="--override key=value")
 	@scripts/setup broker
@@ -47,6 +47,10 @@ pipeline: ## Run a year of flights through the broker and Spark (ARGS="--help" f
 bench: ## Measure against Apache Kafka on this machine (ARGS="--help" for options)
 	@scripts/setup test
 	@$(PY) -m tests.benchmarks.end_to_end $(ARGS)
+
+bench-pipeline: ## Measure the Spark jobs on this broker and on Apache Kafka (ARGS="--help")
+	@scripts/setup test
+	@$(PY) -m tests.benchmarks.pipeline $(ARGS)
 
 docs: ## Write docs/configuration.md from the rows in config/
 	@scripts/setup broker
