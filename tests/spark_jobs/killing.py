@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from tests.spark_jobs.job_process import Job, JobProcess
     from tests.support.broker_process import BrokerProcess
 
+SHORT_DELAY_SECONDS = 0.2
+"""No batch is done so soon."""
+
 LONGEST_DELAY_SECONDS = 1.5
 LONGEST_START_SECONDS = 15.0
 BROKER_DOWN_SECONDS = 1.0
@@ -88,16 +91,18 @@ class Ordeal:
 def drawn_moments(
     seed: int, queries: Sequence[str], batches: int, kills: int = 2
 ) -> tuple[Moment, ...]:
-    """Draw moments in order of batches; the first is always at the begin of a batch's work.
+    """Draw moments in order of batches; the first is soon after the begin of a batch's work.
 
     `batches` is about how many the whole run has.
     """
     chance = random.Random(seed)
     stages = [Stage.PLANNED, *chance.choices([*Stage], weights=(1, 3, 1), k=kills - 1)]
+    delays = [chance.uniform(0.0, SHORT_DELAY_SECONDS)]
+    delays += [_delay(chance, stage) for stage in stages[1:]]
     numbers = sorted(chance.sample(range(max(batches, kills)), kills))
     return tuple(
-        Moment(chance.choice(list(queries)), number, stage, _delay(chance, stage))
-        for number, stage in zip(numbers, stages, strict=True)
+        Moment(chance.choice(list(queries)), number, stage, delay)
+        for number, stage, delay in zip(numbers, stages, delays, strict=True)
     )
 
 
