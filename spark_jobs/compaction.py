@@ -170,6 +170,7 @@ def _put_in_place(
     reader_seconds: float,
     before: Callable[[str], None],
 ) -> None:
+    before("place")
     with directory.replacing(reader_seconds), directory.changing():
         now = set(files_of(hour.path))
         if not now.issuperset(hour.small):

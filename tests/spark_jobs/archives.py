@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-BATCH = 600
+BATCH = 900
 
 
 def options_for(servers: str, topic: str, place: Path, **more: object) -> ArchiveOptions:

@@ -1,0 +1,121 @@
+"""The archive through kill -9: of the job at moments drawn from a seed, of compaction beside it.
+
+After all of it the audit, as a program, finds each record archived once.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_jobs.errors import EXIT_FAILED
+from tests.spark_jobs import days
+from tests.spark_jobs.archives import listed, options_for, places, places_of_flights
+from tests.spark_jobs.job_process import Job, run_job, running
+from tests.spark_jobs.killing import drawn_moments, run_through_kills
+from tests.support.jars import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from spark_jobs.archive import ArchiveOptions
+
+SEEDS = (1, 2, 3)
+BATCH = 300
+BATCHES = 6
+COMPACTION_KILLS = 3
+LONGEST_COMPACTION_SECONDS = 25.0
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+
+def _job(options: ArchiveOptions, *more: str) -> Job:
+    arguments = (
+        *("--bootstrap-servers", options.bootstrap_servers, "--topic", options.topic),
+        *("--directory", str(options.directory), *more),
+    )
+    return Job("archive", arguments, options.checkpoint)
+
+
+def _audited(options: ArchiveOptions, place: Path) -> tuple[int, dict[str, object], str]:
+    """Run the audit as a program; return its exit code, its JSON and what it said."""
+    file = place / "audit.json"
+    command = [sys.executable, "-m", "spark_jobs", "audit", *_job(options).arguments]
+    outcome = subprocess.run(
+        [*command, "--json", str(file), "--spark-log", str(place / "audit.log")],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return outcome.returncode, json.loads(file.read_text()), outcome.stdout + outcome.stderr
+
+
+def _prepared(servers: str, topic: str, place: Path) -> ArchiveOptions:
+    days.make_topic(servers, topic)
+    days.produce_lines(servers, topic, days.lines())
+    return options_for(servers, topic, place)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_job_killed_at_drawn_moments_archives_each_record_once(
+    seed: int, servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
+) -> None:
+    options = _prepared(servers, new_name(f"killed-{seed}"), tmp_path)
+    job = _job(options, "--max-offsets-per-trigger", str(BATCH))
+    ordeal = run_through_kills(job, drawn_moments(seed, ["archive"], BATCHES))
+    assert ordeal.kills
+    assert places(listed(spark, options)) == places_of_flights(options)
+    code, found, said = _audited(options, tmp_path)
+    assert (code, found["exact"]) == (0, True), said
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_compactions_killed_beside_a_running_job_leave_each_record_there_once(
+    seed: int, servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
+) -> None:
+    chance = random.Random(seed)
+    options = _prepared(servers, new_name(f"compacted-{seed}"), tmp_path)
+    job = _job(options, "--max-offsets-per-trigger", "100")
+    compaction = Job("archive", (*job.arguments, "--compact"), tmp_path / "compaction")
+    with running(job) as archiving:
+        while len(job.committed("archive")) < 2:
+            assert archiving.poll() is None, archiving.said()
+            time.sleep(0.1)
+        for _ in range(COMPACTION_KILLS):
+            with running(compaction) as compacting:
+                end = time.monotonic() + chance.uniform(0, LONGEST_COMPACTION_SECONDS)
+                while time.monotonic() < end and compacting.poll() is None:
+                    rows = places(listed(spark, options))
+                    assert len(rows) == len(set(rows))
+                compacting.kill()
+    outcome = run_job(job, "--once")
+    assert outcome.returncode == 0, outcome.stdout
+    assert places(listed(spark, options)) == places_of_flights(options)
+    last = run_job(compaction)
+    assert last.returncode == 0, last.stdout
+    assert places(listed(spark, options)) == places_of_flights(options)
+
+
+def test_the_audit_says_by_its_exit_code_that_a_file_is_missing(
+    servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
+) -> None:
+    options = _prepared(servers, new_name("robbed"), tmp_path)
+    outcome = run_job(_job(options), "--once")
+    assert outcome.returncode == 0, outcome.stdout
+    file = next(options.directory.glob("event_date=*/event_hour=*/*.parquet"))
+    lost = spark.read.parquet(str(file)).count()
+    file.unlink()
+    code, found, said = _audited(options, tmp_path)
+    assert code == EXIT_FAILED
+    assert found["exact"] is False
+    assert f"differences: {lost} missing" in said
