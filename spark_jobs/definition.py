@@ -24,9 +24,16 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PositiveInt, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
 
 from spark_jobs.errors import BadOptionError
 
@@ -34,8 +41,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BUILT_IN = Path(__file__).resolve().parent / "definitions"
-SECTIONS = ("parameters", "record", "route", "aggregate", "enrich", "activity", "retry", "report")
+SECTIONS = (
+    "parameters",
+    "record",
+    "route",
+    "aggregate",
+    "enrich",
+    "activity",
+    "retry",
+    "report",
+    "logs",
+)
 """Tables that a file may have; each job reads `record` and its own."""
+
+OWN_COLUMNS = (
+    *("key", "value", "topic", "partition", "offset", "timestamp", "timestamptype", "headers"),
+    *("text", "document", "types", "record_fields", "event_time", "rejection"),
+    *("route", "output", "output_key", "lookup_key"),
+)
+"""Columns of the jobs, which a record cannot have; Spark does not tell capitals from small."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"\$\{(\w+)\}")
@@ -141,6 +165,15 @@ class Record(Section):
     unknown_keys: Literal["reject", "ignore"] = "reject"
     """what becomes of a record with a key that is none of the fields"""
 
+    @model_validator(mode="after")
+    def _has_distinct_columns(self) -> Self:
+        taken = set(OWN_COLUMNS)
+        for name in (*self.fields, *self.columns, *(table.adds for table in self.tables)):
+            if name.lower() in taken:
+                raise ValueError(f"there are two columns '{name.lower()}'")
+            taken.add(name.lower())
+        return self
+
 
 class Definition:
     """A definition file, read and checked; its sections are asked for by the jobs."""
@@ -164,9 +197,8 @@ class Definition:
             first = error.errors()[0]
             place = ".".join(map(str, (name, *first["loc"])))
             message = str(first["msg"]).removeprefix("Value error, ")
-            raise BadOptionError(
-                f"--definition: {self.path}: {place}: {message}, got '{first['input']}'"
-            ) from error
+            got = f", got '{first['input']}'" if not isinstance(first["input"], dict) else ""
+            raise BadOptionError(f"--definition: {self.path}: {place}: {message}{got}") from error
 
 
 def load_definition(name: str, parameters: Mapping[str, str] | None = None) -> Definition:

@@ -80,6 +80,8 @@ def test_every_rule_is_in_the_sql_once() -> None:
         ("[record]", "[records]", r"\[records\] is unknown; known are parameters, record"),
         ("${most}", "${least}", r"\$\{least\} is not in \[parameters\]"),
         ("most = 5", "most = ", "not TOML: "),
+        ("size =", "Key =", "record: there are two columns 'key'$"),
+        ("size =", "AT =", "record: there are two columns 'at'$"),
     ],
 )
 def test_a_mistake_is_named_with_file_and_key(
