@@ -99,8 +99,9 @@ async def load_states(
 ) -> set[int]:
     """Read the stored leaders of partitions into the context; returns who was born again.
 
-    That is a broker that registered after it was last found in sync with others. It died in
-    between, unseen, and may lack records that it had then (a machine that lost power).
+    That is a broker that registered after it was last found in sync. It died in between, unseen,
+    and may lack records that it had then (a machine that lost power), which others have from it:
+    even one that is in sync alone must not go on in the same leader epoch.
     """
     born_again: set[int] = set()
     wanted = list(partitions)
@@ -114,7 +115,7 @@ async def load_states(
             logger.error("%s-%d has no known leader: %s", *at, error)  # noqa: TRY400
             continue
         context.leadership[at] = Leadership(state, node.version)
-        if len(state.in_sync_replicas) > 1:
+        if len(context.replicas_of(at)) > 1:
             born_again.update(
                 one
                 for one in state.in_sync_replicas

@@ -14,6 +14,7 @@ from protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from protocol.messages.stop_replica import StopReplicaRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
 from tests.controller.harness import Cluster, run_cluster, turns
+from tests.controller.test_in_sync_changes import propose
 
 if TYPE_CHECKING:
     from controller.controller import Controller
@@ -247,5 +248,26 @@ def test_leader_that_died_and_came_back_unseen_does_not_lead_on_as_if_nothing_wa
         state = await stored(cluster)
 
         assert (state.leader, state.in_sync_replicas) == (2, (2,))
+
+    run_cluster(scenario, 0, 1, 2)
+
+
+def test_last_one_in_sync_that_came_back_unseen_leads_in_a_new_epoch() -> None:
+    """Who follows it may have records of the old epoch that it has lost."""
+
+    async def scenario(cluster: Cluster) -> None:
+        await create(cluster, 1, 2, 0)
+        await propose(cluster, (1,), broker_id=1)
+        before = await stored(cluster)
+        assert (before.leader, before.in_sync_replicas) == (1, (1,))
+        for broker_id in (0, 1):
+            member = cluster.members.pop(broker_id)
+            await member.store.close()
+        await cluster.add(1)
+
+        state = await stored(cluster)
+
+        assert (state.leader, state.in_sync_replicas) == (1, (1,))
+        assert state.leader_epoch > before.leader_epoch
 
     run_cluster(scenario, 0, 1, 2)
