@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from broker.app import Broker
 from broker.opening import StartError
 from config.broker import BrokerConfig
+from controller.znodes import CONTROLLER, decode_controller
 from tests.simulation.disk import SimulatedDisk
 from tests.simulation.ensemble import SimulatedZooKeeper
 from tests.simulation.hosts import HOST, Host
@@ -193,6 +194,11 @@ class SimulatedCluster:
         for machine in self.machines:
             if not machine.is_up:
                 machine.start()
+
+    def controller(self) -> Machine | None:
+        """The machine whose broker holds the office, by what stands in ZooKeeper."""
+        node = self.zookeeper.ensemble.tree.nodes.get(CONTROLLER)
+        return None if node is None else self.machines[decode_controller(node.data)]
 
     def brokers(self) -> Iterator[tuple[Machine, Broker]]:
         """Brokers that run."""

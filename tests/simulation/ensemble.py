@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from controller.memory_store import MemoryEnsemble, MemoryStore
 from controller.store import (
+    Delete,
     Operation,
     OutcomeUnknownError,
     Result,
@@ -18,6 +19,7 @@ from controller.store import (
     Znode,
 )
 from controller.tree_store import TreeStore
+from controller.znodes import CONTROLLER
 from tests.simulation.hosts import HOST, Host
 
 if TYPE_CHECKING:
@@ -37,6 +39,12 @@ class SimulatedZooKeeper:
         self.session_seconds = session_seconds
         self.is_down = False
         self.ensemble = MemoryEnsemble()
+        self.on_write: Callable[[str, Sequence[Operation]], None] | None = None
+        """Hears of each transaction that succeeded, and whose it was."""
+
+    async def depose(self) -> None:
+        """Take the controller's node away, as an administrator can."""
+        await self.ensemble.connect().multi_many([[Delete(CONTROLLER)]])
 
     def reaches(self, host: Host) -> bool:
         """Whether requests and answers get through."""
@@ -144,6 +152,10 @@ class SimulatedStore(TreeStore):
             return []
         await self._half_trip("/")
         outcomes = await self._session.multi_many(transactions)
+        if self._zookeeper.on_write is not None:
+            for operations, outcome in zip(transactions, outcomes, strict=True):
+                if not isinstance(outcome, StoreError):
+                    self._zookeeper.on_write(self._host.name, operations)
         await asyncio.sleep(self._network.delay())
         if not self._zookeeper.reaches(self._host):
             self._is_stale = True

@@ -17,6 +17,7 @@ class Host:
     name: str
     is_dead: bool = False
     is_frozen: bool = False
+    frozen_until: float = 0.0
     held: list[Any] = field(default_factory=list)
     """What came due while it was frozen."""
     servers: dict[int, SimulatedServer] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tests.simulation.hosts import HOST, Host
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from random import Random
 
     from tests.simulation.virtual_loop import VirtualLoop
@@ -163,17 +163,31 @@ class Network:
         self.random = random
         self.latency_ms = latency_ms
         self.hosts: dict[str, Host] = {}
-        self.cuts: set[tuple[str, str]] = set()
-        """Directed: (from, to)."""
+        self._cuts: dict[tuple[str, str], float] = {}
+        """When each is over; directed: (from, to)."""
         self._ports = iter(range(10_000, 100_000))
 
     def delay(self) -> float:
         """Seconds that a piece travels."""
         return self.random.uniform(*self.latency_ms) / 1000
 
+    def cut(self, links: Iterable[tuple[str, str]], seconds: float) -> None:
+        """Let nothing through from the first of each pair to the second."""
+        for link in links:
+            self._cuts[link] = max(self._cuts.get(link, 0.0), self.loop.now + seconds)
+
     def is_cut(self, source: str, target: str) -> bool:
         """Whether nothing gets through."""
-        return (source, target) in self.cuts
+        return self._cuts.get((source, target), 0.0) > self.loop.now
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is cut."""
+        return all(end <= self.loop.now for end in self._cuts.values())
+
+    def heal(self) -> None:
+        """End all cuts."""
+        self._cuts.clear()
 
     def listen(self, factory: Callable[[], Any], name: str | None, port: int) -> SimulatedServer:
         host = HOST.get()

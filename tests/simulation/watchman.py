@@ -1,0 +1,96 @@
+"""What must hold after every single step of a broker, and after every write to ZooKeeper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controller.store import Create, SetData
+from controller.znodes import CONTROLLER_EPOCH, decode_epoch, decode_state
+from tests.simulation.hosts import HOST
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.partition import Partition
+    from controller.store import Operation
+    from tests.simulation.cluster import Machine, SimulatedCluster
+
+
+class Violation(AssertionError):
+    """A promise was broken."""
+
+
+class Watchman:
+    """Looks at the brokers from outside; raises Violation."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self._marks: dict[tuple[str, int, str, int], tuple[int, int]] = {}
+        """High watermark, by a broker's life and partition, and the leader epoch it is of."""
+        self._appenders: dict[tuple[str, int, int], tuple[str, int]] = {}
+        """Who appends, by partition and leader epoch: a broker in one of its lives."""
+        self._epochs: dict[tuple[object, ...], int] = {}
+        """The last of what may only rise, by a broker's life and a name."""
+
+    def look(self) -> None:
+        """After a step of the running host."""
+        host = HOST.get()
+        for machine, broker in self._cluster.brokers():
+            if (host is not None and machine.host is not host) or not hasattr(broker, "replicas"):
+                continue
+            self._rises(machine, broker.metadata.controller_epoch, "controller epoch of metadata")
+            for partition in broker.replicas:
+                self._check(machine, partition)
+
+    def note_write(self, writer: str, operations: Sequence[Operation]) -> None:
+        """After a write to ZooKeeper that succeeded: only the controller of now decides."""
+        tree = self._cluster.zookeeper.ensemble.tree
+        for operation in operations:
+            if not isinstance(operation, Create | SetData) or operation.data is None:
+                continue
+            if operation.path.startswith("/brokers/topics/") and operation.path.endswith("/state"):
+                epoch = decode_state(operation.path, operation.data).controller_epoch
+                current = decode_epoch(tree.get(CONTROLLER_EPOCH).data)
+                if epoch != current:
+                    raise Violation(
+                        f"{writer} writes {operation.path} as controller of epoch {epoch}, "
+                        f"when the epoch is {current}"
+                    )
+
+    def _rises(self, machine: Machine, value: int, *name: object) -> None:
+        key = (machine.name, machine.lives, *name)
+        before = self._epochs.get(key, value)
+        if value < before:
+            shown = " ".join(map(str, name))
+            raise Violation(f"{machine.name}: {shown} fell from {before} to {value}")
+        self._epochs[key] = value
+
+    def _check(self, machine: Machine, partition: Partition) -> None:
+        log = partition.log
+        at = partition.topic, partition.index
+        where = f"{at[0]}-{at[1]} on {machine.name}"
+        if log.high_watermark > log.log_end_offset:
+            raise Violation(f"{where}: high watermark {log.high_watermark} > {log.log_end_offset}")
+        self._rises(machine, partition.leader_epoch, "leader epoch", *at)
+        if partition.is_leader:
+            self._check_leader(machine, partition, where)
+        if not set(partition.in_sync_replicas) <= set(partition.replicas):
+            raise Violation(f"{where}: in sync {partition.in_sync_replicas}, not replicas")
+
+    def _check_leader(self, machine: Machine, partition: Partition, where: str) -> None:
+        key = (machine.name, machine.lives, partition.topic, partition.index)
+        mark, leader_epoch = partition.log.high_watermark, partition.leader_epoch
+        epoch, before = self._marks.get(key, (-1, 0))
+        if epoch == leader_epoch and mark < before:
+            raise Violation(f"{where}: high watermark fell from {before} to {mark}")
+        self._marks[key] = leader_epoch, mark
+        one = machine.name, machine.lives
+        other = self._appenders.setdefault((partition.topic, partition.index, leader_epoch), one)
+        if other != one:
+            raise Violation(
+                f"{where}: {other[0]}, in its life {other[1]}, leads in epoch {leader_epoch}; "
+                f"this is life {machine.lives}"
+            )
+        in_sync = partition.in_sync_replicas
+        if in_sync and partition.leader_id not in in_sync:
+            raise Violation(f"{where}: leader is not in sync {in_sync}")
