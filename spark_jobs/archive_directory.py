@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 INSIDE = "_archive"
 LEDGER_VERSION = 1
+LOCKS = ("writing", "compacting", "reading", "changing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,8 @@ class ArchiveDirectory:
         """
         require_directory("--directory", self.path)
         require_directory("--directory", self.path / INSIDE)
+        for name in LOCKS:  # for readers that may not make them
+            self._lock(name).touch()
         with self.changing():
             known = self.ledger() if self._ledger.exists() else Ledger(topic, {})
             if known.topic != topic:
@@ -190,6 +193,10 @@ class ArchiveDirectory:
         directory.mkdir(exist_ok=True)
         for left in directory.iterdir():
             shutil.rmtree(left, ignore_errors=True)
+
+    def dates(self) -> list[Path]:
+        """Return the directories of dates, in order of time."""
+        return sorted(self.path.glob("event_date=*"))
 
     def hours(self) -> Iterator[Path]:
         """Yield the directories of hours, in order of time."""

@@ -29,31 +29,47 @@ def read_archive(
     spark: SparkSession, path: Path, begin: datetime | None = None, end: datetime | None = None
 ) -> DataFrame:
     """Return the archived rows with event times from `begin` to before `end`."""
-    rows = read_rows(spark, ArchiveDirectory(path))
+    begin, end = _utc(begin), _utc(end)
+    rows = read_rows(spark, ArchiveDirectory(path), begin, end)
     hours = "make_timestamp(year(event_date), month(event_date), day(event_date), event_hour, 0, 0)"
     if begin is not None:
-        rows = rows.where(F.col("event_date") >= _utc(begin).date())
         rows = rows.where(F.expr(hours) >= F.lit(_hour(begin)))
-        rows = rows.where(F.col("event_time") >= F.lit(_utc(begin)))
+        rows = rows.where(F.col("event_time") >= F.lit(begin))
     if end is not None:
-        rows = rows.where(F.col("event_date") <= _utc(end).date())
         rows = rows.where(F.expr(hours) <= F.lit(_hour(end)))
-        rows = rows.where(F.col("event_time") < F.lit(_utc(end)))
+        rows = rows.where(F.col("event_time") < F.lit(end))
     return rows
 
 
-def read_rows(spark: SparkSession, directory: ArchiveDirectory) -> DataFrame:
-    """Return all rows that count now."""
+def read_rows(
+    spark: SparkSession,
+    directory: ArchiveDirectory,
+    begin: datetime | None = None,
+    end: datetime | None = None,
+) -> DataFrame:
+    """Return all rows that count now, of the dates from that of `begin` to that of `end`."""
     schema = schema_sql(require_archive(directory).columns)
     with directory.changing():  # Spark lists the files here, and once
-        if next(directory.hours(), None) is None:
+        dates = [str(path) for path in directory.dates() if _may_hold(path, begin, end)]
+        if not dates:
             return spark.createDataFrame([], schema)
-        return spark.read.schema(schema).parquet(str(directory.path))
+        reader = spark.read.schema(schema).option("basePath", str(directory.path))
+        return reader.parquet(*dates)
 
 
-def _utc(time: datetime) -> datetime:
+def _may_hold(path: Path, begin: datetime | None, end: datetime | None) -> bool:
+    date = path.name.partition("=")[2]
+    if len(date) != len("2013-03-01"):  # of a year beyond 9999
+        return True
+    after_begin = begin is None or date >= begin.date().isoformat()
+    return after_begin and (end is None or date <= end.date().isoformat())
+
+
+def _utc(time: datetime | None) -> datetime | None:
+    if time is None:
+        return None
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _hour(time: datetime) -> datetime:
-    return _utc(time).replace(minute=0, second=0, microsecond=0)
+    return time.replace(minute=0, second=0, microsecond=0)
