@@ -23,7 +23,14 @@ from spark_jobs.session import start_spark
 from tests.benchmarks import contestants, report
 from tests.benchmarks.contestants import APACHE, OURS
 from tests.benchmarks.end_to_end import MEGABYTE, OUTPUT, machine
-from tests.benchmarks.pipeline_jobs import JOB_ROWS, Feed, Turn, forget, produce_flights, run_row
+from tests.benchmarks.pipeline_jobs import (
+    JOB_ROWS,
+    Feed,
+    Turn,
+    forget,
+    produce_feed,
+    run_row,
+)
 from tests.benchmarks.pipeline_load import Verdict, table_of, verdict
 from tests.benchmarks.pipeline_scan import READS, ScanRows
 from tests.benchmarks.pipeline_sustained import Load, sustain
@@ -41,6 +48,7 @@ JOBS, SCAN, SUSTAINED = "jobs", "scan", "sustained"
 PARTS = (JOBS, SCAN, SUSTAINED)
 DEFAULT_ROUNDS = 3
 SCAN_MEGABYTES = 1024
+FEEDS = tuple(dict.fromkeys(row.feed for row in JOB_ROWS))
 TURN_SECONDS = "all of it, one after another"
 
 
@@ -65,7 +73,8 @@ class Session:
         self._plan = plan
         self._directory = directory
         self._console = console
-        names = ["produce flights", *(f"{row.job}: {row.feed}" for row in JOB_ROWS)]
+        names = [f"produce: {feed}" for feed in FEEDS]
+        names += [f"{row.job}: {row.feed}" for row in JOB_ROWS]
         self._rows = {name: RowReport(name, "records/s", "≥ 1.0") for name in names}
         self._whole = RowReport(TURN_SECONDS, "s", "≤ 1.0")
         self._memory = RowReport("broker: resident memory after all rows", "MB", "≤ 0.2")
@@ -103,13 +112,14 @@ class Session:
     def _turn(
         self, spark: SparkSession, broker: BrokerProcess, name: str
     ) -> dict[str, tuple[int, Result]]:
-        records, produced = produce_flights(broker, f"{name}-flights", self._plan.feed)
-        results = {"produce flights": (records, produced)}
-        turn = Turn(
-            name, f"{name}-flights", records, self._directory / f"jobs-{broker.port}" / name
-        )
+        produced = {
+            feed: produce_feed(broker, feed, f"{name}-{feed}", self._plan.feed) for feed in FEEDS
+        }
+        results = {f"produce: {feed}": (of.records, of.result) for feed, of in produced.items()}
+        turn = Turn(name, produced, self._directory / f"jobs-{broker.port}" / name)
         for row in JOB_ROWS:
-            results[f"{row.job}: {row.feed}"] = (records, run_row(spark, broker, row, turn))
+            result = run_row(spark, broker, row, turn)
+            results[f"{row.job}: {row.feed}"] = (produced[row.feed].records, result)
         forget(broker, name)
         for row_name, (_, result) in results.items():
             self._console.print(
@@ -171,6 +181,7 @@ def _plan_of(options: argparse.Namespace) -> Plan:
     makes = (options.only,) if options.only else (OURS, APACHE)
     load = Load(
         rate=options.rate,
+        pace=options.pace or options.rate / 10,
         seconds=options.seconds,
         sample_seconds=max(options.seconds / 60, 0.5),
         job=options.job,
@@ -178,7 +189,7 @@ def _plan_of(options: argparse.Namespace) -> Plan:
     )
     parts, months = tuple(options.parts), tuple(options.months)
     if options.smoke:
-        return Plan(makes[:1], parts, 1, Feed((2,)), 4, load, False, options.output)
+        return Plan(makes[:1], parts, 1, Feed((2,), 2_000), 4, load, False, options.output)
     rounds, megabytes = options.rounds, SCAN_MEGABYTES
     return Plan(makes, parts, rounds, Feed(months), megabytes, load, output=options.output)
 
@@ -191,6 +202,9 @@ def _parser() -> argparse.ArgumentParser:
         "--months", nargs="+", type=int, default=(), help="flights of these months; all by default"
     )
     parser.add_argument("--rate", type=int, default=20_000, help="events a second of the load")
+    parser.add_argument(
+        "--pace", type=float, help="events a second of event time; a tenth of --rate by default"
+    )
     parser.add_argument("--seconds", type=float, default=600.0, help="how long the load lasts")
     parser.add_argument("--job", default="activity", help="what takes the load in")
     parser.add_argument(

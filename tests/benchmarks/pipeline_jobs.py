@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka.admin import AdminClient
 
+from spark_jobs import produce_activity, produce_flights
 from spark_jobs.options import parse_options
-from spark_jobs.produce_flights import ProduceOptions, produce
 from spark_jobs.streams import run_to_end
 from tests.benchmarks.rows import TOPIC_TIMEOUT_SECONDS, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ class Feed:
     months: tuple[int, ...] = ()
     """of the flights; all of them when empty"""
 
-    events: int = 500_000
+    events: int = 1_000_000
     """of website activity"""
 
 
@@ -60,6 +60,28 @@ class JobRow:
     """Called with a prefix for topics and a directory for files, both fresh."""
 
 
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """A topic that holds a feed."""
+
+    topic: str
+    records: int
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One broker's turn in one round."""
+
+    name: str
+    """Fresh: names of topics begin with it."""
+
+    produced: Mapping[str, Produced]
+    """By feed."""
+
+    directory: Path
+
+
 JOB_ROWS = (
     JobRow("route", FLIGHTS, lambda prefix, _: ("--set", f"prefix={prefix}")),
     JobRow("archive", FLIGHTS, lambda _, place: ("--directory", str(place / "archive"))),
@@ -71,23 +93,36 @@ JOB_ROWS = (
 )
 
 
-def produce_flights(broker: BrokerProcess, topic: str, feed: Feed) -> tuple[int, Result]:
-    """Produce the flights to a new topic; return how many records, and the measurement."""
-    options = ProduceOptions(
-        bootstrap_servers=broker.bootstrap,
-        topic=topic,
-        partitions=PARTITIONS,
-        months=feed.months,
-    )
+def produce_feed(broker: BrokerProcess, kind: str, topic: str, feed: Feed) -> Produced:
+    """Produce a feed to a new topic."""
+    servers = broker.bootstrap
     with Stopwatch(broker) as watch:
-        outcome = produce(options)
-    return outcome.sent, watch.result(outcome.sent)
+        if kind == FLIGHTS:
+            outcome = produce_flights.produce(
+                produce_flights.ProduceOptions(
+                    bootstrap_servers=servers,
+                    topic=topic,
+                    partitions=PARTITIONS,
+                    months=feed.months,
+                )
+            )
+        else:
+            outcome = produce_activity.produce(
+                produce_activity.ActivityProducerOptions(
+                    bootstrap_servers=servers,
+                    topic=topic,
+                    partitions=PARTITIONS,
+                    events=feed.events,
+                )
+            )
+    return Produced(topic, outcome.sent, watch.result(outcome.sent))
 
 
 def run_row(spark: SparkSession, broker: BrokerProcess, row: JobRow, turn: Turn) -> Result:
     """Run a job over its topic; return records per second and the broker's CPU time."""
     place = turn.directory / row.job
     prefix = f"{turn.name}-{row.job}"
+    source = turn.produced[row.feed]
     module: Any = importlib.import_module(f"spark_jobs.{row.job}")
     model = getattr(module, f"{row.job.title()}Options")
     argv = [
@@ -97,29 +132,15 @@ def run_row(spark: SparkSession, broker: BrokerProcess, row: JobRow, turn: Turn)
         "--checkpoint",
         f"{place}/checkpoint",
     ]
-    argv += ["--topic", turn.topic, "--rejects-topic", f"{prefix}.rejected"]
+    argv += ["--topic", source.topic, "--rejects-topic", f"{prefix}.rejected"]
     options = parse_options(model, [*argv, *row.flags(prefix, place)], row.job, "")
     with Stopwatch(broker) as watch:
         rows = run_to_end(module.start(spark, options))
-    if not rows or set(rows.values()) != {turn.records}:
-        raise PipelineBenchError(f"{row.job} read {rows} of {turn.records} records")
+    if not rows or set(rows.values()) != {source.records}:
+        raise PipelineBenchError(f"{row.job} read {rows} of {source.records} records")
     forget(broker, prefix)
     shutil.rmtree(place)
-    return watch.result(turn.records)
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One broker's turn in one round."""
-
-    name: str
-    """Fresh: names of topics begin with it."""
-
-    topic: str
-    records: int
-    """What the topic holds."""
-
-    directory: Path
+    return watch.result(source.records)
 
 
 class Stopwatch:

@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 
 START_SECONDS = 300.0
 POLL_SECONDS = 0.1
+ENOUGH = 2
+"""The generator is given so many times the events of a run: it must not end before."""
+
+TOPIC_CONFIG = {"retention.ms": "-1", "segment.bytes": str(256 << 20)}
+"""The events' times are long ago."""
+
 MEGABYTE = 1 << 20
 
 
@@ -48,6 +54,9 @@ class Load:
 
     rate: int = 20_000
     """Events a second."""
+
+    pace: float = 2_000.0
+    """Events a second of event time: less than the rate, so that windows and sessions end."""
 
     seconds: float = 600.0
     sample_seconds: float = 10.0
@@ -61,7 +70,7 @@ def sustain(broker: BrokerProcess, load: Load, directory: Path) -> list[Sample]:
     """Run the load against a serving broker, and return samples of it."""
     topic = f"sustained-{load.job}"
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    new_topic = NewTopic(topic, num_partitions=PARTITIONS, replication_factor=1)
+    new_topic = NewTopic(topic, PARTITIONS, 1, config=TOPIC_CONFIG)
     admin.create_topics([new_topic])[topic].result(TOPIC_TIMEOUT_SECONDS)
     with ExitStack() as stack:
         cluster = SparkCluster(directory / "spark") if load.on_cluster else None
@@ -107,7 +116,8 @@ def _generating(
 ) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "spark_jobs", "produce_activity"]
     command += ["--bootstrap-servers", broker.bootstrap, "--topic", topic]
-    command += ["--rate", str(load.rate), "--events", str(int(load.rate * load.seconds * 2))]
+    command += ["--rate", str(load.rate), "--pace", str(load.pace)]
+    command += ["--events", str(int(load.rate * load.seconds * ENOUGH))]
     with (directory / "generator.out").open("wb") as output:
         process = subprocess.Popen(
             [*DIES_WITH_PARENT, *command],

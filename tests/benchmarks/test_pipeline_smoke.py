@@ -37,7 +37,7 @@ def test_smoke_run_measures_every_row(tmp_path: Path) -> None:
     parts = ("--parts", "jobs", "scan")
     reports = pipeline.main(["--smoke", make, *parts, "--output", str(tmp_path)])
 
-    assert len(reports) == 1 + len(JOB_ROWS) + 1 + 2 + 2
+    assert len(reports) == len(pipeline.FEEDS) + len(JOB_ROWS) + 1 + 2 + 2
     assert all(row.cells()[2:4] != ("-", "-") for row in reports)
     written = json.loads((tmp_path / "pipeline.json").read_text())
     assert [row["row"] for row in written["rows"]] == [row.name for row in reports]

@@ -10,7 +10,7 @@ import pytest
 from tests.spark_jobs import days
 from tests.spark_jobs.exact_jobs import BATCHES, EXACT_JOBS, Setting
 from tests.spark_jobs.job_process import RUN_SECONDS
-from tests.spark_jobs.killing import drawn_moments, run_through_broker_kills
+from tests.spark_jobs.killing import Moment, Stage, drawn_moments, run_through_broker_kills
 from tests.support.apache import apache_4
 from tests.support.ours import ours
 
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.support.broker_process import BrokerProcess
+
+IMPATIENT = {
+    "default.api.timeout.ms": "4000",
+    "request.timeout.ms": "2000",
+    "delivery.timeout.ms": "4000",
+    "max.block.ms": "4000",
+}
+LONG_DOWN_SECONDS = 60.0
 
 pytestmark = pytest.mark.slow
 
@@ -59,3 +67,18 @@ def test_a_job_is_exact_after_the_broker_was_killed(
 
     assert ordeal.kills
     EXACT_JOBS[name].check(setting)
+
+
+@pytest.mark.timeout(2 * RUN_SECONDS)
+def test_a_job_that_gives_up_says_so_in_a_line_and_is_exact_when_run_again(
+    broker: BrokerProcess, setting: Setting
+) -> None:
+    patience = [word for pair in IMPATIENT.items() for word in ("--kafka", "=".join(pair))]
+    setting = setting.started_with(flags=patience)
+    job = EXACT_JOBS["route"].job(setting)
+
+    moments = [Moment("route", 1, Stage.PLANNED)]
+    ordeal = run_through_broker_kills(job, broker, moments, down=LONG_DOWN_SECONDS)
+
+    assert len(ordeal.failures) == 1
+    EXACT_JOBS["route"].check(setting)
