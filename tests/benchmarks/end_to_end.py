@@ -5,8 +5,8 @@ freezes it again, so that the other one costs nothing. A turn whose tool fails i
 in the table and run once more. The rounds interleave the brokers and
 alternate who goes first; a first, smaller round warms both up and is not counted. Start-up is
 measured on brokers of its own, because a restart would throw the warmth away; so are the start
-after a crash (`recovery`), `compaction`, and three brokers (`replication`), which are compared with
-Apache Kafka 3.9.1.
+after a crash (`recovery`), `compaction`, and three brokers (`replication`, `partitions`,
+`catch-up`), which are compared with Apache Kafka 3.9.1.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING, Protocol
 from rich.console import Console
 
 from tests.benchmarks import contestants, report
+from tests.benchmarks.catching_up import CatchingUpRows
 from tests.benchmarks.compaction import CompactionRows
 from tests.benchmarks.contestants import APACHE, OURS
+from tests.benchmarks.many_partitions import ManyPartitionsRows
 from tests.benchmarks.performance_tools import PerformanceToolError
 from tests.benchmarks.recovery import RecoveryRows
 from tests.benchmarks.replication import ReplicationRows
@@ -64,6 +66,8 @@ OWN_BROKERS: dict[str, type[RowsOfOwnBrokers]] = {
     "recovery": RecoveryRows,
     "compaction": CompactionRows,
     "replication": ReplicationRows,
+    "partitions": ManyPartitionsRows,
+    "catch-up": CatchingUpRows,
 }
 """What needs brokers of its own, by the name that `--rows` takes."""
 

@@ -181,7 +181,7 @@ class ReplicationRows:
                 raise BrokerError(f"broker {victim} of {make} does not catch up")
 
 
-def kill_and_wait(brokers: Brokers, victim: int) -> float:
+def kill_and_wait(brokers: Brokers, victim: int, poll_seconds: float = POLL_SECONDS) -> float:
     """Kill a broker; returns the seconds from the end of its session to new leaders everywhere."""
     zookeeper = KazooClient(hosts=brokers.zookeeper.address)
     zookeeper.start()
@@ -197,7 +197,7 @@ def kill_and_wait(brokers: Brokers, victim: int) -> float:
         while any(victim in leaders_told_by(one) for one in survivors):
             if time.monotonic() > gone_at[0] + CALL_SECONDS:
                 raise BrokerError(f"nobody takes over from broker {victim}")
-            time.sleep(POLL_SECONDS)
+            time.sleep(poll_seconds)
         return time.monotonic() - gone_at[0]
     finally:
         zookeeper.stop()
