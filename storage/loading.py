@@ -86,7 +86,7 @@ class _Loader:
         self.path = place.path
         self.outcome = LoadOutcome()
         self.epochs = LeaderEpochs(self.disk.filesystem, self.path)
-        self.has_sound_epochs = self._load_epochs()
+        self.has_epochs = self._load_epochs()
         self.doubtful: set[int] = set()
         """Base offsets of segments whose transaction index may be wrong."""
 
@@ -167,17 +167,18 @@ class _Loader:
         return recovered.bytes_cut > 0
 
     def _load_epochs(self) -> bool:
+        """Read the file; False when it says nothing, as one that a power failure has emptied."""
         try:
             self.epochs.load()
         except DamagedFileError as error:
             self._note(f"{self.epochs.path}: {error.message}; rebuilt from the log")
             self.epochs.clear()
-            return False
-        return True
+        return bool(self.epochs.entries())
 
     def _settle_epochs(self, contents: LogContents) -> None:
         is_empty = contents.log_end_offset == contents.segments[0].base_offset
-        if not self.has_sound_epochs or not (is_empty or self.epochs.entries()):
+        if not self.has_epochs and not is_empty:
+            self.epochs.clear()  # recovery has noted those past the recovery point, and no others
             for segment in contents.segments:
                 for _, header in segment.walk(0, segment.size):
                     self.epochs.note(header.partition_leader_epoch, header.base_offset)

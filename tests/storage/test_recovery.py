@@ -257,6 +257,19 @@ def test_damaged_epoch_file_is_rebuilt(tmp_path: Path, damage: bytes, is_clean: 
     assert again.epochs.entries() == entries
 
 
+@pytest.mark.parametrize("damage", [b"", b"0\n3\n0 0\n1 3"])
+def test_epochs_before_the_recovery_point_are_rebuilt_too(tmp_path: Path, damage: bytes) -> None:
+    """A power failure can empty the file, or cut it: it was replaced, and not yet on the disk."""
+    log = fill(tmp_path)
+    entries = log.epochs.entries()
+    (tmp_path / "flights-0" / "leader-epoch-checkpoint").write_bytes(damage)
+
+    again, _ = reopen(tmp_path, recovery_point=70, **HINTS)
+
+    assert again.epochs.entries() == entries
+    assert reopen(tmp_path, recovery_point=70, **HINTS)[0].epochs.entries() == entries
+
+
 def test_epoch_that_begins_at_the_end_is_kept_and_one_beyond_is_not(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     append(log, batch(2, NOW_MS), epoch=0)
