@@ -15,6 +15,7 @@ JOBS = {
     "backfill": "run a job over a range of offsets or times, as a batch",
     "report": "a page of plots from topics or an archive, in one HTML file",
     "produce_flights": "produce the flights of 2013, with damaged lines between them",
+    "produce_planes": "produce the planes that fly, as a table by tail number",
     "produce_activity": "produce made-up website activity, the same for the same seed",
     "pipeline": "all of it on a year of flights, end to end",
 }

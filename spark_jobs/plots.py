@@ -10,6 +10,7 @@ import base64
 import io
 import math
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -34,6 +35,8 @@ SETTINGS: Any = {
 }
 MANY = 10_000
 LABEL_CHARACTERS = 34
+ALONE = timedelta(seconds=30)
+"""What is shown around a point that is alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +84,16 @@ def draw_lines(
     """
     figure, axes = _frame(2.7, theme)
     for (name, points), colour in zip(series, _colours(theme, len(series)), strict=True):
-        times, values = zip(*points, strict=True)
+        x, y = zip(*points, strict=True)
         mark = "o" if len(points) == 1 else None
-        axes.plot(times, values, color=colour, linewidth=1.6, label=name, marker=mark)
+        axes.plot(x, y, color=colour, linewidth=1.6, label=name, marker=mark)
         if is_filled and len(series) == 1:
-            axes.fill_between(times, values, color=colour, alpha=0.22, linewidth=0)
+            axes.fill_between(x, y, color=colour, alpha=0.22, linewidth=0)
     axes.set_ylim(0)
     axes.margins(x=0.01)
+    times = [at for _, points in series for at, _ in points]
+    if min(times) == max(times):  # a line of no length: the axis needs one
+        axes.set_xlim(min(times) - ALONE, max(times) + ALONE)  # type: ignore[arg-type]
     locator: Any = AutoDateLocator(maxticks=9)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
