@@ -11,6 +11,7 @@ import time
 
 from tests.simulation.defects import DEFECTS
 from tests.simulation.hosts import HOST
+from tests.simulation.refusals import SEEN, watch
 from tests.simulation.run import Run
 from tests.simulation.virtual_loop import START_SECONDS
 
@@ -32,11 +33,14 @@ def main() -> int:
         logging.disable()
     if options.defect:
         DEFECTS[options.defect]()
+    watch()
     found = 0
     for seed in seeds:
         found += _run(seed, show_trace=options.trace)
         if found and options.defect:
             break
+    old = ", ".join(f"{count} with an old {what}" for what, count in sorted(SEEN.items()))
+    print(f"requests that had to be refused: {old or 'none'}", flush=True)
     return FOUND if found else 0
 
 

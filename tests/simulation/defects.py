@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from broker.handlers import control
+from broker.local_channel import LocalChannels
 from broker.partition import Partition
 from broker.replication.following import Following
 from controller.election import FencedStore
 from controller.in_sync_changes import InSyncChanges
+from controller.office import Office
 from protocol.errors import ErrorCode
 from storage.log_upkeep import LogUpkeep
 
@@ -51,21 +54,63 @@ def acknowledge_before_the_high_watermark() -> None:
     Partition.when_committed = at_once  # type: ignore[method-assign]
 
 
-def fence_nobody() -> None:
-    """Neither old controllers' writes nor old leaders' epochs are refused."""
+def fence_no_writes() -> None:
+    """What a controller writes is not conditional on its term (`/controller_epoch`)."""
 
     async def write_many(self: FencedStore, transactions: Any) -> Any:
         return await self._store.multi_many(list(transactions))
 
+    FencedStore.write_many = write_many  # type: ignore[method-assign]
+
+
+def fence_no_controllers() -> None:
+    """Brokers obey whatever controller speaks to them."""
+    apply = LocalChannels._apply
+
+    async def obey(self: LocalChannels, request: Any) -> Any:
+        self.controller_epoch = -1
+        return await apply(self, request)
+
+    LocalChannels._apply = obey  # type: ignore[method-assign]
+
+
+def fence_no_lives() -> None:
+    """What was meant for, or comes from, an earlier life of a broker is taken all the same."""
+    apply = InSyncChanges.apply
+
+    async def apply_from_any(self: InSyncChanges, request: Any) -> Any:
+        broker = self._context.live_brokers.get(request.broker_id)
+        request.broker_epoch = -1 if broker is None else broker.epoch
+        return await apply(self, request)
+
+    control._is_for_earlier_life = lambda context, broker_epoch: False
+    InSyncChanges.apply = apply_from_any  # type: ignore[method-assign]
+    Office.require_broker = lambda self, broker_id, broker_epoch: None  # type: ignore[method-assign]
+
+
+def fence_no_leaders() -> None:
+    """Replicas take roles of older leader epochs, and fetches of any."""
     assume = Partition.assume
 
     def assume_any(self: Partition, state: Any) -> bool:
         self.leader_epoch = min(self.leader_epoch, state.leader_epoch - 1)
         return assume(self, state)
 
-    FencedStore.write_many = write_many  # type: ignore[method-assign]
     Partition.assume = assume_any  # type: ignore[method-assign]
+    serve_fetches_of_any_epoch()
+
+
+def serve_fetches_of_any_epoch() -> None:
+    """Whoever fetches is served, whatever leader epoch it knows."""
     Partition.check_epoch = lambda self, current_leader_epoch: None  # type: ignore[method-assign]
+
+
+def fence_nobody() -> None:
+    """None of the fences is there."""
+    fence_no_writes()
+    fence_no_controllers()
+    fence_no_lives()
+    fence_no_leaders()
 
 
 def forget_to_flush() -> None:
@@ -83,5 +128,10 @@ DEFECTS: dict[str, Callable[[], None]] = {
     "epochs": take_any_in_sync_set,
     "acknowledgement": acknowledge_before_the_high_watermark,
     "fencing": fence_nobody,
+    "fencing of writes": fence_no_writes,
+    "fencing of controllers": fence_no_controllers,
+    "fencing of lives": fence_no_lives,
+    "fencing of leaders": fence_no_leaders,
+    "fencing of fetches": serve_fetches_of_any_epoch,
     "flush": forget_to_flush,
 }

@@ -15,6 +15,7 @@ from tests.simulation.clients import Producer
 from tests.simulation.cluster import GRAVEYARD, SimulatedCluster
 from tests.simulation.faults import Faults, Schedule
 from tests.simulation.hosts import HOST, Host
+from tests.simulation.refusals import REPORTS
 from tests.simulation.virtual_loop import VirtualLoop
 from tests.simulation.watchman import Violation, Watchman
 
@@ -58,6 +59,7 @@ class Run:
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self._note_exception)
         self.loop.after_step = self.watchman.look
+        REPORTS[:] = [self._note_violation]
         try:
             self.loop.run_until_complete(self._main())
         except Violation as violation:
@@ -71,6 +73,11 @@ class Run:
             GRAVEYARD.append(self)
         if self.violation is not None:
             raise Violation(f"seed {self.seed}: {self.violation}") from self.violation
+
+    def _note_violation(self, text: str) -> None:
+        if self.violation is None:
+            self.violation = Violation(text)
+            self.cluster.note(text)
 
     def _note_exception(self, _: Any, context: dict[str, Any]) -> None:
         if self.violation is not None:
