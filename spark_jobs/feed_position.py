@@ -8,14 +8,11 @@ there too.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, TopicPartition
 
 from spark_jobs.errors import JobError
-
-if TYPE_CHECKING:
-    from spark_jobs.feed import Feed
 
 LINE_HEADER = "line"
 GROUP = "spark_jobs-feed-position"
@@ -32,12 +29,20 @@ PASSING = (
 """What brokers say for a moment after a topic was made, or its leader changed."""
 
 
-def line_header(feed: Feed, number: int) -> bytes:
+class Named(Protocol):
+    """A stream of lines."""
+
+    @property
+    def name(self) -> str:
+        """Tell streams apart: records of one name and line number are the same record."""
+
+
+def line_header(feed: Named, number: int) -> bytes:
     """Return the value of the header of a line."""
     return f"{feed.name}/{number}".encode()
 
 
-def last_lines(topic: str, partitions: int, feed: Feed, settings: dict[str, Any]) -> list[int]:
+def last_lines(topic: str, partitions: int, feed: Named, settings: dict[str, Any]) -> list[int]:
     """Return for each partition the number of the last line in it, or -1.
 
     Raises `JobError` when the topic holds records of another feed or of somebody else.
@@ -49,7 +54,7 @@ def last_lines(topic: str, partitions: int, feed: Feed, settings: dict[str, Any]
         consumer.close()
 
 
-def _last_line(consumer: Consumer, topic: str, partition: int, feed: Feed) -> int:
+def _last_line(consumer: Consumer, topic: str, partition: int, feed: Named) -> int:
     where = TopicPartition(topic, partition, OFFSET_INVALID)
     low, high = _bounds(consumer, where)
     if low == high:

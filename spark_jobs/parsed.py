@@ -81,7 +81,7 @@ def require_sql(
 
 
 def _table(spark: SparkSession, table: Table, definition: Definition) -> DataFrame:
-    path = _table_file(table.file, definition)
+    path = table_file(table.file, definition)
     try:
         with path.open(encoding="utf-8", newline="") as file:
             found = {row[table.key]: row[table.value] for row in csv.DictReader(file)}
@@ -93,7 +93,8 @@ def _table(spark: SparkSession, table: Table, definition: Definition) -> DataFra
     return spark.createDataFrame(rows, f"{table.column} string, {table.adds} string")
 
 
-def _table_file(name: str, definition: Definition) -> Path:
+def table_file(name: str, definition: Definition) -> Path:
+    """Return the path of a file that a definition names: beside it, or in a Python package."""
     package, colon, path = name.partition(":")
     if not colon:
         return definition.path.parent / name

@@ -2,7 +2,8 @@
 
     produce_flights  ->  flights  ->  route  ->  flights.on-time, .delayed,
                                                  .cancelled, .rejected
-                                  ->  window_delays  ->  flights.delays-by-hour  ->  picture
+                                  ->  aggregate  ->  flights.delays-by-airport  ->  picture
+                                                 flights.delays-by-weather
 
 Without `--bootstrap-servers` it starts a broker of its own on a free port, with its data beside
 the checkpoints under `--work-dir`, and stops it at the end. Running it again goes on from there:
@@ -33,8 +34,9 @@ import spark_jobs.extra  # noqa: F401 - first of all: it says what is not instal
 from pydantic import AfterValidator, PositiveInt
 from rich.console import Console
 
-from spark_jobs import picture, route, window_delays
+from spark_jobs import aggregate, picture, route
 from spark_jobs.account import Account
+from spark_jobs.aggregate import AggregateOptions
 from spark_jobs.errors import EXIT_BY_SIGNAL, EXIT_FAILED, BadOptionError, exit_code_of
 from spark_jobs.local_broker import local_broker
 from spark_jobs.options import Servers, parse_options
@@ -44,7 +46,6 @@ from spark_jobs.route import RouteOptions
 from spark_jobs.session import check_java, spark_session
 from spark_jobs.streams import run
 from spark_jobs.tally import tally_routes, tally_windows
-from spark_jobs.window_delays import WindowOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,7 +63,7 @@ def _drawable(path: Path) -> Path:
     return path
 
 
-class PipelineOptions(RouteOptions, WindowOptions, ProduceOptions):
+class PipelineOptions(RouteOptions, AggregateOptions, ProduceOptions):
     """Options of all parts, and where the pipeline keeps its things."""
 
     bootstrap_servers: Servers = ""
@@ -80,6 +81,12 @@ class PipelineOptions(RouteOptions, WindowOptions, ProduceOptions):
     checkpoint: Path = Path()
     """directory that remembers how far each query came; under --work-dir when not given"""
 
+    table: Path = Path()
+    """directory for the tables of windows; under --work-dir when not given"""
+
+    keep_rejects: bool = False
+    """write rejects of the windows too, beside those of the routes"""
+
     picture: Annotated[Path, AfterValidator(_drawable)] = Path("build/pipeline/delays.png")
     """file for the picture of delays by hour and airport"""
 
@@ -93,9 +100,9 @@ class PipelineOptions(RouteOptions, WindowOptions, ProduceOptions):
 
     def running_at(self, servers: str) -> PipelineOptions:
         """Return the options for a broker that runs."""
-        given = "checkpoint" in self.model_fields_set
-        checkpoint = self.checkpoint if given else self.place() / "checkpoint"
-        return self.model_copy(update={"bootstrap_servers": servers, "checkpoint": checkpoint})
+        places = {"checkpoint": self.place() / "checkpoint", "table": self.place() / "tables"}
+        update = {name: p for name, p in places.items() if name not in self.model_fields_set}
+        return self.model_copy(update={"bootstrap_servers": servers, **update})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -131,7 +138,7 @@ def _work(options: PipelineOptions, console: Console) -> Account:
         step.append(f"{outcome.sent:,} records, {outcome.already_there:,} were there before")
     with spark_session(options, NAME) as spark:
         with _step(console, "processed") as step:
-            queries = [*route.start(spark, options), window_delays.start(spark, options)]
+            queries = [*route.start(spark, options), *aggregate.start(spark, options)]
             rows = run(queries, options)
             step += [f"{name} {count:,}" for name, count in rows.items()]
         with _step(console, "counted"):

@@ -20,8 +20,11 @@ from spark_jobs.streams import read_batch
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from spark_jobs.aggregate import AggregateOptions
     from spark_jobs.route import RouteOptions
-    from spark_jobs.window_delays import WindowOptions
+
+DELAYS, HOURLY = "delays-by-airport", "1 hour"
+"""The aggregate of the definition `flights` whose windows are counted, and the length of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +113,16 @@ def tally_routes(spark: SparkSession, options: RouteOptions) -> RouteTally:
     )
 
 
-def tally_windows(spark: SparkSession, options: WindowOptions) -> WindowTally:
-    """Count the windows, and sum them up by airport, month and local hour."""
-    records = read_batch(spark, options, [options.windows_topic])
+def tally_windows(spark: SparkSession, options: AggregateOptions) -> WindowTally:
+    """Count the hourly windows of airports, and sum them up by airport, month and local hour."""
+    records = read_batch(spark, options, [options.aggregates()[DELAYS].topic])
     last = records.groupBy("key").agg(F.max_by("value", F.struct("partition", "offset")).alias("v"))
     window = F.from_json(F.col("v").cast("string"), _WINDOW).alias("w")
     local = F.from_utc_timestamp("start", ZONE)
     hours = (
         last.select(window)
         .select("w.*")
+        .where(F.col("granularity") == HOURLY)
         .groupBy("origin", F.month(local).alias("month"), F.hour(local).alias("hour"))
         .agg(
             F.count(F.lit(1)).alias("windows"),
@@ -137,7 +141,14 @@ def tally_windows(spark: SparkSession, options: WindowOptions) -> WindowTally:
 
 
 _SUMS = ("flights", "cancelled", "delayed", "dep_delay_sum", "dep_delay_count")
-_WINDOW = ", ".join(["origin string", "start timestamp", *(f"{name} bigint" for name in _SUMS)])
+_WINDOW = ", ".join(
+    [
+        "granularity string",
+        "origin string",
+        "start timestamp",
+        *(f"{name} bigint" for name in _SUMS),
+    ]
+)
 
 
 def _source() -> Column:

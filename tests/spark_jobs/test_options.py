@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError
-from spark_jobs.options import parse_options, server_address
+from spark_jobs.options import Duration, Options, parse_options, server_address
 from spark_jobs.pipeline import PipelineOptions
 from spark_jobs.produce_flights import ProduceOptions
 from spark_jobs.produce_flights import main as produce_main
 from spark_jobs.route import RouteOptions
-from spark_jobs.window_delays import WindowOptions
 
 
 def test_flags_are_typed() -> None:
@@ -54,6 +53,10 @@ def test_a_bad_option_is_named_in_one_line(argv: list[str], message: str) -> Non
         parse_options(RouteOptions, argv, "job", "A job.")
     assert str(raised.value).startswith(message)
     assert "\n" not in str(raised.value)
+
+
+class WindowOptions(Options):
+    window: Duration = "1 hour"
 
 
 @pytest.mark.parametrize("window", ["soon", "0 hours", "1 fortnight", "1hour"])

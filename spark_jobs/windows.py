@@ -1,0 +1,60 @@
+"""Windows of event time, of several lengths at once, with one state and one watermark.
+
+Each row is taken once into the window of each granularity that its event time lies in. Windows
+begin at multiples of their length since 1970, UTC: days at midnight, hours on the hour.
+
+The watermark trails the latest event time seen. A window that ended before it is forgotten by
+Spark's state and changes no more; a row is left out of the windows that are, and still counts in
+longer ones that are not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
+
+WATERMARK_KEY = "spark.watermarkDelayMs"
+"""How Spark marks a column that carries event time; it takes the `end` of a struct. `window`
+passes the mark on by itself, but an operator may have only one, and so only one granularity."""
+
+
+def seconds_of(duration: str) -> int:
+    """Return the length of a `Duration`."""
+    number, unit = duration.split()
+    return int(number) * SECONDS[unit.removesuffix("s")]
+
+
+def with_windows(rows: DataFrame, granularities: Sequence[str], watermark: str) -> DataFrame:
+    """Return a row for each row and granularity, with the columns `granularity` and `window`.
+
+    `rows` have `event_time`; those without are left out. `window` is a struct (start, end), to
+    group by together with `granularity`.
+    """
+    places = ", ".join(_window_sql(granularity) for granularity in granularities)
+    mark = {WATERMARK_KEY: seconds_of(watermark) * 1000}
+    return (
+        rows.where("event_time IS NOT NULL")
+        .withWatermark("event_time", watermark)
+        .withColumn("place", F.explode(F.expr(f"array({places})")))
+        .withColumn("granularity", F.col("place.granularity"))
+        .withColumn("window", F.col("place.window"))
+        .drop("place")
+        .withColumn("window", F.col("window").alias("window", metadata=mark))
+    )
+
+
+def _window_sql(granularity: str) -> str:
+    seconds = seconds_of(granularity)
+    start = f"unix_seconds(event_time) - pmod(unix_seconds(event_time), {seconds})"
+    return (
+        f"named_struct('granularity', '{granularity}', 'window', named_struct("
+        f"'start', timestamp_seconds({start}), 'end', timestamp_seconds({start} + {seconds})))"
+    )
