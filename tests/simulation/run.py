@@ -20,9 +20,10 @@ from tests.simulation.virtual_loop import VirtualLoop
 from tests.simulation.watchman import Violation, Watchman
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from broker.partition import Partition
+    from controller.store import Operation
 
 TOPIC = "ledger"
 HEALING_SECONDS = 60.0
@@ -46,7 +47,7 @@ class Run:
         ]
         self.schedule = Schedule(self.cluster, self.faults, self._is_in_sync)
         self.watchman = Watchman(self.cluster)
-        self.cluster.zookeeper.on_write = self.watchman.note_write
+        self.cluster.zookeeper.on_write = self._note_write
         self.violation: BaseException | None = None
 
     def go(self) -> None:
@@ -78,6 +79,11 @@ class Run:
         if self.violation is None:
             self.violation = Violation(text)
             self.cluster.note(text)
+
+    def _note_write(self, writer: str, operations: Sequence[Operation]) -> None:
+        problem = self.watchman.judge_write(writer, operations)
+        if problem:
+            self._note_violation(problem)
 
     def _note_exception(self, _: Any, context: dict[str, Any]) -> None:
         if self.violation is not None:

@@ -42,8 +42,11 @@ class Watchman:
             for partition in broker.replicas:
                 self._check(machine, partition)
 
-    def note_write(self, writer: str, operations: Sequence[Operation]) -> None:
-        """After a write to ZooKeeper that succeeded: only the controller of now decides."""
+    def judge_write(self, writer: str, operations: Sequence[Operation]) -> str:
+        """After a write to ZooKeeper that succeeded: only the controller of now decides.
+
+        Returns what is wrong with it: who writes must not see that it is looked at.
+        """
         tree = self._cluster.zookeeper.ensemble.tree
         for operation in operations:
             if not isinstance(operation, Create | SetData) or operation.data is None:
@@ -52,10 +55,11 @@ class Watchman:
                 epoch = decode_state(operation.path, operation.data).controller_epoch
                 current = decode_epoch(tree.get(CONTROLLER_EPOCH).data)
                 if epoch != current:
-                    raise Violation(
+                    return (
                         f"{writer} writes {operation.path} as controller of epoch {epoch}, "
                         f"when the epoch is {current}"
                     )
+        return ""
 
     def _rises(self, machine: Machine, value: int, *name: object) -> None:
         key = (machine.name, machine.lives, *name)
