@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.offsets import Offsets
+    from spark_jobs.options import SparkOptions
 
 NAME = "backfill"
 
@@ -193,7 +194,7 @@ def resolve(spark: SparkSession, options: TakingOptions) -> Range:
     return Range(options.topic, starting, ending)
 
 
-def read_range(spark: SparkSession, options: TakingOptions, chosen: Range) -> DataFrame:
+def read_range(spark: SparkSession, options: SparkOptions, chosen: Range) -> DataFrame:
     """Return the records of a range, with the columns of Spark's Kafka source."""
     starting, ending = {chosen.topic: chosen.starting}, {chosen.topic: chosen.ending}
     return read_batch(spark, options, [chosen.topic], starting, ending)

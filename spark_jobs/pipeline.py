@@ -1,29 +1,31 @@
-"""The whole pipeline: produce the flights, route them, put their delays into windows, check.
+"""The whole family on a year of flights: produced, routed, aggregated, archived, audited, drawn.
 
-    produce_flights  ->  flights  ->  route  ->  flights.on-time, .delayed,
-                                                 .cancelled, .rejected
-                                  ->  aggregate  ->  flights.delays-by-airport  ->  picture
-                                                 flights.delays-by-weather
+    produce    ->  flights (336,776, and damaged lines), planes
+    route      ->  flights.on-time, .delayed, .cancelled, .rejected
+    aggregate  ->  flights.delays-by-airport, .delays-by-weather, and the same as tables
+    archive    ->  Parquet files by date and hour
+    audit          the topic beside the archive, record by record
+    enrich     ->  flights.enriched, with the plane of each flight
+    logs       ->  the machine's package logs: logs, logs.parsed, logs.rejected, logs.errors
+    report     ->  a page of plots
 
 Without `--bootstrap-servers` it starts a broker of its own on a free port, with its data beside
 the checkpoints under `--work-dir`, and stops it at the end. Running it again goes on from there:
 what was produced and processed is not produced and processed again, and the counts stay the
-same. `--fresh` starts from nothing.
+same. `--fresh` starts from nothing, `--only JOB ...` runs some of it.
 
-It ends with exit code 0 only if every record of the source is in exactly one target topic, each
-damaged line was rejected for its reason, and the windows hold every valid flight.
+Each job runs to its end before the next begins, so that the seconds are its own. What it wrote is
+then read back and counted; the exit code is 0 only if all counts are what they must be.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
-import signal
 import sys
 import time
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 if not __package__:  # given to spark-submit as a file: let the imports below find the package
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -31,78 +33,23 @@ if not __package__:  # given to spark-submit as a file: let the imports below fi
 import spark_jobs.extra  # noqa: F401 - first of all: it says what is not installed
 
 # isort: split
-from pydantic import AfterValidator, PositiveInt
 from rich.console import Console
 
-from spark_jobs import aggregate, picture, route
-from spark_jobs.account import Account
-from spark_jobs.aggregate import AggregateOptions
-from spark_jobs.errors import EXIT_BY_SIGNAL, EXIT_FAILED, BadOptionError, exit_code_of
+from spark_jobs.errors import EXIT_FAILED, BadOptionError, exit_code_of
 from spark_jobs.local_broker import local_broker
-from spark_jobs.options import Servers, parse_options
+from spark_jobs.options import parse_options
+from spark_jobs.pipeline_options import PipelineOptions
+from spark_jobs.pipeline_stages import STAGES, Run
 from spark_jobs.places import require_directory, require_file
-from spark_jobs.produce_flights import ProduceOptions, produce
-from spark_jobs.route import RouteOptions
 from spark_jobs.session import check_java, spark_session
-from spark_jobs.streams import run
-from spark_jobs.tally import tally_routes, tally_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from spark_jobs.balance import Balance
 
 NAME = "pipeline"
-
-OWN_BROKER = "own"
-
-
-def _drawable(path: Path) -> Path:
-    if path.suffix.lstrip(".").lower() not in picture.FORMATS:
-        raise ValueError(f"expected a name that ends in one of {', '.join(picture.FORMATS)}")
-    return path
-
-
-class PipelineOptions(RouteOptions, AggregateOptions, ProduceOptions):
-    """Options of all parts, and where the pipeline keeps its things."""
-
-    bootstrap_servers: Servers = ""
-    """HOST:PORT of a running broker; without it the pipeline starts one of its own"""
-
-    once: bool = True
-    """end when all is processed; with --no-once, go on until stopped, then count"""
-
-    partitions: PositiveInt = 4
-    """partitions of topics that are created"""
-
-    work_dir: Path = Path("build/pipeline")
-    """data of the own broker, checkpoints and logs, kept for the next run"""
-
-    checkpoint: Path = Path()
-    """directory that remembers how far each query came; under --work-dir when not given"""
-
-    table: Path = Path()
-    """directory for the tables of windows; under --work-dir when not given"""
-
-    keep_rejects: bool = False
-    """write rejects of the windows too, beside those of the routes"""
-
-    picture: Annotated[Path, AfterValidator(_drawable)] = Path("build/pipeline/delays.png")
-    """file for the picture of delays by hour and airport"""
-
-    fresh: bool = False
-    """forget what earlier runs left of the own broker and its checkpoints"""
-
-    def place(self) -> Path:
-        """Return the directory that belongs to this broker and no other."""
-        name = re.sub(r"[^A-Za-z0-9.,-]", "-", self.bootstrap_servers)
-        return self.work_dir / (name or OWN_BROKER)
-
-    def running_at(self, servers: str) -> PipelineOptions:
-        """Return the options for a broker that runs."""
-        places = {"checkpoint": self.place() / "checkpoint", "table": self.place() / "tables"}
-        update = {name: p for name, p in places.items() if name not in self.model_fields_set}
-        return self.model_copy(update={"bootstrap_servers": servers, **update})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -118,38 +65,27 @@ def _run(argv: Sequence[str] | None) -> int:
         _forget(options)
     _require_places(options)
     console = Console()
+    begin = time.monotonic()
     with _broker(options) as servers:
-        account = _work(options.running_at(servers), console)
-    account.show(console)
-    picture.draw(account.windows.hours, options.picture)
-    console.print(f"picture: {options.picture}", highlight=False)
-    if account.is_unfinished:
-        print(f"stopped: {account.outstanding()}; run it again to go on", file=sys.stderr)
-        return EXIT_BY_SIGNAL + signal.SIGINT
-    problems = account.problems()
+        balance = _work(options.running_at(servers), console)
+    balance.show(console)
+    console.print(f"{time.monotonic() - begin:.0f} s in all", highlight=False)
+    for name, path in (("report", options.page), ("aggregate", options.picture)):
+        if name in options.chosen():
+            console.print(f"see {path}", highlight=False)
+    problems = balance.problems()
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return EXIT_FAILED if problems else 0
 
 
-def _work(options: PipelineOptions, console: Console) -> Account:
-    with _step(console, "produced") as step:
-        outcome = produce(options)
-        step.append(f"{outcome.sent:,} records, {outcome.already_there:,} were there before")
+def _work(options: PipelineOptions, console: Console) -> Balance:
     with spark_session(options, NAME) as spark:
-        with _step(console, "processed") as step:
-            queries = [*route.start(spark, options), *aggregate.start(spark, options)]
-            rows = run(queries, options)
-            step += [f"{name} {count:,}" for name, count in rows.items()]
-        with _step(console, "counted"):
-            return Account(
-                lines=outcome.lines,
-                expected_reasons=outcome.reasons,
-                topics=options.targets(),
-                was_stopped=not options.once,
-                routes=tally_routes(spark, options),
-                windows=tally_windows(spark, options),
-            )
+        run = Run(options, spark)
+        for job in options.chosen():
+            with _timed(console, run.balance, job) as said:
+                said.append(STAGES[job](run))
+    return run.balance
 
 
 def _broker(options: PipelineOptions) -> AbstractContextManager[str]:
@@ -159,11 +95,11 @@ def _broker(options: PipelineOptions) -> AbstractContextManager[str]:
 
 
 def _require_places(options: PipelineOptions) -> None:
-    """See that all can be written in the end, before hours of work may be for nothing."""
+    """See that all can be written in the end, before minutes of work may be for nothing."""
     require_directory("--work-dir", options.place())
+    require_file("--page", options.page)
     require_file("--picture", options.picture)
     require_file("--spark-log", options.spark_log)
-    require_directory("--checkpoint", options.running_at("").checkpoint)
 
 
 def _forget(options: PipelineOptions) -> None:
@@ -174,13 +110,13 @@ def _forget(options: PipelineOptions) -> None:
 
 
 @contextmanager
-def _step(console: Console, name: str) -> Iterator[list[str]]:
-    """Time a step; what is put into the list is said after it."""
+def _timed(console: Console, balance: Balance, job: str) -> Iterator[list[str]]:
+    """Time a job; what is put into the list is said after it."""
     started = time.monotonic()
     said: list[str] = []
     yield said
-    seconds = time.monotonic() - started
-    console.print(f"{name:<10}{seconds:6.1f} s  {'; '.join(said)}", highlight=False)
+    seconds = balance.seconds[job] = time.monotonic() - started
+    console.print(f"{job:<10}{seconds:6.1f} s  {'; '.join(said)}", highlight=False)
 
 
 if __name__ == "__main__":

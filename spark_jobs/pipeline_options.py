@@ -19,6 +19,7 @@ JOBS = (
     "archive",
     "audit",
     "enrich",
+    "logs",
     "report",
 )
 """What `--only` can name, in the order they run in."""
@@ -68,6 +69,13 @@ class PipelineOptions(SparkOptions):
 
     set: dict[str, str] = Field(default={})
     """a parameter of the definition `flights`, e.g. delayed_from_minutes=30; may be repeated"""
+
+    logs: tuple[str, ...] = (
+        "/var/log/dpkg.log",
+        "/var/log/apt/history.log",
+        "/var/log/apt/term.log",
+    )
+    """log files to collect, those rotated from them included; what cannot be read is left out"""
 
     work_dir: Path = Path("build/pipeline")
     """data of the own broker, checkpoints, archive and logs, kept for the next run"""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -13,12 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_BY_SIGNAL, EXIT_FAILED
+from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_FAILED
 from spark_jobs.options import CONNECTOR
 from tests.spark_jobs.conftest import TOPIC
-from tests.spark_jobs.month import DAMAGED, MONTH, flights_by_route, month_of_flights
 from tests.support.broker_process import free_port
-from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,74 +112,6 @@ def test_a_missing_extra_is_one_line(name: str, tmp_path: Path) -> None:
     assert outcome.stderr.count("\n") == 1
 
 
-def _signalled_pipeline(
-    place: Path, number: signal.Signals, is_due: Callable[[Path], bool], *arguments: str
-) -> subprocess.CompletedProcess[str]:
-    """Run the pipeline in `place` until something is due there, then send it a signal."""
-    places = {"--work-dir": "", "--picture": "p.png", "--spark-log": "spark.log"}
-    words = [word for flag, name in places.items() for word in (flag, f"{place}/{name}")]
-    command = [sys.executable, "-m", "spark_jobs.pipeline", "--months", str(MONTH)]
-    process = subprocess.Popen(
-        [*command, *words, *arguments],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        assert wait_until(lambda: is_due(place), PROGRAM_TIMEOUT_SECONDS)
-        send = os.killpg if number == signal.SIGINT else os.kill  # a terminal's goes to all
-        send(process.pid, number)
-        out, err = process.communicate(timeout=PROGRAM_TIMEOUT_SECONDS)
-    finally:
-        process.kill()
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
-
-
-def _is_starting_spark(place: Path) -> bool:
-    return (place / "spark.log").exists()
-
-
-def _is_running_queries(place: Path) -> bool:
-    return (place / "own" / "checkpoint" / "route" / "offsets").exists()
-
-
-def _has_committed(place: Path) -> bool:
-    checkpoint = place / "own" / "checkpoint"
-    return all(
-        (checkpoint / query / "commits" / "0").exists()
-        for query in ("route", "aggregate-delays-by-airport")
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.timeout(2 * PROGRAM_TIMEOUT_SECONDS)
-@pytest.mark.parametrize("is_due", [_is_starting_spark, _is_running_queries])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_pipeline_that_is_interrupted_says_no_more(
-    is_due: Callable[[Path], bool], number: signal.Signals, tmp_path: Path
-) -> None:
-    outcome = _signalled_pipeline(tmp_path, number, is_due)
-    assert outcome.stderr == "interrupted\n"
-    assert outcome.returncode == EXIT_BY_SIGNAL + number
-    assert "counted" not in outcome.stdout
-    assert not (tmp_path / "p.png").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.timeout(2 * PROGRAM_TIMEOUT_SECONDS)
-def test_a_pipeline_without_an_end_counts_when_it_is_stopped(tmp_path: Path) -> None:
-    outcome = _signalled_pipeline(tmp_path, signal.SIGINT, _has_committed, "--no-once")
-    assert outcome.stderr == ""
-    assert outcome.returncode == 0
-    lines = len(month_of_flights()) + 300
-    assert re.search(rf"records in the source +│ +{lines:,} ", outcome.stdout)
-    assert (tmp_path / "p.png").exists()
-
-
 @pytest.mark.slow
 @pytest.mark.spark
 def test_spark_submit_runs_a_job_from_its_file(
@@ -198,28 +127,3 @@ def test_spark_submit_runs_a_job_from_its_file(
     )
     assert outcome.returncode == 0, outcome.stderr[-3000:]
     assert f"route: {produced.lines:,} records routed" in outcome.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.timeout(2 * PROGRAM_TIMEOUT_SECONDS)
-def test_the_pipeline_starts_its_own_broker_counts_and_adds_nothing_when_run_again(
-    tmp_path: Path,
-) -> None:
-    arguments = ("--months", str(MONTH), "--damaged", str(DAMAGED), "--work-dir", str(tmp_path))
-    picture = tmp_path / "delays.png"
-    first = _job("pipeline", *arguments, "--picture", str(picture))
-    assert first.returncode == 0, first.stderr[-3000:]
-    lines = len(month_of_flights()) + DAMAGED
-    assert f"{lines:,} records, 0 were there before" in first.stdout
-    assert picture.exists()
-    for route, flights in flights_by_route().items():
-        assert re.search(rf"flights\.{route} +│ +{flights:,} ", first.stdout)
-    again = _job("pipeline", *arguments, "--picture", str(picture))
-    assert again.returncode == 0, again.stderr[-3000:]
-    assert f"0 records, {lines:,} were there before" in again.stdout
-    assert "route 0; aggregate-delays-by-airport 0" in again.stdout
-    assert (
-        again.stdout.partition("counted")[2].partition("\n")[2]
-        == (first.stdout.partition("counted")[2].partition("\n")[2])
-    )
