@@ -1,14 +1,16 @@
 """Spark jobs: programs that take data out of topics, work on it, and put it into topics.
 
-Each job is one module with its own `main`. It runs as `python -m spark_jobs.NAME` on a laptop,
+Each job is one module with its own `main`. It runs as `python -m spark_jobs NAME` on a laptop,
 and by `spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0
 spark_jobs/NAME.py` on a cluster, where the driver needs the repository beside that file and the
-`[spark]` extra. `--help` names its options.
+`[spark]` extra. `python -m spark_jobs` lists them, `--help` names the options of one.
 
 A job is a client of a running broker and nothing else: it uses Spark's stock `kafka` source and
 sink, imports nothing of the broker, and runs as well against Apache Kafka. No job ships Python
 to the executors; all work on records is written as Spark SQL expressions.
 
-Start reading at `flights` (what a record is), then `rules` (what is wrong with a record),
-`route_flights` (the job), `pipeline` (all of it, end to end).
+What a record is, and what jobs do with it, stands in a definition, a TOML file. Start reading at
+`definition`, then `parsed` (typed columns, and what is wrong with a record), `route` (a job),
+`streams` (how queries run), and `pipeline` (all of them on real data, end to end). Files whose
+names begin alike belong together; where a job has several, the job's docstring names them.
 """
