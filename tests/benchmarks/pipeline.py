@@ -11,6 +11,7 @@ under a steady load for minutes (`pipeline_sustained`), beside which nothing els
 from __future__ import annotations
 
 import argparse
+import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 JOBS, SCAN, SUSTAINED = "jobs", "scan", "sustained"
 PARTS = (JOBS, SCAN, SUSTAINED)
 DEFAULT_ROUNDS = 3
+WARM_UP = Feed(months=(1,), events=100_000)
 SCAN_MEGABYTES = 1024
 FEEDS = tuple(dict.fromkeys(row.feed for row in JOB_ROWS))
 TURN_SECONDS = "all of it, one after another"
@@ -105,17 +107,16 @@ class Session:
             makes = list(brokers) if number % 2 == 0 else list(reversed(brokers))
             for make in makes:
                 with contestants.turn(brokers[make]) as broker:
-                    results = self._turn(spark, broker, f"round-{number}")
+                    feed = self._plan.feed if number > 0 else WARM_UP
+                    results = self._turn(spark, broker, f"round-{number}", feed)
                 if number > 0:
                     self._note(make, results)
 
     def _turn(
-        self, spark: SparkSession, broker: BrokerProcess, name: str
+        self, spark: SparkSession, broker: BrokerProcess, name: str, feed: Feed
     ) -> dict[str, tuple[int, Result]]:
-        produced = {
-            feed: produce_feed(broker, feed, f"{name}-{feed}", self._plan.feed) for feed in FEEDS
-        }
-        results = {f"produce: {feed}": (of.records, of.result) for feed, of in produced.items()}
+        produced = {kind: produce_feed(broker, kind, f"{name}-{kind}", feed) for kind in FEEDS}
+        results = {f"produce: {kind}": (of.records, of.result) for kind, of in produced.items()}
         turn = Turn(name, produced, self._directory / f"jobs-{broker.port}" / name)
         for row in JOB_ROWS:
             result = run_row(spark, broker, row, turn)
@@ -181,15 +182,16 @@ def _plan_of(options: argparse.Namespace) -> Plan:
     makes = (options.only,) if options.only else (OURS, APACHE)
     load = Load(
         rate=options.rate,
-        pace=options.pace or options.rate / 10,
+        pace=options.pace or options.rate / 200,
         seconds=options.seconds,
         sample_seconds=max(options.seconds / 60, 0.5),
         job=options.job,
+        flags=tuple(shlex.split(options.job_flags)),
         on_cluster=options.cluster,
     )
     parts, months = tuple(options.parts), tuple(options.months)
     if options.smoke:
-        return Plan(makes[:1], parts, 1, Feed((2,), 2_000), 4, load, False, options.output)
+        return Plan(makes[:1], parts, 1, Feed((2,), 2_000, 2_000), 4, load, False, options.output)
     rounds, megabytes = options.rounds, SCAN_MEGABYTES
     return Plan(makes, parts, rounds, Feed(months), megabytes, load, output=options.output)
 
@@ -203,10 +205,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--rate", type=int, default=20_000, help="events a second of the load")
     parser.add_argument(
-        "--pace", type=float, help="events a second of event time; a tenth of --rate by default"
+        "--pace", type=float, help="events a second of event time; --rate / 200 by default"
     )
     parser.add_argument("--seconds", type=float, default=600.0, help="how long the load lasts")
     parser.add_argument("--job", default="activity", help="what takes the load in")
+    parser.add_argument(
+        "--job-flags", default="--driver-memory 2g", help="more for that job's command line"
+    )
     parser.add_argument(
         "--cluster", action="store_true", help="the load's executors are processes of their own"
     )

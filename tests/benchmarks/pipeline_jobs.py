@@ -11,13 +11,16 @@ import importlib
 import shutil
 import time
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka.admin import AdminClient
 
-from spark_jobs import produce_activity, produce_flights
+from spark_jobs.feed import Feed as FlightFeed
 from spark_jobs.options import parse_options
+from spark_jobs.producing import Numbered, ProducerOptions, produce_stream
 from spark_jobs.streams import run_to_end
+from spark_jobs.visits import Site
 from tests.benchmarks.rows import TOPIC_TIMEOUT_SECONDS, Result
 
 if TYPE_CHECKING:
@@ -44,7 +47,10 @@ class Feed:
     months: tuple[int, ...] = ()
     """of the flights; all of them when empty"""
 
-    events: int = 1_000_000
+    most: int = 10_000_000
+    """of the flights"""
+
+    events: int = 300_000
     """of website activity"""
 
 
@@ -82,40 +88,39 @@ class Turn:
     directory: Path
 
 
+def _targets(prefix: str, place: Path) -> tuple[str, ...]:
+    return ("--set", f"prefix={prefix}", "--table", str(place / "tables"))
+
+
 JOB_ROWS = (
     JobRow("route", FLIGHTS, lambda prefix, _: ("--set", f"prefix={prefix}")),
     JobRow("archive", FLIGHTS, lambda _, place: ("--directory", str(place / "archive"))),
-    JobRow(
-        "aggregate",
-        FLIGHTS,
-        lambda prefix, place: ("--set", f"prefix={prefix}", "--table", str(place / "tables")),
-    ),
+    JobRow("aggregate", FLIGHTS, _targets),
+    JobRow("activity", ACTIVITY, _targets),
 )
 
 
 def produce_feed(broker: BrokerProcess, kind: str, topic: str, feed: Feed) -> Produced:
     """Produce a feed to a new topic."""
-    servers = broker.bootstrap
+    options = ProducerOptions(
+        bootstrap_servers=broker.bootstrap, topic=topic, partitions=PARTITIONS
+    )
+    stream = _flights(feed) if kind == FLIGHTS else _activity(feed)
     with Stopwatch(broker) as watch:
-        if kind == FLIGHTS:
-            outcome = produce_flights.produce(
-                produce_flights.ProduceOptions(
-                    bootstrap_servers=servers,
-                    topic=topic,
-                    partitions=PARTITIONS,
-                    months=feed.months,
-                )
-            )
-        else:
-            outcome = produce_activity.produce(
-                produce_activity.ActivityProducerOptions(
-                    bootstrap_servers=servers,
-                    topic=topic,
-                    partitions=PARTITIONS,
-                    events=feed.events,
-                )
-            )
+        outcome = produce_stream(options, stream)
     return Produced(topic, outcome.sent, watch.result(outcome.sent))
+
+
+def _flights(feed: Feed) -> Numbered:
+    year = FlightFeed(months=feed.months)
+    flights = year.flights()
+    total = min(len(flights) + year.damaged, feed.most)
+    return Numbered(year.name, islice(year.lines(flights), total), total)
+
+
+def _activity(feed: Feed) -> Numbered:
+    site = Site()
+    return Numbered(site.stream_name, islice(site.lines(), feed.events), feed.events)
 
 
 def run_row(spark: SparkSession, broker: BrokerProcess, row: JobRow, turn: Turn) -> Result:

@@ -42,6 +42,7 @@ POLL_SECONDS = 0.1
 ENOUGH = 2
 """The generator is given so many times the events of a run: it must not end before."""
 
+KEEPING_TABLES = ("activity", "aggregate")
 TOPIC_CONFIG = {"retention.ms": "-1", "segment.bytes": str(256 << 20)}
 """The events' times are long ago."""
 
@@ -55,13 +56,16 @@ class Load:
     rate: int = 20_000
     """Events a second."""
 
-    pace: float = 2_000.0
-    """Events a second of event time: less than the rate, so that windows and sessions end."""
+    pace: float = 100.0
+    """Events a second of event time: so few that sessions and windows end within seconds."""
 
     seconds: float = 600.0
     sample_seconds: float = 10.0
     job: str = "activity"
     trigger_seconds: float = 5.0
+    flags: tuple[str, ...] = ()
+    """More for the job's command line."""
+
     on_cluster: bool = False
     """Whether the job runs on a Spark cluster of processes, instead of inside its driver."""
 
@@ -95,8 +99,11 @@ def _job(
     broker: BrokerProcess, load: Load, topic: str, directory: Path, cluster: SparkCluster | None
 ) -> Job:
     arguments = ["--bootstrap-servers", broker.bootstrap, "--topic", topic]
+    arguments += ["--set", f"prefix={topic}", *load.flags]
     arguments += ["--trigger-seconds", str(load.trigger_seconds)]
     arguments += ["--metrics", str(directory / "metrics.jsonl")]
+    if load.job in KEEPING_TABLES:
+        arguments += ["--table", str(directory / "tables")]
     if cluster is not None:
         arguments += ["--master", cluster.url, "--spark", "spark.executor.memory=1g"]
     return Job(load.job, tuple(arguments), directory / "checkpoint")

@@ -1,8 +1,8 @@
 """Jobs that can be put through anything, and what must be there afterwards: pandas says.
 
-Each takes in the two days of flights (`days`), in small batches, as a process of its own. `check`
-compares what it wrote with the package's file, copies of a record counted once where the job's
-promise is at-least-once.
+Each takes in two days of flights (`days`), or some hours of a website's activity (`clicks`), in
+small batches, as a process of its own. `check` compares what it wrote with what was produced,
+copies of a record counted once where the job's promise is at-least-once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tests.spark_jobs import days
+from tests.spark_jobs import clicks, days
 from tests.spark_jobs.consuming import read_topic
 from tests.spark_jobs.job_process import Job
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from spark_jobs.feed import Line
+
 RECORDS_PER_BATCH = 400
 BATCHES = 4
-"""The two days make one more of it."""
+"""What is produced makes one more of them."""
 
 AIRPORTS = "delays-by-airport"
 
@@ -74,6 +76,13 @@ class ExactJob:
 
     job: Callable[[Setting], Job]
     check: Callable[[Setting], None]
+    lines: Callable[[], list[Line]] = days.lines
+    """What its topic must hold."""
+
+    def produce(self, setting: Setting) -> None:
+        """Make the topic, and fill it."""
+        days.make_topic(setting.servers, setting.topic)
+        days.produce_lines(setting.servers, setting.topic, self.lines())
 
 
 def _route(setting: Setting) -> Job:
@@ -115,13 +124,34 @@ def _aggregate(setting: Setting) -> Job:
     return setting.job("aggregate", "--only", AIRPORTS, *flags, queries=queries)
 
 
+def _activity(setting: Setting) -> Job:
+    flags = ("--set", f"prefix={setting.topic}", "--table", str(setting.place / "tables"))
+    queries = ("activity-sessions", "activity-pages", "activity-rejects")
+    return setting.job("activity", *flags, queries=queries)
+
+
+def _check_activity(setting: Setting) -> None:
+    views = {
+        (row["start"], row["page"]): row["views"]
+        for row in _table(setting, "pages")
+        if row["granularity"] == "1 hour"
+    }
+    assert views == clicks.views_by_hour()
+    rows = _table(setting, "sessions")
+    found = [(row["visitor"], row["start"], row["end"], row["events"]) for row in rows]
+    sessions = set(clicks.sessions())
+    assert set(found) <= sessions
+    assert len(found) == len(set(found))
+    assert {one for one in sessions if one[2] < clicks.SURELY_CLOSED} <= set(found)
+
+
 def _check_windows(setting: Setting) -> None:
     expected: dict[tuple[str, str], tuple[int, int, int]] = {}
     flights = days.flights()
     for (origin, hour), group in flights.groupby(["origin", "time_hour"]):
         sums = int(group.dep_delay.sum()), int(group.dep_delay.count())
         expected[str(origin), str(hour)] = (len(group), *sums)
-    for windows in (_windows_of_topic(setting), _windows_of_table(setting)):
+    for windows in (_windows_of_topic(setting), _table(setting, AIRPORTS)):
         assert {
             (window["origin"], window["start"]): (
                 window["flights"],
@@ -139,8 +169,8 @@ def _windows_of_topic(setting: Setting) -> list[dict[str, Any]]:
     return [*{record.key: json.loads(record.value or b"") for record in records}.values()]
 
 
-def _windows_of_table(setting: Setting) -> list[dict[str, Any]]:
-    files = sorted((setting.place / "tables" / AIRPORTS / "latest").glob("*.jsonl"))
+def _table(setting: Setting, name: str) -> list[dict[str, Any]]:
+    files = sorted((setting.place / "tables" / name / "latest").glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
@@ -148,4 +178,5 @@ EXACT_JOBS = {
     "route": ExactJob(_route, _check_routes),
     "archive": ExactJob(_archive, _check_archive),
     "aggregate": ExactJob(_aggregate, _check_windows),
+    "activity": ExactJob(_activity, _check_activity, clicks.lines),
 }

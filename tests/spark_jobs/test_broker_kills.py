@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark_jobs import days
 from tests.spark_jobs.exact_jobs import BATCHES, EXACT_JOBS, Setting
 from tests.spark_jobs.job_process import RUN_SECONDS
 from tests.spark_jobs.killing import Moment, Stage, drawn_moments, run_through_broker_kills
@@ -47,11 +46,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 def setting(
     broker: BrokerProcess, spark: SparkSession, new_name: Callable[[str], str], tmp_path: Path
 ) -> Setting:
-    """Produce the two days of flights to a topic of the test's own."""
-    topic = new_name("mortal")
-    days.make_topic(broker.bootstrap, topic)
-    days.produce_lines(broker.bootstrap, topic, days.lines())
-    return Setting(broker.bootstrap, topic, tmp_path, spark)
+    """Return a topic and a directory of the test's own."""
+    return Setting(broker.bootstrap, new_name("mortal"), tmp_path, spark)
 
 
 @pytest.mark.timeout(2 * RUN_SECONDS)
@@ -60,6 +56,7 @@ def setting(
 def test_a_job_is_exact_after_the_broker_was_killed(
     name: str, seed: int, broker: BrokerProcess, setting: Setting
 ) -> None:
+    EXACT_JOBS[name].produce(setting)
     job = EXACT_JOBS[name].job(setting)
 
     moments = drawn_moments(seed, job.named_queries(), BATCHES)
@@ -75,6 +72,7 @@ def test_a_job_that_gives_up_says_so_in_a_line_and_is_exact_when_run_again(
 ) -> None:
     patience = [word for pair in IMPATIENT.items() for word in ("--kafka", "=".join(pair))]
     setting = setting.started_with(flags=patience)
+    EXACT_JOBS["route"].produce(setting)
     job = EXACT_JOBS["route"].job(setting)
 
     moments = [Moment("route", 1, Stage.PLANNED)]

@@ -41,11 +41,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 def setting(
     servers: str, spark: SparkSession, new_name: Callable[[str], str], tmp_path: Path
 ) -> Setting:
-    """Produce the two days of flights to a topic of the test's own."""
-    topic = new_name("clustered")
-    days.make_topic(servers, topic)
-    days.produce_lines(servers, topic, days.lines())
-    return Setting(servers, topic, tmp_path, spark)
+    """Return a topic and a directory of the test's own."""
+    return Setting(servers, new_name("clustered"), tmp_path, spark)
 
 
 def _as_module(cluster: SparkCluster, setting: Setting, _name: str) -> Setting:
@@ -63,6 +60,7 @@ def _submitted(cluster: SparkCluster, setting: Setting, name: str) -> Setting:
 @pytest.mark.timeout(RUN_SECONDS)
 def test_route_runs_on_a_cluster(cluster: SparkCluster, setting: Setting) -> None:
     setting = _as_module(cluster, setting, "route")
+    EXACT_JOBS["route"].produce(setting)
     outcome = run_job(EXACT_JOBS["route"].job(setting), "--once")
     assert outcome.returncode == 0, outcome.stdout
     assert f"route: {len(days.lines()):,} records routed" in outcome.stdout
@@ -72,7 +70,7 @@ def test_route_runs_on_a_cluster(cluster: SparkCluster, setting: Setting) -> Non
 @pytest.mark.slow
 @pytest.mark.timeout(2 * RUN_SECONDS)
 @pytest.mark.parametrize("start", [_as_module, _submitted])
-@pytest.mark.parametrize(("seed", "name"), enumerate(EXACT_JOBS))
+@pytest.mark.parametrize(("seed", "name"), [*enumerate(EXACT_JOBS)])
 def test_a_job_goes_on_by_itself_when_executors_are_killed(
     seed: int,
     name: str,
@@ -81,6 +79,7 @@ def test_a_job_goes_on_by_itself_when_executors_are_killed(
     setting: Setting,
 ) -> None:
     setting = start(cluster, setting, name)
+    EXACT_JOBS[name].produce(setting)
     job = EXACT_JOBS[name].job(setting)
     victims = cycle(range(WORKERS))
     killed: list[int] = []
@@ -97,11 +96,12 @@ def test_a_job_goes_on_by_itself_when_executors_are_killed(
 
 @pytest.mark.slow
 @pytest.mark.timeout(2 * RUN_SECONDS)
-@pytest.mark.parametrize(("seed", "name"), enumerate(EXACT_JOBS, start=100))
+@pytest.mark.parametrize(("seed", "name"), [*enumerate(EXACT_JOBS, start=100)])
 def test_a_job_goes_on_by_itself_when_a_worker_is_killed(
     seed: int, name: str, cluster: SparkCluster, setting: Setting
 ) -> None:
     setting = _as_module(cluster, setting, name)
+    EXACT_JOBS[name].produce(setting)
     job = EXACT_JOBS[name].job(setting)
 
     moments = drawn_moments(seed, job.named_queries(), BATCHES, kills=1)
