@@ -44,7 +44,7 @@ from rich.table import Table
 
 from spark_jobs.errors import BadOptionError, JobError, exit_code_of
 from spark_jobs.offsets import open_offsets
-from spark_jobs.options import Options, StreamOptions, parse_options
+from spark_jobs.options import DefinitionOptions, SparkOptions, parse_options
 from spark_jobs.session import spark_session
 from spark_jobs.streams import read_batch
 from spark_jobs.topics import open_topics
@@ -56,11 +56,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.offsets import Offsets
-    from spark_jobs.options import SparkOptions
 
 NAME = "backfill"
 
-TAKERS = ("route", "archive", "aggregate", "activity", "enrich", "logs")
+TAKERS = ("route", "archive", "aggregate", "activity", "logs", "enrich", "retry")
 """The jobs that can be run over a range: those with a function `take`."""
 
 USAGE = f"usage: python -m spark_jobs backfill {{{','.join(TAKERS)}}} [range] [the job's options]"
@@ -95,7 +94,7 @@ Bound = Annotated[int | dict[int, int] | None, BeforeValidator(_bound)]
 Instant = Annotated[datetime | None, BeforeValidator(_instant)]
 
 
-class RangeOptions(Options):
+class RangeOptions(SparkOptions):
     """Which part of the topic to take."""
 
     from_offset: Bound = None
@@ -118,10 +117,8 @@ class RangeOptions(Options):
         return self
 
 
-class TakingOptions(StreamOptions, RangeOptions):
-    """What is used here of the options of a job with `take`, which have a topic besides."""
-
-    topic: str
+class TakingOptions(DefinitionOptions, RangeOptions):
+    """What is used here of the options of a job with `take`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +151,7 @@ def _run(argv: list[str]) -> int:
     description = f"Run {job} over a range of its topic, as a batch."
     options = parse_options(options_model(module), flags, f"{NAME} {job}", description)
     with spark_session(options, f"{NAME} {job}") as spark:
-        chosen = resolve(spark, options)
+        chosen = resolve(spark, options, topic_of(job, options))
         Console().print(_table(chosen))
         module.take(spark, read_range(spark, options, chosen), options)
     print(f"{NAME}: {job} has taken {chosen.offsets:,} offsets of {chosen.topic}")
@@ -169,16 +166,21 @@ def options_model(module: ModuleType) -> type[TakingOptions]:
     return model
 
 
-def resolve(spark: SparkSession, options: TakingOptions) -> Range:
+def topic_of(job: str, options: TakingOptions) -> str:
+    """Return the topic that the job reads: what was rejected, where it tries that again."""
+    return options.rejects() if job == "retry" else options.topic
+
+
+def resolve(spark: SparkSession, options: RangeOptions, topic: str) -> Range:
     """Return the offsets that the bounds stand for now; raise `JobError` if they cannot be."""
     with open_topics(spark, options) as topics:
-        topics.require(options.topic, "name the one to read with --topic")
+        topics.require(topic, "name the one to read with --topic")
     with open_offsets(spark, options) as offsets:
-        first, end = offsets.earliest(options.topic), offsets.latest(options.topic)
-        starting = _resolved(offsets, options, "from", first)
-        ending = _resolved(offsets, options, "to", end)
+        first, end = offsets.earliest(topic), offsets.latest(topic)
+        starting = _resolved(offsets, options, "from", Range(topic, first, end))
+        ending = _resolved(offsets, options, "to", Range(topic, first, end))
     for partition, offset in starting.items():
-        place = f"partition {partition} of {options.topic}"
+        place = f"partition {partition} of {topic}"
         if offset < first[partition]:
             raise JobError(
                 f"{place} begins at offset {first[partition]}: {offset} to {first[partition] - 1} "
@@ -191,7 +193,7 @@ def resolve(spark: SparkSession, options: TakingOptions) -> Range:
                 f"{place}: the range would begin at offset {starting[partition]} and stop "
                 f"before {ending[partition]}"
             )
-    return Range(options.topic, starting, ending)
+    return Range(topic, starting, ending)
 
 
 def read_range(spark: SparkSession, options: SparkOptions, chosen: Range) -> DataFrame:
@@ -200,22 +202,21 @@ def read_range(spark: SparkSession, options: SparkOptions, chosen: Range) -> Dat
     return read_batch(spark, options, [chosen.topic], starting, ending)
 
 
-def _resolved(
-    offsets: Offsets, options: TakingOptions, side: str, otherwise: dict[int, int]
-) -> dict[int, int]:
+def _resolved(offsets: Offsets, options: RangeOptions, side: str, whole: Range) -> dict[int, int]:
     given: Any = getattr(options, f"{side}_offset")
     time: datetime | None = getattr(options, f"{side}_time")
+    otherwise = whole.starting if side == "from" else whole.ending
     if time is not None:
-        return offsets.at_time(options.topic, int(time.timestamp() * 1000))
+        return offsets.at_time(whole.topic, int(time.timestamp() * 1000))
     if isinstance(given, dict):
         unknown = sorted(set(given) - set(otherwise))
         if unknown:
             raise JobError(
-                f"--{side}-offset: {options.topic} has partitions 0 to {len(otherwise) - 1}, "
+                f"--{side}-offset: {whole.topic} has partitions 0 to {len(otherwise) - 1}, "
                 f"and no {unknown[0]}"
             )
         return otherwise | given
-    return otherwise if given is None else dict.fromkeys(otherwise, given)
+    return dict(otherwise) if given is None else dict.fromkeys(otherwise, given)
 
 
 def _table(chosen: Range) -> Table:

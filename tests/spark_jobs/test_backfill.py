@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 from collections import Counter
 from datetime import UTC, datetime
@@ -14,10 +15,18 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from spark_jobs import archive, backfill, route
+from spark_jobs import archive, backfill, retry, route
 from spark_jobs.archive_reading import read_archive
-from spark_jobs.backfill import TAKERS, RangeOptions, options_model, read_range, resolve
+from spark_jobs.backfill import (
+    TAKERS,
+    RangeOptions,
+    options_model,
+    read_range,
+    resolve,
+    topic_of,
+)
 from spark_jobs.errors import BadOptionError, JobError
+from spark_jobs.jobs import JOBS
 from spark_jobs.options import parse_options
 from tests.spark_jobs.conftest import TOPIC
 from tests.spark_jobs.consuming import read_topic
@@ -42,7 +51,7 @@ def _options(job: ModuleType, servers: str, *flags: str) -> TakingOptions:
 
 
 def _take(spark: SparkSession, job: ModuleType, options: TakingOptions) -> int:
-    chosen = resolve(spark, options)
+    chosen = resolve(spark, options, TOPIC)
     job.take(spark, read_range(spark, options, chosen), options)
     return chosen.offsets
 
@@ -119,12 +128,12 @@ def _as_produced(flight: dict[Any, Any]) -> bytes:
 def test_bounds_that_are_not_given_are_the_begin_and_the_end_of_now(
     servers: str, spark: SparkSession, produced: Outcome
 ) -> None:
-    chosen = resolve(spark, _options(route, servers))
+    chosen = resolve(spark, _options(route, servers), TOPIC)
     assert chosen.offsets == produced.lines
     assert set(chosen.starting.values()) == {0}
-    late = resolve(spark, _options(route, servers, "--from-time", "2099-01-01"))
+    late = resolve(spark, _options(route, servers, "--from-time", "2099-01-01"), TOPIC)
     assert late.starting == late.ending == chosen.ending
-    beyond = resolve(spark, _options(route, servers, "--to-offset", "99999999"))
+    beyond = resolve(spark, _options(route, servers, "--to-offset", "99999999"), TOPIC)
     assert beyond == chosen
 
 
@@ -146,17 +155,17 @@ def test_what_is_gone_is_told(
         options = parse_options(model, (*flags, "--from-offset", offset), "backfill route", "")
         if words:
             with pytest.raises(JobError, match=words):
-                resolve(spark, options)
+                resolve(spark, options, topic)
         else:
-            assert resolve(spark, options).offsets == 12
+            assert resolve(spark, options, topic).offsets == 12
     crossed = parse_options(
         model, (*flags, "--from-offset", "12", "--to-offset", "9"), "backfill route", ""
     )
     with pytest.raises(JobError, match="would begin at offset 12 and stop before 9"):
-        resolve(spark, crossed)
+        resolve(spark, crossed, topic)
     unknown = parse_options(model, (*flags, "--to-offset", '{"3": 9}'), "backfill route", "")
     with pytest.raises(JobError, match="partitions 0 to 0, and no 3"):
-        resolve(spark, unknown)
+        resolve(spark, unknown, topic)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +200,21 @@ def test_the_jobs_own_table_of_the_options_file_counts(tmp_path: Path) -> None:
 def test_a_job_without_batches_is_told(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert backfill.main(argv) == BadOptionError.exit_code
     assert "is none of route" in capsys.readouterr().err
+
+
+def test_every_job_with_batches_can_be_run_over_a_range() -> None:
+    found = {
+        name for name in JOBS if hasattr(importlib.import_module(f"spark_jobs.{name}"), "take")
+    }
+    assert found == set(TAKERS)
+    for name in TAKERS:
+        model = options_model(importlib.import_module(f"spark_jobs.{name}"))
+        assert {"from_time", "topic", "bootstrap_servers"} <= set(model.model_fields)
+
+
+def test_what_is_tried_again_is_read_from_the_rejects() -> None:
+    options = parse_options(options_model(retry), ["--topic", "t"], "backfill retry", "")
+    assert (topic_of("retry", options), topic_of("route", options)) == ("t.rejected", "t")
 
 
 def test_help_names_the_jobs(capsys: pytest.CaptureFixture[str]) -> None:
