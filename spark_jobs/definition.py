@@ -15,6 +15,9 @@
     [[record.tables]]                  a small table: code -> name, sent to every executor
     [[record.rules]]                   further reasons to reject a record, in order
 
+SQL must give NULL for what makes no sense, not fail: an expression that fails for a record ends the
+job. So `try_to_timestamp`, `try_add` and their like; ordinary arithmetic and casts give NULL here.
+
 Other sections belong to the jobs that read them. `--definition` takes a file, or the name of one
 beside this module: `flights`, for instance. An error names the file and the key.
 """
