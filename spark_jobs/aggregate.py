@@ -51,7 +51,7 @@ from spark_jobs.session import spark_session
 from spark_jobs.streams import read_stream, run, start_batches, start_query, write_batch
 from spark_jobs.tables import Shape, Table
 from spark_jobs.topics import COMPACTED, open_topics
-from spark_jobs.upkeep import StreamTable, backfill_table, lines_of
+from spark_jobs.upkeep import BackfillTable, StreamTable, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from spark_jobs.aggregation import Aggregate
+    from spark_jobs.upkeep import KeptTable
 
 NAME = "aggregate"
 REJECTS_QUERY = "aggregate-rejects"
@@ -136,16 +137,11 @@ def start(spark: SparkSession, options: AggregateOptions) -> list[StreamingQuery
 
 
 def _start(spark: SparkSession, options: AggregateOptions, name: str) -> StreamingQuery:
-    query, topic = query_name(name), options.aggregates()[name].topic
+    query = query_name(name)
     table = StreamTable(options.table_of(name), options.checkpoint / query)
 
     def take_windows(windows: DataFrame, batch: int) -> None:
-        windows.persist()
-        try:
-            write_batch(_records(windows, topic), options)
-            table.commit(batch, lines_of(windows))
-        finally:
-            windows.unpersist()
+        _take_windows(windows, batch, options, name, table)
 
     definition = options.load_definition()
     rows = parsed(spark, _stream(spark, options), definition)
@@ -165,11 +161,9 @@ def take(spark: SparkSession, records: DataFrame, options: AggregateOptions) -> 
         if options.keep_rejects:
             topics.create_missing([options.rejects()], options.partitions, {})
     rows = parsed(spark, records, definition)
-    for name, aggregate in options.aggregates().items():
-        windows = window_rows(spark, rows, definition, name).persist()
-        write_batch(_records(windows, aggregate.topic), options)
-        backfill_table(options.table_of(name), lines_of(windows))
-        windows.unpersist()
+    tables = {name: BackfillTable(options.table_of(name)) for name in options.aggregates()}
+    for name, table in tables.items():
+        _take_windows(window_rows(spark, rows, definition, name), 0, options, name, table)
     if options.keep_rejects:
         write_batch(rejects(rows, NAME, options.rejects()), options)
 
@@ -178,9 +172,18 @@ def _stream(spark: SparkSession, options: AggregateOptions) -> DataFrame:
     return read_stream(spark, options, options.topic)
 
 
-def _records(windows: DataFrame, topic: str) -> DataFrame:
-    key, value = (F.col(name).cast("binary").alias(name) for name in ("key", "value"))
-    return windows.select(key, value, F.lit(topic).alias("topic"))
+def _take_windows(
+    windows: DataFrame, batch: int, options: AggregateOptions, name: str, table: KeptTable
+) -> None:
+    """Write windows to their topic and table; the same batch may come twice."""
+    key, value = (F.col(column).cast("binary").alias(column) for column in ("key", "value"))
+    topic = F.lit(options.aggregates()[name].topic).alias("topic")
+    windows.persist()
+    try:
+        write_batch(windows.select(key, value, topic), options)
+        table.commit(batch, lines_of(windows))
+    finally:
+        windows.unpersist()
 
 
 def _sums(aggregate: Aggregate) -> dict[str, str]:

@@ -8,10 +8,11 @@ before it reads anything.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
 from spark_jobs.errors import BadOptionError
-from spark_jobs.tables import NO_VERSION, Table
+from spark_jobs.tables import NO_VERSION, Merge, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,8 +29,19 @@ def lines_of(records: DataFrame) -> Iterator[str]:
         yield row["value"]
 
 
+class KeptTable(Protocol):
+    """A table with who keeps it."""
+
+    @property
+    def table(self) -> Table:
+        """What it holds."""
+
+    def commit(self, batch: int, lines: Iterable[str]) -> None:
+        """Merge rows, each as JSON, into the table, once for a batch of a stream."""
+
+
 class StreamTable:
-    """A table and the checkpoint of the query that keeps it."""
+    """A table and the checkpoint of the query that keeps it; its versions are batches."""
 
     def __init__(self, table: Table, checkpoint: Path) -> None:
         """Raise `BadOptionError` when the two do not belong together."""
@@ -38,20 +50,27 @@ class StreamTable:
         has_begun = any((checkpoint / "commits").glob("[0-9]*"))
         table.require_owner(_query_id(checkpoint), has_begun=has_begun)
 
-    def commit(self, version: int, lines: Iterable[str]) -> None:
-        """Merge rows into the table as the version of a batch."""
+    def commit(self, batch: int, lines: Iterable[str]) -> None:
+        """Merge rows into the table as the version of a batch; nothing if it is there already."""
         if self.table.version == NO_VERSION:
             owner = _query_id(self._checkpoint)
             assert owner is not None, "Spark writes it before the first batch"
             self.table.claim(owner)
-        self.table.commit(version, lines)
+        self.table.commit(batch, lines)
 
 
-def backfill_table(table: Table, lines: Iterable[str]) -> None:
-    """Merge the rows of a backfill into a table that no stream keeps."""
-    table.require_owner(BACKFILL, has_begun=False)
-    table.claim(BACKFILL)
-    table.commit(table.version + 1, lines)
+class BackfillTable:
+    """A table that no stream keeps; each backfill is a version, and replaces rows."""
+
+    def __init__(self, table: Table) -> None:
+        """Raise `BadOptionError` when it is a stream's."""
+        self.table = Table(table.directory, replace(table.shape, merge=Merge.REPLACE))
+        self.table.require_owner(BACKFILL, has_begun=False)
+
+    def commit(self, batch: int, lines: Iterable[str]) -> None:  # noqa: ARG002 - it has none
+        """Merge rows into the table as its next version."""
+        self.table.claim(BACKFILL)
+        self.table.commit(self.table.version + 1, lines)
 
 
 def _query_id(checkpoint: Path) -> str | None:

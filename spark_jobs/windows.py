@@ -38,17 +38,21 @@ def with_windows(rows: DataFrame, granularities: Sequence[str], watermark: str) 
     `rows` have `event_time`; those without are left out. `window` is a struct (start, end), to
     group by together with `granularity`.
     """
-    places = ", ".join(_window_sql(granularity) for granularity in granularities)
     mark = {WATERMARK_KEY: seconds_of(watermark) * 1000}
     return (
         rows.where("event_time IS NOT NULL")
         .withWatermark("event_time", watermark)
-        .withColumn("place", F.explode(F.expr(f"array({places})")))
+        .withColumn("place", F.explode(F.expr(window_structs_sql(granularities))))
         .withColumn("granularity", F.col("place.granularity"))
         .withColumn("window", F.col("place.window"))
         .drop("place")
         .withColumn("window", F.col("window").alias("window", metadata=mark))
     )
+
+
+def window_structs_sql(granularities: Sequence[str]) -> str:
+    """Return SQL for the windows of `event_time`: an array of structs (granularity, window)."""
+    return f"array({', '.join(_window_sql(granularity) for granularity in granularities)})"
 
 
 def _window_sql(granularity: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from spark_jobs import tables
 from spark_jobs.errors import BadOptionError
 from spark_jobs.tables import NO_VERSION, Merge, Shape, Table
-from spark_jobs.upkeep import StreamTable, backfill_table
+from spark_jobs.upkeep import BackfillTable, StreamTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -160,7 +160,7 @@ def test_a_table_belongs_to_one_checkpoint(tmp_path: Path) -> None:
         with pytest.raises(BadOptionError, match=r"--table: .* was made from another checkpoint"):
             StreamTable(table, stranger)
     with pytest.raises(BadOptionError, match="or by a backfill"):
-        backfill_table(table, [])
+        BackfillTable(table)
 
 
 def test_a_table_that_is_gone_is_told(tmp_path: Path) -> None:
@@ -172,6 +172,6 @@ def test_a_table_that_is_gone_is_told(tmp_path: Path) -> None:
 
 def test_backfills_add_versions_to_a_table_of_theirs(tmp_path: Path) -> None:
     table = Table(tmp_path / "table", WINDOWS)
-    backfill_table(table, [_line("2013-03-01", "a", 1)])
-    backfill_table(table, [_line("2013-03-01", "a", 3), _line("2013-03-01", "b", 4)])
+    BackfillTable(table).commit(0, [_line("2013-03-01", "a", 1)])
+    BackfillTable(table).commit(0, [_line("2013-03-01", "a", 3), _line("2013-03-01", "b", 4)])
     assert _rows(table) == [("2013-03-01", "a", 3), ("2013-03-01", "b", 4)]

@@ -1,0 +1,109 @@
+"""What becomes of a batch of sessions, or of page views: tables first, then topics.
+
+A batch may come twice. Each table takes it once, by its number; what goes to a topic is either the
+batch's own or what the table says has changed with that number, so the second time it is the same.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from spark_jobs.page_views import top_pages, windows_of
+from spark_jobs.sessions import funnels, transitions
+from spark_jobs.streams import write_batch
+from spark_jobs.tables import Merge, Shape
+from spark_jobs.upkeep import lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.options import SparkOptions
+    from spark_jobs.sessions import ActivitySection
+    from spark_jobs.tables import Row
+    from spark_jobs.upkeep import KeptTable
+
+_WINDOW = ("granularity", "start")
+_DAY = len("2026-01-05")
+
+OF_SESSIONS = {
+    "sessions": Shape(("visitor", "start"), "start", Merge.APPEND, period_characters=_DAY),
+    "funnels": Shape((*_WINDOW, "funnel", "number"), "start", Merge.ADD, ("sessions",)),
+    "transitions": Shape((*_WINDOW, "from", "to"), "start", Merge.ADD, ("times",)),
+}
+OF_PAGES = {
+    "pages": Shape((*_WINDOW, "page"), "start", period_characters=_DAY),
+    "top-pages": Shape(_WINDOW, "start"),
+}
+TOPICS = ("sessions", "funnels", "transitions", "top-pages")
+"""The tables that are topics too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where results go."""
+
+    options: SparkOptions
+    section: ActivitySection
+    topics: Mapping[str, str]
+    """By table."""
+
+    tables: Mapping[str, KeptTable]
+
+
+def take_sessions(target: Target, sessions: DataFrame, batch: int) -> None:
+    """Write closed sessions (`sessions.sessions`), and count them."""
+    key, value = (F.col(name).cast("binary").alias(name) for name in ("key", "value"))
+    topic = F.lit(target.topics["sessions"]).alias("topic")
+    counts = {"funnels": funnels, "transitions": transitions}
+    sessions.persist()
+    try:
+        target.tables["sessions"].commit(batch, lines_of(sessions))
+        for name, counted in counts.items():
+            target.tables[name].commit(batch, lines_of(counted(sessions, target.section)))
+        write_batch(sessions.select(key, value, topic), target.options)
+    finally:
+        sessions.unpersist()
+    changed = {name: target.tables[name].table.changed() for name in counts}
+    _write(sessions.sparkSession, target, changed)
+
+
+def take_pages(target: Target, views: DataFrame, batch: int) -> None:
+    """Write the views of pages (`page_views.page_views`), and the top pages of their windows."""
+    views.persist()
+    try:
+        pages = target.tables["pages"]
+        pages.commit(batch, lines_of(views))
+        top = list(top_pages(pages.table, windows_of(views), target.section.top))
+    finally:
+        views.unpersist()
+    target.tables["top-pages"].commit(batch, map(json.dumps, top))
+    _write(views.sparkSession, target, {"top-pages": top})
+
+
+def _write(spark: SparkSession, target: Target, rows: Mapping[str, list[Row]]) -> None:
+    """Write rows of tables to their topics, each with its table's key as JSON."""
+    records = [
+        (
+            _json({field: row[field] for field in target.tables[name].table.shape.key}),
+            _json(row),
+            name,
+        )
+        for name, some in rows.items()
+        for row in some
+    ]
+    if records:
+        frame = spark.createDataFrame(
+            [(key.encode(), value.encode(), target.topics[name]) for key, value, name in records],
+            "key binary, value binary, topic string",
+        )
+        write_batch(frame, target.options)
+
+
+def _json(row: Row) -> str:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
