@@ -69,13 +69,12 @@ class Proposals:
         except ApiError as error:
             logger.info("in-sync replicas are proposed again: %s", error)
             self._waiting = asked | self._waiting
-            self._timers.schedule(RETRY_AFTER_MS, self._start)
-            return
+        else:
+            self._tell(asked, response)  # who proposes again at once waits, as all do
         finally:
             self._is_asking = bool(self._waiting)
         if self._is_asking:
             self._timers.schedule(RETRY_AFTER_MS, self._start)
-        self._tell(asked, response)  # who proposes again at once begins anew, or waits with them
 
     def _request(self, asked: dict[Partition, Proposal]) -> AlterPartitionRequest:
         topics: dict[str, AlterPartitionRequest.Topic] = {}

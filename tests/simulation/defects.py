@@ -116,8 +116,8 @@ def fence_nobody() -> None:
 def forget_to_flush() -> None:
     """Flushes move the recovery point and wait for no disk."""
 
-    def pretend(self: Any, segments: Any, end_offset: int, truncations: int) -> None:
-        if truncations == self._truncations:
+    def pretend(self: LogUpkeep, segments: Any, end_offset: int, truncations: int) -> None:
+        if truncations == self.truncations:
             self.recovery_point = max(self.recovery_point, end_offset)
 
     LogUpkeep._sync = pretend  # type: ignore[method-assign]

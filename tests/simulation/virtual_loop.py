@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 START_SECONDS = 1000.0
+TURNS_AT_ONE_INSTANT = 5_000
 
 
 class DeadlockError(Exception):
     """Nothing is ready and nothing will ever be."""
+
+
+class BusyError(Exception):
+    """Somebody works without end, and no time passes."""
 
 
 class _Waiting:
@@ -30,10 +35,14 @@ class _Waiting:
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
+        self._turns = 0
 
     def select(self, timeout: float | None) -> list[Any]:
         if timeout is None:
             raise DeadlockError("everything waits, and no timer is set")
+        self._turns = 0 if timeout > 0 else self._turns + 1
+        if self._turns > TURNS_AT_ONE_INSTANT:
+            raise BusyError(f"{self._turns} turns of the loop, and it is still {self._loop.now}")
         self._loop.now += max(timeout, 0)
         return []
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any, cast
 
 from broker.replication.in_sync import Proposal
-from broker.replication.proposals import Proposals
+from broker.replication.proposals import RETRY_AFTER_MS, Proposals
 from broker.timers import Timers
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -118,3 +119,14 @@ def test_the_controller_hears_in_which_lives_the_members_were_seen() -> None:
     run(controller)
 
     assert controller.members == [(0, -1), (1, 12)]
+
+
+def test_a_controller_that_refuses_at_once_is_not_asked_without_a_pause() -> None:
+    """It may be in the same process, and know of the partition less than its leader does."""
+    refusals = 5
+    controller = SlowController(*[ErrorCode.NOT_CONTROLLER] * refusals, ErrorCode.NONE)
+    began = time.monotonic()
+
+    run(controller)
+
+    assert time.monotonic() - began >= refusals * RETRY_AFTER_MS / 1000
