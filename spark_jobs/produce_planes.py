@@ -10,10 +10,9 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
-import logging
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if not __package__:  # given as a file: let the imports below find the package
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -24,10 +23,11 @@ import spark_jobs.extra  # noqa: F401 - first of all: it says what is not instal
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from pydantic import Field, PositiveInt
+from pydantic import PositiveInt  # noqa: TC002 - pydantic reads it
 
 from spark_jobs.errors import JobError, exit_code_of
-from spark_jobs.options import KafkaOptions, TopicName, parse_options
+from spark_jobs.options import TopicName, parse_options
+from spark_jobs.producing import ProducerOptions
 from spark_jobs.reachable import check_reachable
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ NUMBERS = frozenset({"year", "engines", "seats", "speed"})
 MISSING = "NA"
 
 
-class PlanesOptions(KafkaOptions):
+class PlanesOptions(ProducerOptions):
     """Options of the producing job."""
 
     topic: TopicName = "planes"
@@ -50,14 +50,6 @@ class PlanesOptions(KafkaOptions):
 
     partitions: PositiveInt = 2
     """partitions of the topic, if it has to be created"""
-
-    client: dict[str, str] = Field(default={})
-    """a setting of librdkafka, e.g. security.protocol=SSL; may be repeated"""
-
-    def client_settings(self) -> dict[str, Any]:
-        """Return the settings that every client of the job starts from."""
-        quiet = {"log_level": 0, "logger": logging.getLogger("librdkafka")}
-        return {**quiet, **self.client, "bootstrap.servers": self.bootstrap_servers}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -26,7 +26,9 @@ import spark_jobs.extra  # noqa: F401 - first of all: it says what is not instal
 from pydantic import Field
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definition import Definition, load_definition
+from spark_jobs.archive_directory import ArchiveDirectory
+from spark_jobs.archive_reading import read_archive
+from spark_jobs.definition import load_definition
 from spark_jobs.errors import exit_code_of
 from spark_jobs.offsets import open_offsets
 from spark_jobs.options import SparkOptions, TopicName, parse_options
@@ -50,9 +52,10 @@ from spark_jobs.topics import open_topics
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-    from spark_jobs.report_numbers import WindowNumbers
+    from spark_jobs.definition import Definition
+    from spark_jobs.report_numbers import Throughput, WindowNumbers
 
 NAME = "report"
 
@@ -62,6 +65,9 @@ class ReportOptions(SparkOptions):
 
     topic: TopicName = "flights"
     """topic whose records are counted by event time"""
+
+    archive: Path | None = None
+    """archive of that topic, to count by event time instead of the topic, which may be gone"""
 
     definition: str = "flights"
     """TOML file that says what a record is, or the name of one that is built in"""
@@ -117,24 +123,26 @@ def gather(spark: SparkSession, options: ReportOptions) -> ReportNumbers:
     """Read all that the page shows."""
     definition = load_definition(options.definition, options.set)
     with open_topics(spark, options) as topics:
-        for topic in (options.topic, *options.topics):
-            topics.require(topic, "name what to report on with --topic and --topics")
         names = topics.names()
-    times = _times(spark, options, definition)
-    by_event_time, valid, rejected = event_times(times, options.topic)
-    shown = [options.topic, *(topic for topic in options.topics if topic != options.topic)]
-    with open_offsets(spark, options) as offsets:
-        numbers, by_append_time = topic_numbers(read_batch(spark, options, shown), offsets)
-        lags = group_lags(offsets, offsets.groups() if options.groups is None else options.groups)
+        shown = dict.fromkeys((options.topic, *options.topics))
+        if options.archive is not None and options.topic not in names:
+            del shown[options.topic]
+        for topic in shown:
+            topics.require(topic, "name what to report on with --topic and --topics")
     reasons = {}
     if options.rejects() in names:
         reasons = reject_reasons(read_batch(spark, options, [options.rejects()]))
+    by_event_time, valid, rejected = _event_times(spark, options, definition)
+    with open_offsets(spark, options) as offsets:
+        records = read_batch(spark, options, list(shown)) if shown else None
+        numbers, by_append_time = ([], []) if records is None else topic_numbers(records, offsets)
+        lags = group_lags(offsets, offsets.groups() if options.groups is None else options.groups)
     return ReportNumbers(
         title=options.title or f"Report on {options.topic}",
         made_at=as_time(spark.sql("SELECT unix_seconds(current_timestamp())").collect()[0][0]),
-        source=options.topic,
+        source=options.topic if options.archive is None else str(options.archive),
         valid=valid,
-        rejected=rejected,
+        rejected=rejected if options.archive is None else sum(reasons.values()),
         by_event_time=by_event_time,
         topics=numbers,
         by_append_time=by_append_time,
@@ -146,9 +154,19 @@ def gather(spark: SparkSession, options: ReportOptions) -> ReportNumbers:
     )
 
 
-def _times(spark: SparkSession, options: ReportOptions, definition: Definition) -> DataFrame:
-    rows = parsed(spark, read_batch(spark, options, [options.topic]), definition)
-    return rows.select("event_time", F.col("rejection").isNotNull().alias("is_rejected"))
+def _event_times(
+    spark: SparkSession, options: ReportOptions, definition: Definition
+) -> tuple[Throughput | None, int, int]:
+    if options.archive is None:
+        rows = parsed(spark, read_batch(spark, options, [options.topic]), definition)
+        is_rejected = F.col("rejection").isNotNull()
+        return event_times(
+            rows.select("event_time", is_rejected.alias("is_rejected")), options.topic
+        )
+    with ArchiveDirectory(options.archive).reading():
+        rows = read_archive(spark, options.archive)
+        times = rows.select("event_time", F.lit(False).alias("is_rejected"))
+        return event_times(times, options.topic)
 
 
 def _windows(

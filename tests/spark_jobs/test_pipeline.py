@@ -15,10 +15,17 @@ import pytest
 from spark_jobs import pipeline
 from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_BY_SIGNAL
 from spark_jobs.options import parse_options
+from spark_jobs.other_stages import package_log_lines
 from spark_jobs.pipeline_options import JOBS, PipelineOptions
-from spark_jobs.pipeline_stages import STAGES, package_log_lines
+from spark_jobs.pipeline_stages import STAGES
 from spark_jobs.route import RouteOptions
-from tests.spark_jobs.month import DAMAGED, MONTH, flights_by_route, month_of_flights
+from tests.spark_jobs.month import (
+    DAMAGED,
+    MONTH,
+    damaged_lines,
+    flights_by_route,
+    month_of_flights,
+)
 from tests.spark_jobs.page_reading import Page
 from tests.spark_jobs.planes import all_planes
 from tests.support.jars import REPOSITORY
@@ -71,7 +78,8 @@ def test_the_family_adds_up_on_a_broker_of_its_own_and_adds_nothing_when_run_aga
 ) -> None:
     log = tmp_path / "dpkg.log"
     log.write_text("2025-06-24 10:00:00 status installed tzdata:all 2025b-0\nno known format\n")
-    first = _run(tmp_path, "--logs", str(log))
+    some = ("--logs", str(log), "--events", "5000")
+    first = _run(tmp_path, *some)
     assert first.returncode == 0, first.stdout + first.stderr[-3000:]
     counts = _counts(first.stdout)
     flights = len(month_of_flights())
@@ -85,12 +93,17 @@ def test_the_family_adds_up_on_a_broker_of_its_own_and_adds_nothing_when_run_aga
     assert counts["enrich: flights with their plane"][0] == f"{joined:,}"
     assert counts["logs: lines of a known format"][0] == "1"
     assert counts["logs: lines of none, kept whole"][0] == "1"
+    damages = [line.damage for line in damaged_lines().values()]
+    unknown = sum(d is not None and d.reason.startswith("unknown-") for d in damages)
+    assert counts["retry: dead letters"][0] == str(DAMAGED)
+    assert counts["retry: dead letters that were tried again, twice"][0] == str(unknown)
+    assert counts["activity: page views and malformed records"][0] == "5,000"
     assert "WRONG" not in first.stdout
     page = Page.of((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert len(page.pictures) >= 6
     assert (tmp_path / "p.png").exists()
 
-    again = _run(tmp_path, "--logs", str(log))
+    again = _run(tmp_path, *some)
     assert again.returncode == 0, again.stdout + again.stderr[-3000:]
     assert _counts(again.stdout) == counts
     for said in ("route 0", "aggregate-delays-by-airport 0", "archive 0", "enrich 0"):

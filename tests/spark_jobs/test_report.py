@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pandas as pd
@@ -14,8 +15,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from spark_jobs import archive
+from spark_jobs.backfill import options_model, read_range, resolve
 from spark_jobs.definition import BUILT_IN
 from spark_jobs.errors import BadOptionError, JobError
+from spark_jobs.options import parse_options
 from spark_jobs.report import ReportOptions, write
 from spark_jobs.report_reading import job_numbers
 from spark_jobs.route import RouteOptions, start
@@ -200,6 +204,33 @@ def test_lag_of_groups_and_queries_is_told(report: tuple[Page, RouteOptions]) ->
     assert _number(query[2]) == lines
     assert 0 < _number(query[4]) < lines
     assert query[5] == "0"
+
+
+def test_an_archive_is_counted_in_place_of_its_topic(
+    servers: str, spark: SparkSession, produced: Outcome, tmp_path: Path
+) -> None:
+    end = datetime(2013, 3, 2, 5, tzinfo=UTC)
+    place = ("--directory", str(tmp_path / "archive"), "--no-send-rejects")
+    words = ("--bootstrap-servers", servers, "--topic", TOPIC, *place, "--to-time", str(end))
+    archived: Any = parse_options(options_model(archive), words, "backfill archive", "")
+    chosen = resolve(spark, archived, TOPIC)
+    assert 0 < chosen.offsets < produced.lines
+    archive.take(spark, read_range(spark, archived, chosen), archived)
+    options = ReportOptions(
+        bootstrap_servers=servers,
+        topic="gone",
+        archive=tmp_path / "archive",
+        output=tmp_path / "page.html",
+    )
+    write(spark, options)
+    page = Page.of(options.output.read_text(encoding="utf-8"))
+    flights = month_of_flights()
+    times = pd.to_datetime(flights.time_hour) + pd.to_timedelta(flights.minute, unit="min")
+    begins = times[times < end].dt.floor("10min").dt.strftime("%Y-%m-%d %H:%M:%S")
+    _, *rows, total = page.tables["Valid records per 10 minutes"]
+    found = {begin: _number(count) for begin, count in rows if count != "0"}
+    assert found == begins.value_counts().to_dict()
+    assert total == ["sum", f"{len(begins):,}"]
 
 
 def test_a_topic_that_is_not_there_is_told(
