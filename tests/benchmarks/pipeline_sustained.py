@@ -88,6 +88,7 @@ def sustain(broker: BrokerProcess, load: Load, directory: Path) -> list[Sample]:
         consumer = Consumer(settings)
         stack.callback(consumer.close)
         run = _Run(broker, job, driver, generator, cluster, consumer, topic)
+        run.wait_for_events()
         samples = run.samples(load)
         os.kill(driver.process.pid, signal.SIGTERM)
         if driver.wait() != 0:
@@ -152,6 +153,14 @@ class _Run:
     consumer: Consumer
     """Asks how much the topic holds; reads nothing."""
     topic: str
+
+    def wait_for_events(self) -> None:
+        """Wait until the generator has begun."""
+        deadline = time.monotonic() + START_SECONDS
+        while not self._produced():
+            if self.generator.poll() is not None or time.monotonic() > deadline:
+                raise PipelineBenchError("the generator does not produce")
+            time.sleep(POLL_SECONDS)
 
     def samples(self, load: Load) -> list[Sample]:
         """Look again and again until the time is over; all must run on meanwhile."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-RUN_SECONDS = 600.0
+RUN_SECONDS = 900.0
 POLL_SECONDS = 0.002
 
 
