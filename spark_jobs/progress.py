@@ -113,6 +113,9 @@ class Followed:
     rows: int = 0
     """Rows of all batches so far."""
 
+    dropped: int = 0
+    """Rows that came too late for their window."""
+
     batch: int = -1
     """The last batch that is counted."""
 
@@ -129,6 +132,7 @@ class Followed:
             return False
         self.batch = report.batch
         self.rows += report.rows
+        self.dropped += report.dropped_by_watermark
         return True
 
 
@@ -160,6 +164,10 @@ class Follower:
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
+        for name, followed in self._followed.items():
+            if followed.dropped:
+                words = "rows came too late for their windows and are left out"
+                print(f"{name}: {followed.dropped:,} {words}", file=sys.stderr)
 
     def rows(self) -> dict[str, int]:
         """Return the rows that each query has read."""
@@ -175,7 +183,7 @@ class Follower:
                 report = BatchReport.of(query.name, progress)
                 if followed.take(report):
                     self._note(report)
-            words = _words(followed.rows, followed.last)
+            words = _words(followed, followed.last)
             self._progress.update(self._tasks[query.name], words=words)
 
     def _note(self, report: BatchReport) -> None:
@@ -191,11 +199,11 @@ def _is_known(last: BatchReport | None, progress: StreamingQueryProgress | None)
     return (last.batch, last.at) == (progress.batchId, progress.timestamp)
 
 
-def _words(rows: int, last: BatchReport | None) -> str:
+def _words(followed: Followed, last: BatchReport | None) -> str:
     if last is None:
         return "starting"
     words = [
-        f"{rows:,} records",
+        f"{followed.rows:,} records",
         f"in {last.input_rows_per_second:,.0f}/s",
         f"done {last.processed_rows_per_second:,.0f}/s",
         f"lag {last.total_lag:,}",
@@ -205,4 +213,6 @@ def _words(rows: int, last: BatchReport | None) -> str:
         words.append("(" + ", ".join(f"{name}: {lag:,}" for name, lag in behind if lag) + ")")
     if last.watermark:
         words.append(f"watermark {last.watermark}")
+    if followed.dropped:
+        words.append(f"too late {followed.dropped:,}")
     return "  ".join(words)

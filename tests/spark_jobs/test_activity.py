@@ -1,0 +1,237 @@
+"""Sessions, funnels and pages of made-up activity: each number as plain Python makes it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Producer
+
+from spark_jobs.activity import (
+    PAGES_QUERY,
+    REJECTS_QUERY,
+    SESSIONS_QUERY,
+    ActivityOptions,
+    start,
+    take,
+)
+from spark_jobs.definition import load_definition
+from spark_jobs.errors import BadOptionError, JobError
+from spark_jobs.produce_activity import ActivityProducerOptions, produce
+from spark_jobs.progress import BatchReport
+from spark_jobs.sessions import ActivitySection, funnels, sessions
+from spark_jobs.streams import read_batch, run_to_end
+from tests.spark_jobs import website
+from tests.spark_jobs.activity_results import check, of_tables, of_topics
+from tests.spark_jobs.consuming import read_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from spark_jobs.producing import Outcome
+
+EVENTS = 8_000
+TOPIC = "website"
+
+
+@pytest.fixture(scope="module")
+def visited(servers: str) -> Outcome:
+    """Produce some hours of activity, with events of every kind that is wrong or late."""
+    return produce(
+        ActivityProducerOptions(
+            bootstrap_servers=servers,
+            topic=TOPIC,
+            partitions=3,
+            events=EVENTS,
+            pace=0.5,
+            late=0.02,
+            skewed=0.004,
+            malformed=0.006,
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def followed(
+    servers: str, spark: SparkSession, visited: Outcome, tmp_path_factory: pytest.TempPathFactory
+) -> ActivityOptions:
+    """Follow the activity once; return the options."""
+    place = tmp_path_factory.mktemp("activity")
+    options = ActivityOptions(
+        bootstrap_servers=servers,
+        topic=TOPIC,
+        set={"prefix": TOPIC},
+        once=True,
+        checkpoint=place / "checkpoint",
+        table=place / "tables",
+    )
+    assert run_to_end(start(spark, options)) == dict.fromkeys(
+        (SESSIONS_QUERY, PAGES_QUERY, REJECTS_QUERY), visited.lines
+    )
+    return options
+
+
+def test_topics_hold_what_plain_python_counts(
+    servers: str, followed: ActivityOptions, spark: SparkSession
+) -> None:
+    assert spark is not None
+    events = website.valid_events(read_topic(servers, TOPIC))
+    longest = max(map(len, website.closed_sessions(events)))
+    assert longest > 50, "the tail is heavy"
+    check(of_topics(servers, TOPIC), events)
+
+
+def test_tables_hold_what_plain_python_counts(
+    servers: str, followed: ActivityOptions, spark: SparkSession
+) -> None:
+    assert spark is not None
+    check(of_tables(followed.table), website.valid_events(read_topic(servers, TOPIC)))
+
+
+def test_each_wrong_event_is_rejected_for_its_reason(
+    servers: str, followed: ActivityOptions, visited: Outcome, spark: SparkSession
+) -> None:
+    assert spark is not None
+    rejects = [json.loads(r.value or b"") for r in read_topic(servers, followed.rejects())]
+    assert Counter(reject["reason"] for reject in rejects) == visited.reasons
+    assert len(visited.reasons) == 12
+
+
+def test_running_again_changes_nothing(
+    servers: str, spark: SparkSession, followed: ActivityOptions
+) -> None:
+    topics = [*followed.topics().values(), followed.rejects()]
+    before = [len(read_topic(servers, topic)) for topic in topics]
+    tables = of_tables(followed.table)
+    assert set(run_to_end(start(spark, followed)).values()) == {0}
+    assert [len(read_topic(servers, topic)) for topic in topics] == before
+    assert of_tables(followed.table) == tables
+
+
+def test_many_batches_and_a_restart_come_to_the_same_as_one(
+    servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
+) -> None:
+    topic = new_name("visits")
+    producing = ActivityProducerOptions(
+        bootstrap_servers=servers, topic=topic, partitions=2, events=1500, pace=0.2
+    )
+    options = ActivityOptions(
+        bootstrap_servers=servers,
+        topic=topic,
+        set={"prefix": topic},
+        once=True,
+        keep_rejects=False,
+        max_offsets_per_trigger=1200,
+        checkpoint=tmp_path / "checkpoint",
+        table=tmp_path / "tables",
+    )
+    for events in (1500, 3000):
+        produce(producing.model_copy(update={"events": events}))
+        run_to_end(start(spark, options))
+    expected = website.valid_events(read_topic(servers, topic))
+    check(of_tables(options.table), expected)
+    check(of_topics(servers, topic), expected)
+
+
+def test_an_event_behind_the_watermark_is_left_out_and_counted(
+    servers: str,
+    spark: SparkSession,
+    followed: ActivityOptions,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    events = website.valid_events(read_topic(servers, TOPIC))
+    before = of_tables(followed.table)
+    late = {"id": 1, "at": website.millis(events[0].at), "visitor": "late", "page": "/late"}
+    value = json.dumps(late | {"referrer": None, "device": "mobile", "load_ms": 1})
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(TOPIC, key=b"late", value=value.encode())
+    assert producer.flush(30) == 0
+    options = followed.model_copy(update={"keep_rejects": False})
+    queries = start(spark, options)
+    assert run_to_end(queries) == {SESSIONS_QUERY: 1, PAGES_QUERY: 1}
+    reports = [BatchReport.of(q.name, p) for q in queries for p in q.recentProgress]
+    dropped = Counter({r.query: r.dropped_by_watermark for r in reports if r.rows})
+    assert dropped == {SESSIONS_QUERY: 1, PAGES_QUERY: 1}, "its hour; its day is not over"
+    assert f"{SESSIONS_QUERY}: 1 rows came too late for their windows" in capsys.readouterr().err
+    after = of_tables(followed.table)
+    assert after["sessions"] == before["sessions"]
+    new = [row for row in after["pages"] if row not in before["pages"]]
+    assert [(row["granularity"], row["page"], row["views"]) for row in new] == [
+        ("1 day", "/late", 1)
+    ]
+
+
+def test_a_backfill_closes_all_sessions_and_may_be_repeated(
+    servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
+) -> None:
+    topic = new_name("short")
+    produce(ActivityProducerOptions(bootstrap_servers=servers, topic=topic, events=400, pace=0.2))
+    options = ActivityOptions(
+        bootstrap_servers=servers, topic=topic, set={"prefix": topic}, table=tmp_path
+    )
+    events = website.valid_events(read_topic(servers, topic))
+    every = website.sessions(events)
+    for _ in range(2):
+        take(spark, read_batch(spark, options, [topic]), options)
+        tables = of_tables(tmp_path)
+        names = ("visitor", "start", "end", "entry", "exit", "events")
+        rows = Counter(tuple(row[name] for name in names) for row in tables["sessions"])
+        assert rows == website.session_rows(every)
+        counts = {
+            (r["granularity"], r["start"], r["funnel"], r["number"]): r["sessions"]
+            for r in tables["funnels"]
+        }
+        assert counts == website.funnel_counts(every)
+
+
+def _rows(spark: SparkSession, steps: str, section: ActivitySection) -> list[dict[str, Any]]:
+    """Return the sessions of one visitor; `steps` are minute:step."""
+    rows = [
+        (60 * int(minute), 0, number, "v", f"/{step}", step, None)
+        for number, (minute, step) in enumerate(word.split(":") for word in steps.split())
+    ]
+    names = "seconds long, partition int, offset long, visitor string, page string, step string"
+    frame = spark.createDataFrame(rows, f"{names}, referrer string")
+    found = sessions(frame.selectExpr("timestamp_seconds(seconds) AS event_time", "*"), section)
+    counted = [json.loads(row["value"]) for row in funnels(found, section).collect()]
+    hour = [row for row in counted if row["granularity"] == "1 hour"]
+    values = [json.loads(row["value"]) for row in found.collect()]
+    return [*sorted(values, key=lambda row: row["start"]), *hour]
+
+
+@pytest.mark.parametrize(
+    ("steps", "paths", "reached"),
+    [
+        ("0:product 1:cart 2:checkout 3:thanks", ["product cart checkout thanks"], [4]),
+        ("0:cart 1:product 2:thanks 3:cart", ["cart product thanks cart"], [2]),
+        ("0:product 30:cart", ["product cart"], [2]),
+        ("0:product 31:cart", ["product", "cart"], [1, 0]),
+        ("0:home 20:product 40:cart 60:cart", ["home product cart cart"], [2]),
+    ],
+)
+def test_sessions_end_with_a_pause_and_funnels_want_their_steps_in_order(
+    steps: str, paths: list[str], reached: list[int], spark: SparkSession
+) -> None:
+    section = load_definition("activity").section("activity", ActivitySection)
+    rows = [row for row in _rows(spark, steps, section) if "path" in row]
+    assert [" ".join(row["path"]) for row in rows] == paths
+    assert [row["reached"]["purchase"] for row in rows] == reached
+
+
+def test_a_missing_topic_and_a_wrong_expression_are_told(
+    servers: str, spark: SparkSession, tmp_path: Path, followed: ActivityOptions
+) -> None:
+    options = ActivityOptions(bootstrap_servers=servers, topic="nowhere", checkpoint=tmp_path)
+    with pytest.raises(JobError, match=r"there is no topic 'nowhere' on .*: produce to it first"):
+        start(spark, options)
+    path = tmp_path / "mine.toml"
+    text = followed.load_definition().path.read_text()
+    path.write_text(text.replace('step = "page_kind"', 'step = "kind_of_page"'))
+    changes = {"definition": str(path), "checkpoint": tmp_path / "c", "table": tmp_path / "t"}
+    with pytest.raises(BadOptionError, match=r"activity.step: .*kind_of_page"):
+        start(spark, followed.model_copy(update=changes))
