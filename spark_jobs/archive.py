@@ -13,7 +13,9 @@ once, and copies have equal headers `source`.
     python -m spark_jobs archive --directory D --read-from 2013-03-01 --read-to 2013-03-02T06:00
 
 Compaction may run beside the job and beside readers, and be killed (`compaction`). Reading prints
-rows as JSON, a line each, or writes them to `--output`. Neither needs a broker.
+rows as JSON, a line each, or writes them to `--output`. Neither needs a broker. Other programs read
+the directory as what it is, partitioned Parquet; one that must not have compaction take a file
+from under it is run by `flock -s DIRECTORY/_archive/reading.lock PROGRAM`.
 
 When fields are added to the definition as optional ones, rows of before have NULL in them. A field
 that the definition no longer has stays a column. A field cannot change its type.

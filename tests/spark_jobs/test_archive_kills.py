@@ -17,9 +17,10 @@ import pytest
 from spark_jobs.errors import EXIT_FAILED
 from tests.spark_jobs import days
 from tests.spark_jobs.archives import listed, options_for, places, places_of_flights
-from tests.spark_jobs.job_process import Job, run_job, running
+from tests.spark_jobs.job_process import RUN_SECONDS, Job, run_job, running
 from tests.spark_jobs.killing import drawn_moments, run_through_kills
 from tests.support.jars import REPOSITORY
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_jobs.archive import ArchiveOptions
+    from tests.spark_jobs.job_process import JobProcess
 
 SEEDS = (1, 2, 3)
 BATCH = 300
@@ -66,6 +68,14 @@ def _prepared(servers: str, topic: str, place: Path) -> ArchiveOptions:
     return options_for(servers, topic, place)
 
 
+def _wait_for_batches(job: Job, process: JobProcess, batches: int) -> None:
+    def are_there() -> bool:
+        assert process.poll() is None, process.said()
+        return len(job.committed("archive")) >= batches
+
+    assert wait_until(are_there, RUN_SECONDS), process.said()
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_job_killed_at_drawn_moments_archives_each_record_once(
     seed: int, servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
@@ -88,9 +98,7 @@ def test_compactions_killed_beside_a_running_job_leave_each_record_there_once(
     job = _job(options, "--max-offsets-per-trigger", "100")
     compaction = Job("archive", (*job.arguments, "--compact"), tmp_path / "compaction")
     with running(job) as archiving:
-        while len(job.committed("archive")) < 2:
-            assert archiving.poll() is None, archiving.said()
-            time.sleep(0.1)
+        _wait_for_batches(job, archiving, 2)
         for _ in range(COMPACTION_KILLS):
             with running(compaction) as compacting:
                 end = time.monotonic() + chance.uniform(0, LONGEST_COMPACTION_SECONDS)
@@ -103,6 +111,20 @@ def test_compactions_killed_beside_a_running_job_leave_each_record_there_once(
     assert places(listed(spark, options)) == places_of_flights(options)
     last = run_job(compaction)
     assert last.returncode == 0, last.stdout
+    assert places(listed(spark, options)) == places_of_flights(options)
+
+
+def test_a_running_job_that_is_stopped_says_so_and_the_next_goes_on(
+    servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
+) -> None:
+    options = _prepared(servers, new_name("stopped"), tmp_path)
+    job = _job(options, "--max-offsets-per-trigger", "300")
+    with running(job) as archiving:
+        _wait_for_batches(job, archiving, 1)
+        archiving.process.terminate()
+        assert archiving.wait() == 0, archiving.said()
+    assert archiving.said().endswith(f"records taken into {options.directory}\n")
+    assert run_job(job, "--once").returncode == 0
     assert places(listed(spark, options)) == places_of_flights(options)
 
 
