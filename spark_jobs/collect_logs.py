@@ -19,10 +19,8 @@ told, `log_positions` how a file is known again, `tailing` what a line is.
 from __future__ import annotations
 
 import logging
-import signal
 import socket
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,11 +44,12 @@ from spark_jobs.log_shipment import LINE_SETTINGS, Shipment
 from spark_jobs.options import KafkaOptions, TopicName, parse_options
 from spark_jobs.places import require_file
 from spark_jobs.reachable import check_reachable
+from spark_jobs.stopping import stop_event
 from spark_jobs.tailing import TailedLog, Tailing
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Sequence
-    from types import FrameType
 
 NAME = "collect_logs"
 TIMEOUT_SECONDS = 15.0
@@ -123,14 +122,8 @@ def _run(argv: Sequence[str] | None) -> int:
     options = parse_options(CollectOptions, argv, NAME, description)
     if not options.files:
         raise BadOptionError("--files: name the log files to follow, or patterns of them")
-    stop = threading.Event()
-
-    def request_stop(signal_number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, request_stop)
-    collected = Collector(options).run(stop)
+    with stop_event() as stop:
+        collected = Collector(options).run(stop)
     print(f"{NAME}: {collected:,} lines collected into {options.topic}")
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
 TIMEOUT_SECONDS = 20.0
 
@@ -38,6 +38,33 @@ def read_topic(servers: str, topic: str) -> list[Read]:
             message = consumer.poll(TIMEOUT_SECONDS)
             assert message is not None, f"{len(records)} of {sum(ends.values())} records"
             records.append(_read(message))
+        return records
+    finally:
+        consumer.close()
+
+
+def read_committed(servers: str, topic: str) -> list[Read]:
+    """Return the records that belong to no transaction, or to a committed one."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "tests",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    records = []
+    try:
+        for number in consumer.list_topics(topic, TIMEOUT_SECONDS).topics[topic].partitions:
+            consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING)])
+            while True:
+                message = consumer.poll(TIMEOUT_SECONDS)
+                assert message is not None
+                error = message.error()
+                if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                    break
+                records.append(_read(message))
         return records
     finally:
         consumer.close()

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from spark_jobs.collect_logs import CollectOptions, Collector
 from spark_jobs.errors import EXIT_BAD_OPTION, JobError
+from tests.spark_jobs.consuming import read_committed
 from tests.spark_jobs.machine_logs import copy_of_logs, lines_of
 from tests.support.jars import REPOSITORY
 from tests.support.ours import ours
@@ -32,30 +32,9 @@ TIMEOUT_SECONDS = 60.0
 
 def committed_lines(servers: str, topic: str) -> dict[str, list[bytes]]:
     """Return the lines of each log, by its key, that committed transactions wrote."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "tests",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "log_level": 0,
-        }
-    )
     lines: defaultdict[str, list[bytes]] = defaultdict(list)
-    try:
-        partitions = consumer.list_topics(topic, TIMEOUT_SECONDS).topics[topic].partitions
-        for number in partitions:
-            consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING)])
-            while True:
-                message = consumer.poll(TIMEOUT_SECONDS)
-                assert message is not None
-                error = message.error()
-                if error is not None:
-                    assert error.code() == KafkaError._PARTITION_EOF
-                    break
-                lines[(message.key() or b"").decode()].append(message.value() or b"")
-    finally:
-        consumer.close()
+    for read in read_committed(servers, topic):
+        lines[(read.key or b"").decode()].append(read.value or b"")
     return dict(lines)
 
 
@@ -192,6 +171,10 @@ def _has(options: CollectOptions, lines: int) -> bool:
     return sum(map(len, found.values())) >= lines
 
 
+def _pause(seconds: float) -> None:
+    threading.Event().wait(seconds)
+
+
 def _rotate(log: Path, mode: str) -> None:
     for number in range(50, 0, -1):
         old = log.with_name(f"{log.name}.{number}")
@@ -230,7 +213,7 @@ def test_kills_at_any_moment_neither_lose_nor_double_a_line(
             lines += new
             if draw.random() < 0.1:
                 _rotate(log, logs[log])
-            time.sleep(0.02)
+            _pause(0.02)
         collector.send_signal(signal.SIGKILL)
         collector.communicate()
     _collect(options)
@@ -255,7 +238,7 @@ def test_a_broker_that_is_killed_is_waited_for(tmp_path: Path) -> None:
                 for line in range(200):
                     written.append(b"%d/%d" % (number, line))
                     file.write(written[-1] + b"\n")
-            time.sleep(1)
+            _pause(1)
             broker.start()
         assert wait_until(lambda: _has(options, len(written)), TIMEOUT_SECONDS)
         collector.send_signal(signal.SIGTERM)
