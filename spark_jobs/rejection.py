@@ -130,6 +130,8 @@ def _range_rules(name: str, field: Field) -> Iterator[Rule]:
         for sign, bound in (("<", field.low), (">", field.high))
         if bound is not None
     ]
+    if field.type == "number":  # what is written 1E400
+        bounds.append(f"abs({name}) = double('infinity')")
     if bounds:
         yield _rule(field.out_of_range, " OR ".join(bounds), f"concat('{name} ', {name})")
 

@@ -7,12 +7,15 @@ import re
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from spark_jobs import __main__ as package
 from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_FAILED
+from spark_jobs.jobs import JOBS as ALL_JOBS
 from spark_jobs.options import CONNECTOR
 from tests.spark_jobs.conftest import TOPIC
 from tests.support.broker_process import free_port
@@ -42,6 +45,30 @@ def _run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def _job(name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return _run(sys.executable, "-m", f"spark_jobs.{name}", *arguments, **environment)
+
+
+def test_without_a_name_the_package_lists_its_jobs() -> None:
+    outcome = _run(sys.executable, "-m", "spark_jobs")
+    assert outcome.returncode == 0
+    listed = [line.split()[0] for line in outcome.stdout.splitlines()[1:] if line]
+    assert listed == [*ALL_JOBS]
+
+
+def test_a_job_that_there_is_not_is_one_line() -> None:
+    outcome = _run(sys.executable, "-m", "spark_jobs", "rout")
+    assert outcome.returncode == EXIT_BAD_OPTION
+    assert outcome.stderr.startswith("error: there is no job 'rout'; there are: route, archive, ")
+    assert outcome.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ALL_JOBS)
+def test_each_job_in_the_list_can_be_run(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    with suppress(SystemExit):
+        assert package.main([name, "--help"]) == 0
+    assert name in capsys.readouterr().out.partition("\n")[0]
 
 
 @pytest.mark.parametrize("name", JOBS)
