@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import subprocess
@@ -18,6 +19,7 @@ from tests.simulation.virtual_loop import START_SECONDS
 FOUND = 1
 SEEDS_PER_PROCESS = 100
 """What was killed in a run stays in memory until its process ends."""
+COLLECT_RARELY = 50_000, 20, 20
 
 
 def main() -> int:
@@ -34,9 +36,12 @@ def main() -> int:
     if options.defect:
         DEFECTS[options.defect]()
     watch()
+    gc.set_threshold(*COLLECT_RARELY)
     found = 0
     for seed in seeds:
         found += _run(seed, show_trace=options.trace)
+        gc.collect()
+        gc.freeze()  # what is left is kept anyway, and need not be looked at again
         if found and options.defect:
             break
     old = ", ".join(f"{count} with an old {what}" for what, count in sorted(SEEN.items()))

@@ -105,7 +105,7 @@ class Machine:
         """Begin a new life."""
         assert not self.is_up
         self.lives += 1
-        self.host = Host(self.name)
+        self.host = Host(self.name, self)
         self.cluster.network.hosts[self.name] = self.host
         context = contextvars.copy_context()
         context.run(HOST.set, self.host)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tests.simulation.cluster import Machine
     from tests.simulation.network import SimulatedServer, SimulatedTransport
 
 
@@ -15,6 +16,8 @@ class Host:
     """One life of one broker (or a client): killed, nothing of it ever runs again."""
 
     name: str
+    machine: Machine | None = None
+    """What it runs on; None for clients."""
     is_dead: bool = False
     is_frozen: bool = False
     frozen_until: float = 0.0

@@ -121,10 +121,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return task
 
     def _guarded(self, callback: Callable[..., Any], context: Any) -> Callable[..., Any]:
-        context = contextvars.copy_context() if context is None else context
-        host = context.get(HOST)
+        host = HOST.get() if context is None else context.get(HOST)
         if host is None:
             return callback
+        context = contextvars.copy_context() if context is None else context
 
         def run(*args: Any) -> None:
             if host.is_dead:

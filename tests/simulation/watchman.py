@@ -31,15 +31,28 @@ class Watchman:
         """Who appends, by partition and leader epoch: a broker in one of its lives."""
         self._epochs: dict[tuple[object, ...], int] = {}
         """The last of what may only rise, by a broker's life and a name."""
+        self._seen: dict[Partition, tuple[object, ...]] = {}
+        """As last looked at: most steps change nothing."""
 
     def look(self) -> None:
         """After a step of the running host."""
         host = HOST.get()
-        for machine, broker in self._cluster.brokers():
-            if (host is not None and machine.host is not host) or not hasattr(broker, "replicas"):
-                continue
-            self._rises(machine, broker.metadata.controller_epoch, "controller epoch of metadata")
-            for partition in broker.replicas:
+        machine = None if host is None else host.machine
+        broker = None if machine is None else machine.broker
+        if machine is None or broker is None or not hasattr(broker, "replicas"):
+            return
+        self._rises(machine, broker.metadata.controller_epoch, "controller epoch of metadata")
+        for partition in broker.replicas:
+            log = partition.log
+            state = (
+                log.high_watermark,
+                log.log_end_offset,
+                partition.leader_epoch,
+                partition.is_leader,
+                partition.in_sync_replicas,
+            )
+            if self._seen.get(partition) != state:
+                self._seen[partition] = state
                 self._check(machine, partition)
 
     def judge_write(self, writer: str, operations: Sequence[Operation]) -> str:
