@@ -67,6 +67,12 @@ class Throughput:
         """All of them."""
         return sum(count for _, count in self.points)
 
+    def within(self, bucket: Bucket) -> Throughput:
+        """Return the same in buckets as long or longer."""
+        if bucket == self.bucket:
+            return self
+        return self.of(self.name, bucket, {int(at.timestamp()): n for at, n in self.points})
+
     @classmethod
     def of(cls, name: str, bucket: Bucket, counts: Mapping[int, int]) -> Throughput:
         """Make it of counts by second, or by bucket's begin."""
@@ -194,7 +200,7 @@ class ReportNumbers:
 
 
 def overlapping(series: Iterable[Throughput]) -> list[list[Throughput]]:
-    """Put series together whose times overlap: each list fits on one axis."""
+    """Put series together whose times overlap, in the same bucket: each list fits on one axis."""
     together: list[list[Throughput]] = []
     for one in sorted((s for s in series if s.points), key=lambda s: s.points[0][0]):
         last = max((s.points[-1][0] for s in together[-1]), default=None) if together else None
@@ -202,4 +208,27 @@ def overlapping(series: Iterable[Throughput]) -> list[list[Throughput]]:
             together[-1].append(one)
         else:
             together.append([one])
-    return together
+    return [_in_one_bucket(group) for group in together]
+
+
+def _in_one_bucket(group: list[Throughput]) -> list[Throughput]:
+    first = min(one.points[0][0] for one in group)
+    last = max(one.points[-1][0] for one in group)
+    longest = max((one.bucket for one in group), key=lambda bucket: bucket.seconds)
+    fitting = Bucket.for_span(int(first.timestamp()), int(last.timestamp()))
+    bucket = max(longest, fitting, key=lambda bucket: bucket.seconds)
+    return [one.within(bucket) for one in group]
+
+
+def largest(series: list[Throughput], most: int) -> list[Throughput]:
+    """Return at most `most` series, of one bucket: the largest, and the others as one."""
+    if len(series) <= most:
+        return series
+    by_size = sorted(series, key=lambda one: -one.records)
+    kept, others = by_size[: most - 1], by_size[most - 1 :]
+    sums: dict[int, int] = {}
+    for one in others:
+        for at, count in one.points:
+            second = int(at.timestamp())
+            sums[second] = sums.get(second, 0) + count
+    return [*kept, Throughput.of(f"{len(others)} others", series[0].bucket, sums)]

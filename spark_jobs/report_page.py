@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from spark_jobs.plots import DARK, LIGHT, Heat, data_uri, draw_bars, draw_heat, draw_lines
-from spark_jobs.report_numbers import overlapping
+from spark_jobs.report_numbers import largest, overlapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 TEMPLATE = "report.html.jinja"
 HOURS = 24
+MOST_LINES = 8
+"""In one plot: as many as there are colours."""
+
 SECONDS = "%Y-%m-%d %H:%M:%S"
 
 
@@ -137,7 +140,7 @@ def _append_times(numbers: ReportNumbers) -> Part | None:
         "Throughput by append time",
         "Records by their timestamp in the topic: when they were written, unless who produced "
         "them said otherwise. Topics of other times have plots of their own.",
-        [_throughput_plot(group) for group in groups],
+        [_throughput_plot(largest(group, MOST_LINES)) for group in groups],
         [facts, *(_throughput_table(g, f"Records per {g[0].bucket.word}") for g in groups)],
     )
 

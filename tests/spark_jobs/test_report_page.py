@@ -21,6 +21,7 @@ from spark_jobs.report_numbers import (
     ReportNumbers,
     Throughput,
     as_time,
+    largest,
     overlapping,
 )
 from spark_jobs.report_page import render
@@ -91,6 +92,24 @@ def test_topics_of_the_same_time_are_drawn_together() -> None:
     late, early, between = at(100, 110), at(0, 10), at(5, 20)
     nothing = Throughput("none", Bucket(60, "minute"), [])
     assert overlapping([late, early, nothing, between]) == [[early, between], [late]]
+
+
+def test_topics_of_one_plot_are_counted_by_the_same_length_of_time() -> None:
+    seconds = Throughput("s", Bucket(1, "second"), [(NOON + timedelta(seconds=75), 5)])
+    minutes = Throughput(
+        "m", Bucket(60, "minute"), [(NOON + timedelta(minutes=m), 2) for m in (0, 9)]
+    )
+    ((long, short),) = overlapping([seconds, minutes])
+    assert (long.bucket.word, short.bucket.word) == ("minute", "minute")
+    assert short.points == [(NOON + timedelta(minutes=1), 5)]
+    assert long.records == 4
+
+
+def test_more_topics_than_colours_are_drawn_as_others() -> None:
+    many = [Throughput(str(n), Bucket(1, "second"), [(NOON, n)]) for n in range(1, 11)]
+    found = largest(many, 3)
+    assert [(one.name, one.records) for one in found] == [("10", 10), ("9", 9), ("8 others", 36)]
+    assert largest(many, 10) == many
 
 
 def test_a_picture_is_the_same_each_time_and_another_in_dark() -> None:
