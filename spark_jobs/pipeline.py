@@ -2,10 +2,12 @@
 
     produce    ->  flights (336,776, and damaged lines), planes
     route      ->  flights.on-time, .delayed, .cancelled, .rejected
+    retry      ->  flights.retry.1, .retry.2, then flights.dead
     aggregate  ->  flights.delays-by-airport, .delays-by-weather, and the same as tables
     archive    ->  Parquet files by date and hour
     audit          the topic beside the archive, record by record
     enrich     ->  flights.enriched, with the plane of each flight
+    activity   ->  made-up visits of a website: activity, activity.sessions, .funnels, .top-pages
     logs       ->  the machine's package logs: logs, logs.parsed, logs.rejected, logs.errors
     report     ->  a page of plots
 
@@ -39,7 +41,8 @@ from spark_jobs.errors import EXIT_FAILED, BadOptionError, exit_code_of
 from spark_jobs.local_broker import local_broker
 from spark_jobs.options import parse_options
 from spark_jobs.pipeline_options import PipelineOptions
-from spark_jobs.pipeline_stages import STAGES, Run
+from spark_jobs.pipeline_run import Run
+from spark_jobs.pipeline_stages import STAGES
 from spark_jobs.places import require_directory, require_file
 from spark_jobs.session import check_java, spark_session
 

@@ -15,10 +15,12 @@ OWN_BROKER = "own"
 JOBS = (
     "produce",
     "route",
+    "retry",
     "aggregate",
     "archive",
     "audit",
     "enrich",
+    "activity",
     "logs",
     "report",
 )
@@ -69,6 +71,9 @@ class PipelineOptions(SparkOptions):
 
     set: dict[str, str] = Field(default={})
     """a parameter of the definition `flights`, e.g. delayed_from_minutes=30; may be repeated"""
+
+    events: PositiveInt = 50_000
+    """page views to make up"""
 
     logs: tuple[str, ...] = (
         "/var/log/dpkg.log",
