@@ -99,7 +99,7 @@ def test_each_wrong_event_is_rejected_for_its_reason(
     assert spark is not None
     rejects = [json.loads(r.value or b"") for r in read_topic(servers, followed.rejects())]
     assert Counter(reject["reason"] for reject in rejects) == visited.reasons
-    assert len(visited.reasons) == 12
+    assert len(visited.reasons) == 13
 
 
 def test_running_again_changes_nothing(
