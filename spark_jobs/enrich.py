@@ -44,7 +44,7 @@ import spark_jobs.extra  # noqa: F401 - first of all: it says what is not instal
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from spark_jobs.checkpoints import claim_checkpoint
-from spark_jobs.definition import ColumnName, Definition, load_definition
+from spark_jobs.definition import OWN_COLUMNS, ColumnName, Definition, load_definition
 from spark_jobs.errors import BadOptionError, exit_code_of
 from spark_jobs.lookup_pins import Pins
 from spark_jobs.lookup_table import LookupSource, LookupTable, empty_table, table_of_now
@@ -57,7 +57,7 @@ from spark_jobs.outputs import (
     require_output,
     written,
 )
-from spark_jobs.parsed import columns_made, parsed, require_sql
+from spark_jobs.parsed import parsed, require_sql
 from spark_jobs.session import spark_session
 from spark_jobs.streams import read_stream, run, start_batches, write_batch
 from spark_jobs.topics import open_topics
@@ -157,7 +157,7 @@ def table_definition(definition: Definition) -> Definition:
 def require_enrichment(rows: DataFrame, table: DataFrame, definition: Definition) -> None:
     """Raise `BadOptionError` that names what is wrong in the section [enrich]."""
     section = definition.section("enrich", EnrichSection)
-    if section.into in {*rows.columns, *columns_made(definition.record)}:
+    if section.into.lower() in {*OWN_COLUMNS, *(name.lower() for name in rows.columns)}:
         raise BadOptionError(
             f"--definition: {definition.path}: enrich.into: there is a column '{section.into}'"
         )

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from spark_jobs.options import SparkOptions, StreamOptions
 
 POLL_SECONDS = 0.25
-READER_SETTINGS = {"isolation.level": "read_committed"}
-"""What an aborted transaction wrote is no record; one that is open holds up what is behind it."""
+READER_SETTINGS = {"isolation.level": "read_committed", "allow.auto.create.topics": "false"}
+"""What an aborted transaction wrote is no record; one that is open holds up what is behind it. And
+a topic that is deleted under a reader stays deleted."""
 
 WRITER_SETTINGS = {"compression.type": "lz4", "linger.ms": "20", "batch.size": "131072"}
 
@@ -175,12 +176,22 @@ def failure_reason(failure: StreamingQueryException | Exception) -> str:
     lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
     causes = [line for line in lines if "Exception:" in line or "Error:" in line]
     words = (causes[-1] if causes else lines[0]) if lines else type(failure).__name__
-    if re.search(r"some data may (have been|be) (missed|lost)", str(failure), re.IGNORECASE):
-        words += (
-            " - the topic holds less than the checkpoint remembers: it was deleted, truncated or"
-            " expired, or the checkpoint belongs to another broker. Use another --checkpoint"
-        )
-    return words
+    words = re.sub(r"^spark_jobs\.\w+\.\w+Error: ", "", words)
+    hints = [
+        hint for pattern, hint in _HINTS.items() if re.search(pattern, str(failure), re.IGNORECASE)
+    ]
+    return " - ".join((words, *hints))
+
+
+_HINTS = {
+    "some data may (have been|be) (missed|lost)": (
+        "the topic holds less than the checkpoint remembers: it was deleted, truncated or"
+        " expired, or the checkpoint belongs to another broker. Use another --checkpoint"
+    ),
+    "UnknownTopicOrPartitionException": "a topic of the query was deleted",
+    "RecordTooLargeException": "a target topic takes smaller records only: max.message.bytes",
+}
+"""What to tell a person, by what Spark or its clients say."""
 
 
 def _kafka(options: SparkOptions, defaults: Mapping[str, str] | None = None) -> dict[str, str]:
