@@ -174,8 +174,8 @@ def tell(findings: Findings, options: AuditOptions, console: Console) -> None:
     console.print(_table(findings, options))
     for gap in findings.gaps:
         console.print(
-            f"gap: partition {gap.partition}, offsets {gap.first_offset} to {gap.last_offset}, "
-            f"{gap.records:,} records",
+            f"{gap.state}: partition {gap.partition}, offsets {gap.first_offset} to "
+            f"{gap.last_offset}, {gap.records:,} records",
             highlight=False,
         )
     for found in findings.findings:

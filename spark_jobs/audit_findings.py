@@ -61,6 +61,8 @@ class Gap:
     first_offset: int
     last_offset: int
     records: int
+    state: str = "missing"
+    """Or `behind`, when the job has not come so far yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class KeyDifference:
 
     key: str | None
     produced: int
-    """Records in the topic that must be in the archive."""
+    """Records in the topic that must be in the archive by now."""
 
     archived: int
     produced_crc32: int
@@ -185,11 +187,11 @@ def _gaps(places: DataFrame, limit: int) -> list[Gap]:
     )
     missing = numbered.where("state IN ('missing', 'behind')")
     runs = missing.withColumn("run", F.col("number") - F.row_number().over(in_order))
-    gaps = runs.groupBy("partition", "run").agg(
-        F.min("offset").alias("first"), F.max("offset"), F.count(F.lit(1))
+    gaps = runs.groupBy("partition", "run", "state").agg(
+        F.min("offset").alias("first"), F.max("offset").alias("last"), F.count(F.lit(1)).alias("n")
     )
-    rows = gaps.orderBy("partition", "first").limit(limit).drop("run").collect()
-    return [Gap(*row) for row in rows]
+    gaps = gaps.select("partition", "first", "last", "n", "state").orderBy("partition", "first")
+    return [Gap(*row) for row in gaps.limit(limit).collect()]
 
 
 def _findings(places: DataFrame, limit: int) -> list[Finding]:
@@ -206,7 +208,7 @@ def _findings(places: DataFrame, limit: int) -> list[Finding]:
 
 
 def _by_key(places: DataFrame) -> DataFrame:
-    wanted = "state IN ('archived', 'missing', 'behind')"
+    wanted = "state IN ('archived', 'missing')"
     there = "state IN ('archived', 'stray')"
     return (
         places.where("in_topic = 1 OR state = 'stray'")

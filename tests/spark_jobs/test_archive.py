@@ -280,6 +280,6 @@ def test_bad_options_are_one_line(
 
 
 def test_a_field_with_the_name_of_an_archives_column_is_refused() -> None:
-    record = Record(event_time="offset", fields={"offset": Field(type="text")})
-    with pytest.raises(BadOptionError, match=r"record\.fields\.offset: the archive has a column"):
+    record = Record(event_time="now()", fields={"row_crc32": Field(type="text")})
+    with pytest.raises(BadOptionError, match=r"row_crc32: the archive has a column"):
         field_columns(record)

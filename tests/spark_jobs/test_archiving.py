@@ -95,7 +95,7 @@ def test_a_batch_that_dies_is_archived_once(
 ) -> None:
     archive = options.model_copy(update={"directory": tmp_path})
     dying = Dying(tmp_path, step)
-    dying.open_for(options.topic, COLUMNS)
+    ArchiveDirectory(tmp_path).open_for(options.topic, COLUMNS)
     flights = places_of_flights(options)
     with pytest.raises(Died):
         archive_batch(batch, dying, options, None)
@@ -120,7 +120,7 @@ def test_half_of_a_batch_is_left_to_the_next_batch(
     """Given a batch that counts but is not in place, when another comes, then both are."""
     archive = options.model_copy(update={"directory": tmp_path})
     dying = Dying(tmp_path, "half of the files are in place")
-    dying.open_for(options.topic, COLUMNS)
+    ArchiveDirectory(tmp_path).open_for(options.topic, COLUMNS)
     with pytest.raises(Died):
         archive_batch(batch.where("partition != 0"), dying, options, None)
     archive_batch(batch.where("partition = 0"), ArchiveDirectory(tmp_path), options, None)
