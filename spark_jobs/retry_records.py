@@ -85,10 +85,9 @@ def decided(
     return rows.select(
         "key",
         F.expr(
-            f"CASE WHEN retry_topic = '{ways.dead}' THEN {_dead_json_sql(now_ms)} ELSE value END"
-        )
-        .cast("binary")
-        .alias("value"),
+            f"CASE WHEN retry_topic = '{ways.dead}' "
+            f"THEN cast({_dead_json_sql(now_ms)} AS binary) ELSE value END"
+        ).alias("value"),
         F.col("retry_topic").alias("topic"),
         F.expr(_headers_sql(ways, now_ms)).alias("headers"),
         F.expr(_SOURCE_TEXT).alias("source"),
