@@ -1,28 +1,51 @@
-"""The first check of every job: that something listens where the broker should be."""
+"""The first checks of every job: that something listens where broker and Spark should be."""
 
 from __future__ import annotations
 
 import socket
 
-from spark_jobs.errors import JobError
+from spark_jobs.errors import BadOptionError, JobError
 from spark_jobs.options import server_address
 
 CONNECT_TIMEOUT_SECONDS = 3.0
+STANDALONE = "spark://"
 
 
 def check_reachable(bootstrap_servers: str) -> None:
     """Raise `JobError` unless something listens at one of the servers."""
+    reasons = _unreachable(bootstrap_servers.split(","))
+    if reasons:
+        raise JobError(
+            f"no broker listens at {'; '.join(reasons)}. "
+            "Start one with `make run`, or name yours with --bootstrap-servers HOST:PORT"
+        )
+
+
+def check_master(master: str) -> None:
+    """Raise `JobError` if `master` is that of a standalone cluster, and nothing listens there.
+
+    Spark itself would try for a minute, and then fail with a stack of calls.
+    """
+    if not master.startswith(STANDALONE):
+        return
+    try:
+        reasons = _unreachable(master.removeprefix(STANDALONE).split(","))
+    except ValueError as error:
+        raise BadOptionError(f"--master: {error}, got '{master}'") from error
+    if reasons:
+        raise JobError(f"--master: no Spark master listens at {'; '.join(reasons)}")
+
+
+def _unreachable(servers: list[str]) -> list[str]:
+    """Return why each of the servers cannot be reached; nothing when one can."""
     reasons = []
-    for server in bootstrap_servers.split(","):
+    for server in servers:
         try:
             with socket.create_connection(server_address(server), CONNECT_TIMEOUT_SECONDS):
-                return
+                return []
         except OSError as error:
             reasons.append(f"{server}: {_reason(error)}")
-    raise JobError(
-        f"no broker listens at {'; '.join(reasons)}. "
-        "Start one with `make run`, or name yours with --bootstrap-servers HOST:PORT"
-    )
+    return reasons
 
 
 def _reason(error: Exception) -> str:

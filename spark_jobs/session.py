@@ -12,12 +12,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_jobs.errors import JobError, take_signals
 from spark_jobs.places import require_file
-from spark_jobs.reachable import check_reachable
+from spark_jobs.reachable import check_master, check_reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +49,8 @@ def is_submitted() -> bool:
 def spark_session(options: SparkOptions, app_name: str) -> Iterator[SparkSession]:
     """Start Spark, and stop it at the end.
 
-    Raises `JobError` when no broker listens, when Java is missing or too old, or when Spark
-    does not start, in this order, so that the quick checks come first.
+    Raises `JobError` when no broker or no Spark master listens, when Java is missing or too old,
+    or when Spark does not start, in this order, so that the quick checks come first.
     """
     check_reachable(options.bootstrap_servers)
     require_file("--spark-log", options.spark_log)
@@ -63,6 +64,7 @@ def spark_session(options: SparkOptions, app_name: str) -> Iterator[SparkSession
 def start_spark(options: SparkOptions, app_name: str) -> SparkSession:
     """Start Spark with the Kafka connector on its class path."""
     if not is_submitted():
+        check_master(options.master)
         check_java()
     builder = SparkSession.builder.appName(app_name)
     for key, value in _settings(options).items():
@@ -70,7 +72,7 @@ def start_spark(options: SparkOptions, app_name: str) -> SparkSession:
     try:
         with _output_to(None if is_submitted() else options.spark_log), _no_orphans():
             spark = builder.getOrCreate()
-    except (PySparkException, OSError) as error:
+    except (PySparkException, Py4JJavaError, OSError) as error:
         raise JobError(
             f"Spark did not start ({_one_line(error)}); its own words are in {options.spark_log}"
         ) from error
@@ -183,4 +185,5 @@ def _children() -> frozenset[int]:
 
 
 def _one_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+    said = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
+    return str(said).strip().partition("\n")[0]

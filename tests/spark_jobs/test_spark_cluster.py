@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_FAILED
 from spark_jobs.options import CONNECTOR
 from tests.spark_jobs import days
 from tests.spark_jobs.exact_jobs import BATCHES, EXACT_JOBS, Setting
-from tests.spark_jobs.job_process import RUN_SECONDS, run_job
+from tests.spark_jobs.job_process import RUN_SECONDS, Job, run_job
 from tests.spark_jobs.killing import drawn_moments, run_through_strikes
+from tests.support.broker_process import free_port
 from tests.support.spark_cluster import SparkCluster
 
 if TYPE_CHECKING:
@@ -55,6 +57,24 @@ def _submitted(cluster: SparkCluster, setting: Setting, name: str) -> Setting:
     settings = [word for pair in EXECUTORS.items() for word in ("--conf", "=".join(pair))]
     where = ("--master", cluster.url, "--packages", CONNECTOR, *settings)
     return setting.started_with(launcher=(command, *where, f"spark_jobs/{name}.py"))
+
+
+@pytest.mark.parametrize(
+    ("master", "code", "said"),
+    [
+        ("spark://127.0.0.1:{port}", EXIT_FAILED, "no Spark master listens at 127.0.0.1:{port}: "),
+        ("spark://nowhere", EXIT_BAD_OPTION, "expected HOST:PORT, "),
+    ],
+)
+def test_a_master_that_is_not_there_is_one_line_at_once(
+    master: str, code: int, said: str, servers: str, tmp_path: Path
+) -> None:
+    port = free_port()
+    flags = ("--bootstrap-servers", servers, "--master", master.format(port=port))
+    outcome = run_job(Job("route", flags, tmp_path / "checkpoint"))
+    assert outcome.returncode == code
+    assert outcome.stdout.startswith(f"error: --master: {said.format(port=port)}")
+    assert outcome.stdout.count("\n") == 1
 
 
 @pytest.mark.timeout(RUN_SECONDS)
