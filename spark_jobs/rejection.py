@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MISSING_KEY, UNKNOWN_KEY = "missing-key", "unknown-key"
 NULL_VALUE, WRONG_TYPE = "null-value", "wrong-type"
 IMPOSSIBLE_TIME, CLOCK_SKEW = "impossible-time", "clock-skew"
+EARLIEST, LATEST = "0001-02-01", "9999-11-30"
+"""Event times before and behind are rejected: a window around one may begin or end at an instant
+that cannot be written, or be counted, which would end the job."""
 
 _NOT_ONE_JSON_VALUE = (
     "document IS NULL OR variant_get(document, '$[0]', 'variant') IS NULL "
@@ -138,6 +141,11 @@ def _range_rules(name: str, field: Field) -> Iterator[Rule]:
 
 def _event_time_rules(record: Record) -> Iterator[Rule]:
     yield _rule(IMPOSSIBLE_TIME, "event_time IS NULL", "'the event time is none'")
+    yield _rule(
+        IMPOSSIBLE_TIME,
+        f"event_time NOT BETWEEN TIMESTAMP '{EARLIEST}' AND TIMESTAMP '{LATEST}'",
+        "concat('event time ', event_time)",
+    )
     if record.latest is not None:
         yield _rule(
             CLOCK_SKEW,

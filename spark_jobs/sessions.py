@@ -56,6 +56,10 @@ class ActivitySection(Section):
     longest_path: PositiveInt = 50
     """steps that a session's record lists, from its first on"""
 
+    longest_text: PositiveInt = 1_000
+    """characters of visitor, page, step and referrer that count, so that a session's record fits
+    its topic"""
+
     funnels: dict[Reason, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(default={})
     """steps by the funnel's name"""
 
@@ -73,7 +77,10 @@ def events(parsed: DataFrame, definition: Definition) -> DataFrame:
         "event_time",
         "partition",
         "offset",
-        *(F.expr(sql).cast("string").alias(name) for name, sql in texts.items()),
+        *(
+            F.left(F.expr(sql).cast("string"), F.lit(section.longest_text)).alias(name)
+            for name, sql in texts.items()
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,11 @@ from spark_jobs.activity import (
 )
 from spark_jobs.definition import load_definition
 from spark_jobs.errors import BadOptionError, JobError
+from spark_jobs.page_views import page_views
+from spark_jobs.parsed import parsed
 from spark_jobs.produce_activity import ActivityProducerOptions, produce
 from spark_jobs.progress import BatchReport
-from spark_jobs.sessions import ActivitySection, funnels, sessions
+from spark_jobs.sessions import ActivitySection, events, funnels, sessions
 from spark_jobs.streams import read_batch, run_to_end
 from tests.spark_jobs import website
 from tests.spark_jobs.activity_results import check, of_tables, of_topics
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.producing import Outcome
 
@@ -80,10 +83,10 @@ def test_topics_hold_what_plain_python_counts(
     servers: str, followed: ActivityOptions, spark: SparkSession
 ) -> None:
     assert spark is not None
-    events = website.valid_events(read_topic(servers, TOPIC))
-    longest = max(map(len, website.closed_sessions(events)))
+    expected = website.valid_events(read_topic(servers, TOPIC))
+    longest = max(map(len, website.closed_sessions(expected)))
     assert longest > 50, "the tail is heavy"
-    check(of_topics(servers, TOPIC), events)
+    check(of_topics(servers, TOPIC), expected)
 
 
 def test_tables_hold_what_plain_python_counts(
@@ -130,8 +133,8 @@ def test_many_batches_and_a_restart_come_to_the_same_as_one(
         checkpoint=tmp_path / "checkpoint",
         table=tmp_path / "tables",
     )
-    for events in (1500, 3000):
-        produce(producing.model_copy(update={"events": events}))
+    for number in (1500, 3000):
+        produce(producing.model_copy(update={"events": number}))
         run_to_end(start(spark, options))
     expected = website.valid_events(read_topic(servers, topic))
     check(of_tables(options.table), expected)
@@ -144,9 +147,9 @@ def test_an_event_behind_the_watermark_is_left_out_and_counted(
     followed: ActivityOptions,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    events = website.valid_events(read_topic(servers, TOPIC))
+    first = website.valid_events(read_topic(servers, TOPIC))[0]
     before = of_tables(followed.table)
-    late = {"id": 1, "at": website.millis(events[0].at), "visitor": "late", "page": "/late"}
+    late = {"id": 1, "at": website.millis(first.at), "visitor": "late", "page": "/late"}
     value = json.dumps(late | {"referrer": None, "device": "mobile", "load_ms": 1})
     producer = Producer({"bootstrap.servers": servers})
     producer.produce(TOPIC, key=b"late", value=value.encode())
@@ -174,8 +177,7 @@ def test_a_backfill_closes_all_sessions_and_may_be_repeated(
     options = ActivityOptions(
         bootstrap_servers=servers, topic=topic, set={"prefix": topic}, table=tmp_path
     )
-    events = website.valid_events(read_topic(servers, topic))
-    every = website.sessions(events)
+    every = website.sessions(website.valid_events(read_topic(servers, topic)))
     for _ in range(2):
         take(spark, read_batch(spark, options, [topic]), options)
         tables = of_tables(tmp_path)
@@ -221,6 +223,47 @@ def test_sessions_end_with_a_pause_and_funnels_want_their_steps_in_order(
     rows = [row for row in _rows(spark, steps, section) if "path" in row]
     assert [" ".join(row["path"]) for row in rows] == paths
     assert [row["reached"]["purchase"] for row in rows] == reached
+
+
+def _records(spark: SparkSession, *values: dict[str, Any]) -> DataFrame:
+    """Return events as Spark's Kafka source gives them."""
+    rows = [(json.dumps(value).encode(), TOPIC, 0, n) for n, value in enumerate(values)]
+    return spark.createDataFrame(rows, "value binary, topic string, partition int, offset long")
+
+
+def test_long_texts_are_cut_so_that_sessions_and_pages_fit_their_topics(
+    spark: SparkSession,
+) -> None:
+    page = "/" + "x" * 400_000
+    event = {"id": 1, "at": "2026-01-05T10:00:00.000Z", "visitor": "v" * 300_000, "page": page}
+    event |= {"referrer": None, "device": "mobile", "load_ms": 1}
+    definition = load_definition("activity")
+    section = definition.section("activity", ActivitySection)
+    valid = events(parsed(spark, _records(spark, event, event), definition), definition)
+    (session,) = sessions(valid, section).collect()
+    assert len(session["key"]) + len(session["value"]) < 8_000
+    (hour, _day) = page_views(valid, section).orderBy("start").collect()
+    assert json.loads(hour["value"])["views"] == 2
+    assert len(hour["value"]) < 2_000
+
+
+def test_event_times_at_the_end_of_all_times_end_no_job(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """No window could be put around them."""
+    text = load_definition("activity").path.read_text()
+    record = text[: text.index("[[record.rules]]")].replace("id = {", "micros = {")
+    record = record.replace("low = 1 }", "nullable = false }").replace('latest = "1 hour"', "")
+    lenient = re.sub("event_time = .*", 'event_time = "timestamp_micros(micros)"', record)
+    path = tmp_path / "lenient.toml"
+    path.write_text(lenient + text[text.index("[activity]") :])
+    definition = load_definition(str(path))
+    ends = (2**63 - 1, -(2**63), 253_402_300_799_999_999)
+    event = {"at": "", "visitor": "v", "page": "/", "referrer": None, "device": "", "load_ms": 1}
+    rows = parsed(spark, _records(spark, *(event | {"micros": at} for at in ends)), definition)
+    assert [row[0] for row in rows.select("rejection.reason").collect()] == ["impossible-time"] * 3
+    views = page_views(events(rows, definition), definition.section("activity", ActivitySection))
+    assert views.collect() == []
 
 
 def test_a_missing_topic_and_a_wrong_expression_are_told(
