@@ -33,7 +33,7 @@ from spark_jobs.retry import RetryOptions
 from spark_jobs.retry_records import RetrySection
 from spark_jobs.route import REJECTED, RouteOptions
 from spark_jobs.streams import read_batch
-from spark_jobs.tally import DELAYS, tally_routes, tally_windows
+from spark_jobs.tally import tally_routes, tally_windows
 from spark_jobs.tally_sources import count_sources, tally_enriched
 
 if TYPE_CHECKING:
@@ -76,7 +76,6 @@ def stage_route(run: Run) -> str:
             run.count("route", f"rejected: {reason}", tally.reasons.get(reason, 0), records)
     run.count("route", "copies after interruptions", tally.copies)
     run.valid = total - tally.routed[REJECTED]
-    run.topics += targets.values()
     return words
 
 
@@ -96,7 +95,6 @@ def stage_aggregate(run: Run) -> str:
         for length, flights in sums.items():
             run.count("aggregate", f"flights in the table {name}, {length}", flights, run.valid)
     picture.draw(tally.hours, run.options.picture)
-    run.topics.append(options.aggregates()[DELAYS].topic)
     return words
 
 
@@ -137,7 +135,6 @@ def stage_enrich(run: Run) -> str:
     run.count("enrich", "flights with their plane", joined)
     run.count("enrich", "flights whose plane is not in the table", alone)
     run.count("enrich", "sum, each flight once", joined + alone, run.valid)
-    run.topics.append(options.target())
     return words
 
 

@@ -21,11 +21,15 @@ from spark_jobs.report import ReportOptions
 from spark_jobs.streams import read_batch
 from spark_jobs.tables import Table
 from spark_jobs.tally_sources import count_sources
+from spark_jobs.topics import open_topics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spark_jobs.pipeline_run import Run
+
+OWN_TOPICS = frozenset({"flights", "planes", "activity", "logs"})
+"""First parts of the names of all topics that the pipeline writes."""
 
 ACTIVITY = {"visitors": 5_000, "pace": 1.0, "late": 0.01, "malformed": 0.002}
 
@@ -54,7 +58,6 @@ def stage_activity(run: Run) -> str:
     run.count("activity", f"page views in {len(closed):,} sessions that have ended", steps)
     ways = sum(row["times"] for row in rows["transitions"] if row["granularity"] == hour)
     run.count("activity", "ways from page to page, in and out", ways, steps + len(closed))
-    run.topics += [options.topic, *options.topics().values()]
     return f"{outcome.sent:,} records sent; {words}"
 
 
@@ -79,7 +82,6 @@ def stage_logs(run: Run) -> str:
     run.count("logs", "lines of a known format", found[0])
     run.count("logs", "lines of none, kept whole", found[1])
     run.count("logs", "sum, each line once", sum(found), there)
-    run.topics += [options.topic, options.parsed()]
     return f"{collected:,} lines collected; {words}"
 
 
@@ -96,13 +98,15 @@ def package_log_lines(paths: Sequence[Path]) -> int:
 
 
 def stage_report(run: Run) -> str:
-    """Write the page."""
+    """Write the page, about all topics that the pipeline has written, now or before."""
     options = run.options
+    with open_topics(run.spark, options) as topics:
+        shown = sorted(name for name in topics.names() if name.partition(".")[0] in OWN_TOPICS)
     files = tuple(sorted(options.metrics("").parent.glob("*.jsonl")))
     page = options.of_job(
         ReportOptions,
         "report",
-        topics=tuple(run.topics),
+        topics=tuple(shown),
         metrics=files,
         output=options.page,
         title="The flights of 2013",

@@ -32,9 +32,6 @@ class Run:
     valid: int | None = None
     """Flights that break no rule, as `route` found them."""
 
-    topics: list[str] = field(default_factory=list)
-    """Topics that jobs have written to, for the report."""
-
     def count(self, job: str, what: str, found: int, expected: int | None = None) -> None:
         """Note a count."""
         self.balance.counts.append(Count(job, what, found, expected))
