@@ -213,7 +213,9 @@ class Broker:
         await unless_stopped(self._stop, self._hear_from_controller())
         self.groups.start()
         self.transactions.start()
-        self._housekeeping = Housekeeping(config, self.logs, self.clock, self._executor)
+        self._housekeeping = Housekeeping(
+            config, self.logs, self.clock, self._executor, self.replicas.note_starts
+        )
         self._housekeeping.start(self.timers)
         if config.log_cleaner_enable:
             self.cleaner = LogCleaner(

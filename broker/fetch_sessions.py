@@ -6,6 +6,10 @@
     (id, -1)                close that session, all partitions listed, open none
     (id, n > 0)             next request of the session: only what changed is listed
 
+A partition of which a follower has all that there is *rests*: it is not looked at again until its
+log grows or its leadership changes. So what an idle partition costs does not depend on how often it
+is asked for.
+
 An unknown id or an unexpected epoch is an error of the whole request. Epochs wrap to 1. A session
 speaks of topics either by name (before v13) or by id, never both.
 """
@@ -13,14 +17,16 @@ speaks of topics either by name (before v13) or by id, never both.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from broker.pace import Pace
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from uuid import UUID
 
+    from broker.replication.followers import Follower
     from protocol.messages.fetch import FetchRequest
 
 NO_SESSION = 0
@@ -31,10 +37,30 @@ FIRST_VERSION_BY_ID = 13
 UNSENT = -1
 
 
+class Waiting(Protocol):
+    """A fetch that waits for more."""
+
+    def look_again(self) -> None:
+        """Look at the session's partitions soon: there are more that do not rest."""
+
+
+class Growing(Protocol):
+    """A partition, as far as it tells when to look at it again."""
+
+    def watch_as_follower(self, watcher: FetchedPartition) -> None:
+        """Call `watcher.check` when its log grows or its leadership changes."""
+
+    def unwatch(self, watcher: FetchedPartition) -> None:
+        """Do not, any more."""
+
+
 class FetchedPartition:
     """What a reader wants of one partition, and what it was last told."""
 
     __slots__ = (
+        "_follower",
+        "_resting_on",
+        "_session",
         "current_leader_epoch",
         "fetch_offset",
         "index",
@@ -54,6 +80,32 @@ class FetchedPartition:
         self.current_leader_epoch = UNSENT
         self.sent_high_watermark = UNSENT
         self.sent_log_start_offset = UNSENT
+        self._resting_on: Growing | None = None
+        self._follower: Follower | None = None
+        self._session: FetchSession | None = None
+
+    def rest(self, session: FetchSession, partition: Growing, follower: Follower) -> None:
+        """Nothing is to be sent, and there will be nothing until `partition` calls `check`."""
+        del session.active[self]
+        self._session, self._resting_on, self._follower = session, partition, follower
+        follower.rest(session)
+        partition.watch_as_follower(self)
+
+    def rouse(self) -> None:
+        """Rest no more."""
+        session, partition, follower = self._session, self._resting_on, self._follower
+        if session is not None and partition is not None and follower is not None:
+            self._session = self._resting_on = self._follower = None
+            partition.unwatch(self)
+            follower.rouse(session)
+            session.active[self] = None
+
+    def check(self) -> None:
+        """The partition has grown, or its leadership has changed."""
+        session = self._session
+        self.rouse()
+        if session is not None and session.waiting is not None:
+            session.waiting.look_again()
 
     def want(self, partition: FetchRequest.Topic.Partition) -> None:
         """Take over what the request says.
@@ -70,9 +122,12 @@ class FetchedPartition:
 
 
 class FetchSession:
-    """The partitions of one reader, in the order in which they are served next."""
+    """The partitions of one reader."""
 
-    __slots__ = ("epoch", "identity", "is_by_id", "last_used_ms", "partitions")
+    __slots__ = (
+        *("active", "broker_epoch", "epoch", "fetched_ms", "identity"),
+        *("is_by_id", "last_used_ms", "pace", "partitions", "waiting"),
+    )
 
     def __init__(
         self,
@@ -84,8 +139,39 @@ class FetchSession:
         self.identity = identity
         self.is_by_id = is_by_id
         self.partitions = partitions
+        self.active = dict.fromkeys(partitions.values())
+        """Those that do not rest, in the order in which they are served next."""
+        self.waiting: Waiting | None = None
+        self.pace = Pace()
         self.epoch = 1
         self.last_used_ms = 0
+        self.fetched_ms = 0
+        """When a follower fetched last, by a monotonic clock; `replication.followers.Presence`."""
+        self.broker_epoch = UNSENT
+
+    def served(self, partition: FetchedPartition) -> None:
+        """It got records: the others come first next time."""
+        if partition in self.active:
+            del self.active[partition]
+            self.active[partition] = None
+
+    def list_again(self, key: tuple[str | UUID, int], partition: FetchedPartition) -> None:
+        """The reader asks for another part of it, or for the first time."""
+        partition.rouse()
+        self.partitions[key] = partition
+        self.active[partition] = None
+
+    def forget(self, key: tuple[str | UUID, int]) -> None:
+        """The reader does not want it any more."""
+        partition = self.partitions.pop(key, None)
+        if partition is not None:
+            partition.rouse()
+            del self.active[partition]
+
+    def close(self) -> None:
+        """Nobody asks any more."""
+        for partition in self.partitions.values():
+            partition.rouse()
 
     def advance(self) -> None:
         """Expect the next epoch."""
@@ -99,14 +185,20 @@ class Opened:
 
     def __init__(
         self,
-        partitions: list[FetchedPartition],
+        partitions: Collection[FetchedPartition],
         session: FetchSession | None,
         *,
         is_incremental: bool,
     ) -> None:
         self.partitions = partitions
+        """Those to look at; of a session, the ones that do not rest, now and later."""
         self.session = session
         self.is_incremental = is_incremental
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is fetched at all."""
+        return self.session is None and not self.partitions
 
     @property
     def session_id(self) -> int:
@@ -131,7 +223,9 @@ class FetchSessions:
         """Find or make the session of a request; raises ApiError for the whole of it."""
         is_by_id = version >= FIRST_VERSION_BY_ID
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            self._sessions.pop(request.session_id, None)
+            former = self._sessions.pop(request.session_id, None)
+            if former is not None:
+                former.close()
             partitions = _listed(request, is_by_id=is_by_id)
             session = None
             if request.session_epoch == INITIAL_EPOCH and partitions and self._has_room(now_ms):
@@ -151,7 +245,7 @@ class FetchSessions:
         session.advance()
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.identity)
-        return Opened(list(session.partitions.values()), session, is_incremental=True)
+        return Opened(session.active.keys(), session, is_incremental=True)
 
     def _has_room(self, now_ms: int) -> bool:
         """Whether a session may be added; one that rested for long is evicted for it."""
@@ -163,6 +257,7 @@ class FetchSessions:
         if now_ms - oldest.last_used_ms < self._eviction_ms:
             return False
         del self._sessions[oldest.identity]
+        oldest.close()
         return True
 
     def _create(
@@ -182,12 +277,13 @@ class FetchSessions:
 
     @staticmethod
     def _update(session: FetchSession, request: FetchRequest) -> None:
-        partitions = session.partitions
         for forgotten in request.forgotten_topics_data:
             name = forgotten.topic_id if session.is_by_id else forgotten.topic
             for index in forgotten.partitions:
-                partitions.pop((name, index), None)
-        partitions.update(_listed(request, is_by_id=session.is_by_id, known=partitions))
+                session.forget((name, index))
+        listed = _listed(request, is_by_id=session.is_by_id, known=session.partitions)
+        for key, fetched in listed.items():
+            session.list_again(key, fetched)
 
 
 def _listed(

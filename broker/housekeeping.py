@@ -25,12 +25,22 @@ FLUSH_CHECK_INTERVAL_MS = 1000
 """Apache looks after `flush.ms` every log.flush.scheduler.interval.ms, by default never."""
 
 
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
 class Housekeeping:
     """Periodic work on the logs. What waits for the disk goes to the executor."""
 
     def __init__(
-        self, config: BrokerConfig, logs: LogDirectories, clock: Clock, executor: Executor
+        self,
+        config: BrokerConfig,
+        logs: LogDirectories,
+        clock: Clock,
+        executor: Executor,
+        on_expired: Callable[[], None] = _nothing,
     ) -> None:
+        """`on_expired` is called when retention has given up files."""
         self._config = config
         self._logs = logs
         self._clock = clock
@@ -39,6 +49,7 @@ class Housekeeping:
         self._series: list[Cancellable] = []
         self._checkpointed: object = None
         self._is_deleting = False
+        self._on_expired = on_expired
         self.expired_files = 0
         """Files that retention gave up so far."""
 
@@ -97,6 +108,7 @@ class Housekeeping:
                 return
         self.expired_files += count
         if count:
+            self._on_expired()
             logger.info("retention gave up %d files", count)
 
     def _expire_producers(self) -> None:

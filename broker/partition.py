@@ -42,7 +42,10 @@ class Partition:
 
     __slots__ = (
         "_commit_waiters",
+        "_followers",
+        "_is_follower_wake_scheduled",
         "_is_wake_scheduled",
+        "_known_start",
         "_surroundings",
         "_waiter_count",
         "_watchers",
@@ -78,6 +81,10 @@ class Partition:
         self._watchers: dict[Watcher, None] = {}
         """In the order in which they came: what runs must not hang on addresses in memory."""
         self._is_wake_scheduled = False
+        self._known_start = log.log_start_offset
+        self._followers: dict[Watcher, None] = {}
+        """Those who read beyond the high watermark, and need not hear that it moves."""
+        self._is_follower_wake_scheduled = False
         self._commit_waiters: list[tuple[int, int, Callable[[ErrorCode], None]]] = []
         self._waiter_count = 0
 
@@ -148,8 +155,8 @@ class Partition:
             )
         info = log.append_as_leader(records, self.leader_epoch, now_ms, origin, api_version)
         if self.leading is not None:
-            self.leading.raise_high_watermark()
-            self.wake()  # followers read beyond the high watermark
+            self.leading.appended()
+            self._wake_followers()
             return info
         log.advance_high_watermark(log.log_end_offset)
         if self._watchers:
@@ -223,25 +230,50 @@ class Partition:
         """Have `watcher.check` called when there is more to read."""
         self._watchers[watcher] = None
 
+    def watch_as_follower(self, watcher: Watcher) -> None:
+        """Have `watcher.check` called when the log grows, whether or not that is committed."""
+        self._followers[watcher] = None
+
     def unwatch(self, watcher: Watcher) -> None:
-        """The opposite of `watch`."""
+        """The opposite of `watch` and `watch_as_follower`."""
         self._watchers.pop(watcher, None)
+        self._followers.pop(watcher, None)
 
     def wake(self) -> None:
         """Have the watchers look again after what is being handled now: many appends, one look."""
+        self._wake_readers()
+        self._wake_followers()
+
+    def note_start(self) -> None:
+        """Wake the watchers if retention has moved the log's start since the last time."""
+        if self.log.log_start_offset != self._known_start:
+            self._known_start = self.log.log_start_offset
+            self.wake()
+
+    def _wake_readers(self) -> None:
         if self._watchers and not self._is_wake_scheduled:
             self._is_wake_scheduled = True
-            self._surroundings.timers.soon(self._wake_now)
+            self._surroundings.timers.soon(self._wake_readers_now)
 
-    def _wake_now(self) -> None:
+    def _wake_readers_now(self) -> None:
         self._is_wake_scheduled = False
         for watcher in tuple(self._watchers):
+            watcher.check()
+
+    def _wake_followers(self) -> None:
+        if self._followers and not self._is_follower_wake_scheduled:
+            self._is_follower_wake_scheduled = True
+            self._surroundings.timers.soon(self._wake_followers_now)
+
+    def _wake_followers_now(self) -> None:
+        self._is_follower_wake_scheduled = False
+        for watcher in tuple(self._followers):
             watcher.check()
 
     def commit_up_to(self, offset: int) -> None:
         """Raise the high watermark, and tell those who wait for it."""
         if self.log.advance_high_watermark(offset):
-            self.wake()
+            self._wake_readers()
             self._complete_commit_waiters()
 
     def in_sync_changed(self, in_sync: tuple[int, ...], partition_epoch: int) -> None:

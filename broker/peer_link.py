@@ -1,7 +1,8 @@
 """A connection from this broker to another one: ask, wait, be answered.
 
-One request is under way at a time, which is what fetchers and the controller want. An answer is
-received into a buffer of its own, so that the records in it can be kept and appended as they lie.
+One request is under way at a time, which is what fetchers and the controller want. Answers are
+received into the link's buffer, so that the records in one can be appended from where they lie;
+they are good until the link is asked again.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SIZE_BYTES = 4
+BUFFER_BYTES = 128 * 1024
+"""Room for an answer of ordinary size. A larger one gets more, kept while such answers come."""
 
 Address = tuple[str, int]
 
@@ -52,9 +55,11 @@ class PeerLink:
         """Send one request and wait for its answer; raises LinkError, and hangs up."""
         async with self._turn:
             try:
-                async with asyncio.timeout(self._timeout_seconds):
-                    wire = await self._connected()
-                    answer = await self._exchange(wire, request, version)
+                wire = self._wire
+                if wire is None or wire.is_lost:
+                    async with asyncio.timeout(self._timeout_seconds):
+                        wire = await self._connected()
+                return await self._exchange(wire, request, version)
             except TimeoutError:
                 self.close()
                 raise LinkError(
@@ -67,7 +72,6 @@ class PeerLink:
             except BaseException:
                 self.close()
                 raise
-        return answer
 
     def close(self) -> None:
         """Hang up; who waits gets a LinkError."""
@@ -76,15 +80,14 @@ class PeerLink:
             wire.close()
 
     async def _connected(self) -> _Wire:
-        if self._wire is not None and not self._wire.is_lost:
-            return self._wire
         address = self._address()
         if address is None:
             raise LinkError(f"{self._name} is not known to be alive")
         loop = asyncio.get_running_loop()
-        limit = self._max_answer_bytes
-        _, self._wire = await loop.create_connection(lambda: _Wire(limit), *address)
-        return self._wire
+        wire = _Wire(loop, self._timeout_seconds, self._max_answer_bytes)
+        await loop.create_connection(lambda: wire, *address)
+        self._wire = wire
+        return wire
 
     async def _exchange(self, wire: _Wire, request: Request, version: int) -> Response:
         cls = type(request)
@@ -105,12 +108,19 @@ class PeerLink:
 class _Wire(asyncio.BufferedProtocol):
     """The socket: one frame out, one frame in."""
 
-    def __init__(self, max_answer_bytes: int) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, timeout_seconds: float, max_answer_bytes: int
+    ) -> None:
+        self._loop = loop
+        self._timeout_seconds = timeout_seconds
         self._max_answer_bytes = max_answer_bytes
-        self._buffer = memoryview(bytearray(SIZE_BYTES))
+        self._small = self._buffer = memoryview(bytearray(BUFFER_BYTES))
         self._filled = 0
-        self._is_body = False
+        self._wanted = SIZE_BYTES
+        self._is_size_known = False
         self._answer: asyncio.Future[memoryview] | None = None
+        self._asked_at = 0.0
+        self._watchdog: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport = cast("asyncio.Transport", None)
         self.is_lost = False
 
@@ -121,16 +131,25 @@ class _Wire(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_lost = True
+        self._rest()
         self._fail(LinkError(f"the connection is lost: {exc or 'closed by the other side'}"))
 
     async def exchange(self, frame: bytes) -> memoryview:
-        """Send a frame; returns the next one that comes, without its size."""
-        self._answer = asyncio.get_running_loop().create_future()
+        """Send a frame; returns the next one that comes, without its size.
+
+        It is good until the next exchange. Raises TimeoutError.
+        """
+        answer: asyncio.Future[memoryview] = self._loop.create_future()
+        self._answer = answer
+        self._asked_at = self._loop.time()
+        if self._watchdog is None:
+            self._watchdog = self._loop.call_later(self._timeout_seconds, self._watch)
         self._transport.write(frame)
-        return await self._answer
+        return await answer
 
     def close(self) -> None:
         self.is_lost = True
+        self._rest()
         self._transport.abort()
         self._fail(LinkError("hung up"))
 
@@ -139,31 +158,54 @@ class _Wire(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self._filled += nbytes
-        if self._filled < len(self._buffer):
+        if self._filled >= SIZE_BYTES and not self._is_size_known:
+            self._learn_size()
+        if self._filled < self._wanted or self.is_lost:
             return
-        complete = self._buffer
+        answer, self._answer = self._answer, None
+        frame = self._buffer[SIZE_BYTES : self._wanted]
+        if answer is None or self._filled > self._wanted:
+            self.is_lost = True
+            self._transport.abort()  # it says more than it was asked
+        if self._wanted <= BUFFER_BYTES:
+            self._buffer = self._small
         self._filled = 0
-        if self._is_body:
-            self._is_body = False
-            self._buffer = memoryview(bytearray(SIZE_BYTES))
-            self._deliver(complete)
-            return
-        size = int.from_bytes(complete, "big", signed=True)
+        self._wanted = SIZE_BYTES
+        self._is_size_known = False
+        if answer is not None and not answer.done():
+            answer.set_result(frame)
+
+    def _learn_size(self) -> None:
+        size = int.from_bytes(self._buffer[:SIZE_BYTES], "big", signed=True)
         if not SIZE_BYTES <= size <= self._max_answer_bytes:
+            self.is_lost = True
             self._fail(LinkError(f"an answer cannot have {size} bytes"))
             self._transport.abort()
             return
-        self._is_body = True
-        self._buffer = memoryview(bytearray(size))
+        self._is_size_known = True
+        self._wanted = SIZE_BYTES + size
+        if self._wanted > len(self._buffer):
+            grown = memoryview(bytearray(self._wanted))
+            grown[: self._filled] = self._buffer[: self._filled]
+            self._buffer = grown
 
-    def _deliver(self, frame: memoryview) -> None:
-        answer, self._answer = self._answer, None
-        if answer is None:
-            self._transport.abort()
-        elif not answer.done():
-            answer.set_result(frame)
+    def _watch(self) -> None:
+        """One timer for many exchanges: most are over long before, and it is set anew."""
+        self._watchdog = None
+        if self._answer is None:
+            return
+        left = self._asked_at + self._timeout_seconds - self._loop.time()
+        if left > 0:
+            self._watchdog = self._loop.call_later(left, self._watch)
+        else:
+            self._fail(TimeoutError())
 
-    def _fail(self, error: LinkError) -> None:
+    def _rest(self) -> None:
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+            self._watchdog = None
+
+    def _fail(self, error: Exception) -> None:
         answer, self._answer = self._answer, None
         if answer is not None and not answer.done():
             answer.set_exception(error)

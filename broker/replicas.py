@@ -129,6 +129,11 @@ class Replicas:
             if partition.leading is not None:
                 partition.leading.check_lag()
 
+    def note_starts(self) -> None:
+        """Have readers and followers hear that logs begin later; call it after retention."""
+        for partition in self:
+            partition.note_start()
+
     def note_brokers(self, request: UpdateMetadataRequest) -> None:
         """Go on without a follower whose broker has died: it is no more waited for."""
         live = frozenset(broker.id for broker in request.live_brokers)

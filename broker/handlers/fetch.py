@@ -14,21 +14,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from broker.deferred import Deferred
+from broker.delayed_fetch import ENOUGH_BYTES, DelayedFetch
 from broker.partition import NO_EPOCH
 from broker.replica_selection import RACK_AWARE, follower_in_rack
 from broker.routing import handles
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from protocol.records.compression import Codec
-from protocol.uuids import ZERO_UUID
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from broker.context import Context
-    from broker.fetch_sessions import FetchedPartition, Opened
+    from broker.deferred import Deferred
+    from broker.fetch_sessions import FetchedPartition, FetchSession, Opened
     from broker.partition import Partition
+    from broker.replication.leading import Leading
     from broker.replication.throttle import Throttle
     from storage.slices import Slice
 
@@ -57,10 +58,18 @@ def fetch(context: Context, request: FetchRequest) -> FetchResponse | Deferred[F
     except ApiError as error:
         return FetchResponse(error_code=error.code, responses=[])
     read = FetchRead(context, request, opened)
+    if read.is_by_follower and opened.session is not None:
+        opened.session.fetched_ms = context.broker.clock.monotonic_ms()
+        opened.session.broker_epoch = request.replica_state.replica_epoch
     read.run()
-    if request.max_wait_ms <= 0 or not opened.partitions or read.is_satisfied:
+    timers = context.broker.timers
+    if request.max_wait_ms <= 0 or opened.is_empty:
         return read.response()
-    return DelayedFetch(context, read, request.max_wait_ms).deferred
+    if not read.is_satisfied:
+        return DelayedFetch(timers, read, request.max_wait_ms).deferred
+    if read.may_be_held:
+        return DelayedFetch(timers, read, request.max_wait_ms, is_held=True).deferred
+    return read.response()
 
 
 class FetchRead:
@@ -78,6 +87,7 @@ class FetchRead:
         "_request",
         "_throttled",
         "_was_noted",
+        "is_by_follower",
         "is_urgent",
     )
 
@@ -88,6 +98,7 @@ class FetchRead:
         self._is_read_committed = request.isolation_level == READ_COMMITTED
         self._limit = min(request.max_bytes, context.broker.config.fetch_max_bytes)
         self._replica_id = max(request.replica_id, request.replica_state.replica_id)
+        self.is_by_follower = self._replica_id >= 0
         self._rack = self._rack_to_read_in()
         self._answers: list[tuple[FetchedPartition, Answer]] = []
         self._bytes = 0
@@ -98,9 +109,26 @@ class FetchRead:
         """Whether there is an answer that must not wait: an error, or another place to read."""
 
     @property
+    def session(self) -> FetchSession | None:
+        """The session that it belongs to."""
+        return self._opened.session
+
+    @property
     def is_satisfied(self) -> bool:
         """Whether to answer now."""
         return self.is_urgent or self._bytes >= self._request.min_bytes
+
+    @property
+    def may_be_held(self) -> bool:
+        """Whether to wait for more all the same, for a follower that producers keep busy."""
+        session = self._opened.session
+        return (
+            self.is_by_follower
+            and session is not None
+            and not self.is_urgent
+            and self._bytes < ENOUGH_BYTES
+            and session.pace.is_worthwhile()
+        )
 
     def run(self) -> None:
         """Read all partitions anew."""
@@ -114,7 +142,7 @@ class FetchRead:
             self._was_noted = True
 
     def _run(self) -> None:
-        for wanted in self._opened.partitions:
+        for wanted in tuple(self._opened.partitions):  # some come to rest
             try:
                 partition = self._find(wanted)
                 if partition is not None and self._is_old_news(wanted, partition):
@@ -151,9 +179,7 @@ class FetchRead:
                 if opened.is_incremental and not is_news:
                     continue
                 if answer.records:
-                    session.partitions.move_to_end(
-                        (wanted.topic_id if session.is_by_id else wanted.topic, wanted.index)
-                    )
+                    session.served(wanted)
             name = wanted.topic or wanted.topic_id
             topic = topics.get(name)
             if topic is None:
@@ -167,7 +193,7 @@ class FetchRead:
     def _find(self, wanted: FetchedPartition) -> Partition | None:
         replicas = self._context.broker.replicas
         name: str | None = wanted.topic
-        if wanted.topic_id is not ZERO_UUID and wanted.topic_id != ZERO_UUID:
+        if not name:
             name = replicas.names_by_id.get(wanted.topic_id)
         return None if name is None else replicas.partition(name, wanted.index)
 
@@ -211,8 +237,10 @@ class FetchRead:
         if self._is_sent_on(wanted, partition, answer) or self._diverges(wanted, partition, answer):
             return answer
         piece = self._slice(wanted, partition)
-        if self._replica_id >= 0:
-            self._note_follower(wanted, partition)
+        if self.is_by_follower:
+            leading = self._note_follower(wanted, partition)
+            if piece is None:
+                self._let_rest(wanted, partition, leading)
         if piece is not None:
             if self._context.api_version < FIRST_VERSION_WITH_ZSTD:
                 piece = _before_zstd(piece)
@@ -248,19 +276,34 @@ class FetchRead:
         node = self._context.broker.metadata.node(broker_id, self._context.listener)
         return None if node is None else node.rack
 
-    def _note_follower(self, wanted: FetchedPartition, partition: Partition) -> None:
+    def _note_follower(self, wanted: FetchedPartition, partition: Partition) -> Leading:
         """What a follower asks for tells how far it is; but only when it asks, not when we look."""
-        if partition.leading is None:
+        leading = partition.leading
+        if leading is None:
             raise ApiError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._replica_id} is not a replica here"
             )
         if not self._was_noted:
-            partition.leading.fetched(
+            leading.fetched(
                 self._replica_id,
                 self._request.replica_state.replica_epoch,
                 wanted.fetch_offset,
                 wanted.log_start_offset,
             )
+        return leading
+
+    def _let_rest(self, wanted: FetchedPartition, partition: Partition, leading: Leading) -> None:
+        """Look no more at what is committed to the end, while the follower has and knows all."""
+        log = partition.log
+        session = self._opened.session
+        if (
+            session is not None
+            and wanted.fetch_offset == log.log_end_offset == log.high_watermark
+            and wanted.sent_high_watermark == log.high_watermark
+            and wanted.sent_log_start_offset == log.log_start_offset
+            and self._replica_id in leading.in_sync.committed
+        ):
+            wanted.rest(session, partition, leading.in_sync.followers[self._replica_id])
 
     def _slice(self, wanted: FetchedPartition, partition: Partition) -> Slice | None:
         if self._replica_id >= 0:
@@ -318,39 +361,6 @@ def _before_zstd(piece: Slice) -> Slice:
                 raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Fetch v10")
             return replace(piece, length=position)
     return piece
-
-
-class DelayedFetch:
-    """A fetch that waits for more records on its partitions, no longer than `max_wait_ms`."""
-
-    __slots__ = ("_partitions", "_read", "_timer", "deferred")
-
-    def __init__(self, context: Context, read: FetchRead, max_wait_ms: int) -> None:
-        self.deferred: Deferred[FetchResponse] = Deferred(on_abandon=self._forget)
-        self._read = read
-        self._partitions = read.watched()
-        for partition in self._partitions:
-            partition.watch(self)
-        self._timer = context.broker.timers.schedule(max_wait_ms, self._expire)
-
-    def check(self) -> None:
-        """Look again; answer if there is enough."""
-        self._read.run()
-        if self._read.is_satisfied:
-            self._complete()
-
-    def _expire(self) -> None:
-        self._read.run()
-        self._complete()
-
-    def _complete(self) -> None:
-        self._forget()
-        self.deferred.complete(self._read.response())
-
-    def _forget(self) -> None:
-        self._timer.cancel()
-        for partition in self._partitions:
-            partition.unwatch(self)
 
 
 def _note_sent(wanted: FetchedPartition, answer: Answer) -> bool:

@@ -9,7 +9,7 @@ from broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH, NO_SESSION
 from protocol.messages.fetch import FetchRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable
     from uuid import UUID
 
     from broker.partition import Partition
@@ -53,7 +53,7 @@ class FetchRequests:
         self._limits = limits
         self._session = NO_SESSION
         self._epoch = INITIAL_EPOCH
-        self._told: dict[tuple[UUID, int], Position] = {}
+        self._told: dict[Partition, Position] = {}
 
     def reset(self) -> None:
         """Begin a new session: the next request says everything."""
@@ -61,21 +61,33 @@ class FetchRequests:
         self._epoch = INITIAL_EPOCH
         self._told = {}
 
-    def opened(self, session: int) -> None:
-        """The leader answered; 0 when it keeps no session."""
+    def opened(self, session: int) -> bool:
+        """The leader answered; returns whether it keeps a session, which is 0 if not."""
         if session == NO_SESSION:
-            self.reset()
-            return
+            return False
         self._session = session
         self._epoch = 1 if self._epoch == LAST_EPOCH else self._epoch + 1
+        return True
 
-    def make(self, partitions: Iterable[Partition]) -> FetchRequest:
-        """The next request, for all that is to be fetched now."""
-        positions = {
-            (partition.topic_id, partition.index): position_of(partition)
-            for partition in partitions
-        }
-        told, self._told = self._told, positions
+    def make(self, wanted: Container[Partition], changed: Iterable[Partition]) -> FetchRequest:
+        """The next request, for all that is `wanted`.
+
+        `changed` are those whose position may be another than the leader was told, or which were
+        not wanted before or are not any more; all that is wanted after a `reset`.
+        """
+        told = self._told
+        listed: dict[UUID, Topic] = {}
+        forgotten: list[Forgotten] = []
+        for partition in changed:
+            if partition in wanted:
+                at = position_of(partition)
+                if told.get(partition) != at:
+                    told[partition] = at
+                    self._list(listed, partition, at)
+            elif told.pop(partition, None) is not None:
+                forgotten.append(
+                    Forgotten(topic_id=partition.topic_id, partitions=[partition.index])
+                )
         limits = self._limits
         return FetchRequest(
             replica_state=FetchRequest.ReplicaState(
@@ -86,34 +98,29 @@ class FetchRequests:
             max_bytes=limits.max_bytes,
             session_id=self._session,
             session_epoch=self._epoch,
-            topics=list(
-                self._topics((key, at) for key, at in positions.items() if told.get(key) != at)
-            ),
-            forgotten_topics_data=[
-                Forgotten(topic_id=topic_id, partitions=[index])
-                for topic_id, index in told.keys() - positions.keys()
-            ],
+            topics=list(listed.values()),
+            forgotten_topics_data=forgotten,
         )
 
-    def _topics(
-        self, positions: Iterable[tuple[tuple[UUID, int], Position]]
-    ) -> Iterator[FetchRequest.Topic]:
-        by_topic: dict[UUID, FetchRequest.Topic] = {}
-        for (topic_id, index), at in positions:
-            topic = by_topic.get(topic_id)
-            if topic is None:
-                topic = by_topic[topic_id] = Topic(topic_id=topic_id, partitions=[])
-            topic.partitions.append(
-                Wanted(
-                    partition=index,
-                    current_leader_epoch=at.leader_epoch,
-                    fetch_offset=at.offset,
-                    last_fetched_epoch=at.last_epoch,
-                    log_start_offset=at.log_start_offset,
-                    partition_max_bytes=self._limits.partition_max_bytes,
-                )
+    def is_current(self, partition: Partition) -> bool:
+        """Whether the leader's answer is for the replica as it is now."""
+        return self._told.get(partition) == position_of(partition)
+
+    def _list(self, listed: dict[UUID, Topic], partition: Partition, at: Position) -> None:
+        topic_id = partition.topic_id
+        topic = listed.get(topic_id)
+        if topic is None:
+            topic = listed[topic_id] = Topic(topic_id=topic_id, partitions=[])
+        topic.partitions.append(
+            Wanted(
+                partition=partition.index,
+                current_leader_epoch=at.leader_epoch,
+                fetch_offset=at.offset,
+                last_fetched_epoch=at.last_epoch,
+                log_start_offset=at.log_start_offset,
+                partition_max_bytes=self._limits.partition_max_bytes,
             )
-        return iter(by_topic.values())
+        )
 
 
 def position_of(partition: Partition) -> Position:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from broker.replication.fetch_requests import VERSION, FetchLimits, FetchRequests, position_of
+from broker.replication.fetch_requests import VERSION, FetchLimits, FetchRequests
 from broker.replication.links import Link, LinkError
 from broker.replication.truncation import common_end
 from protocol.errors import ApiError, ErrorCode
@@ -61,24 +61,28 @@ class ReplicaFetcher:
         self._settings = settings
         self._requests = FetchRequests(settings.local_id, settings.broker_epoch, settings.limits)
         self._partitions: dict[tuple[UUID, int], Partition] = {}
-        self._delayed_until_ms: dict[tuple[UUID, int], int] = {}
-        self._caught_up: dict[tuple[UUID, int], bool] = {}
+        self._wanted: dict[Partition, None] = {}
+        """Those that are fetched now: neither delayed nor held up."""
+        self._changed: dict[Partition, None] = {}
+        """Those of which the leader may have to be told something."""
+        self._delayed_until_ms: dict[Partition, int] = {}
+        self._held_up: dict[Partition, None] = {}
+        """By the throttle."""
+        self._caught_up: dict[Partition, bool] = {}
         """Whether the last answer brought all that is committed: such a one is not held up."""
         self._has_work = asyncio.Event()
 
     def follow(self, partition: Partition) -> None:
         """Begin, or go on in a new leader epoch."""
-        key = partition.topic_id, partition.index
-        self._partitions[key] = partition
-        self._delayed_until_ms.pop(key, None)
+        self._partitions[partition.topic_id, partition.index] = partition
+        self._want(partition)
         self._has_work.set()
 
     def leave(self, partition: Partition) -> None:
         """Follow this partition no more; an answer under way is not used."""
-        key = partition.topic_id, partition.index
-        self._partitions.pop(key, None)
-        self._delayed_until_ms.pop(key, None)
-        self._caught_up.pop(key, None)
+        self._partitions.pop((partition.topic_id, partition.index), None)
+        self._caught_up.pop(partition, None)
+        self._set_aside(partition)
 
     @property
     def is_idle(self) -> bool:
@@ -93,24 +97,25 @@ class ReplicaFetcher:
         """Fetch until cancelled."""
         while True:
             self._has_work.clear()
-            ready = self._ready()
-            if not ready:
+            if self._delayed_until_ms or self._settings.throttle is not None:
+                self._see_who_waits()
+            if not self._wanted:
                 await self._wait()
                 continue
             try:
-                await self.fetch_once(ready)
+                await self.fetch_once()
             except LinkError as error:
                 logger.warning("broker %d cannot be followed: %s", self.leader_id, error)
-                self._requests.reset()
+                self._begin_anew()
                 await self._back_off()
 
-    async def fetch_once(self, ready: list[Partition]) -> None:
+    async def fetch_once(self) -> None:
         """One request and what its answer brings; raises LinkError."""
-        positions = {(one.topic_id, one.index): position_of(one) for one in ready}
-        request = self._requests.make(ready)
+        changed, self._changed = self._changed, {}
+        request = self._requests.make(self._wanted, changed)
         response = cast("FetchResponse", await self._link.ask(request, VERSION))
         if response.error_code:
-            self._requests.reset()
+            self._begin_anew()
             logger.info(
                 "broker %d: %s; a new fetch session begins",
                 self.leader_id,
@@ -119,29 +124,49 @@ class ReplicaFetcher:
             if not request.session_epoch:
                 await self._back_off()
             return
-        self._requests.opened(response.session_id)
-        for topic in response.responses:
-            for answer in topic.partitions:
-                key = topic.topic_id, answer.partition_index
-                partition = self._partitions.get(key)
-                if partition is not None and positions.get(key) == position_of(partition):
-                    await self._take(partition, answer)
+        is_session_kept = self._requests.opened(response.session_id)
+        strayed = [
+            partition
+            for topic in response.responses
+            for answer in topic.partitions
+            if (partition := self._partitions.get((topic.topic_id, answer.partition_index)))
+            and self._take(partition, answer)
+        ]
+        for partition in strayed:  # last, as the answer is good until the link is asked again
+            await self._return(partition)
+        if not is_session_kept:
+            self._begin_anew()
 
-    async def _take(self, partition: Partition, answer: Answer) -> None:
+    def _take(self, partition: Partition, answer: Answer) -> bool:
+        """Do what a leader's answer for one partition says; returns whether it strayed (RE-13).
+
+        Not if the replica is another by now than it was when the leader was asked.
+        """
+        self._changed[partition] = None
+        if partition not in self._wanted or not self._requests.is_current(partition):
+            return False
         try:
             if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                await self._find_range(partition)
-            elif answer.error_code:
+                return True
+            if answer.error_code:
                 self._refused(partition, ErrorCode(answer.error_code))
             elif answer.diverging_epoch.epoch >= 0 or answer.diverging_epoch.end_offset >= 0:
                 self._truncate(partition, answer.diverging_epoch)
             else:
                 self._append(partition, answer)
         except ApiError as error:
-            logger.error(  # noqa: TRY400
-                "%s-%d cannot be followed: %s", partition.topic, partition.index, error
-            )
-            self._delay(partition)
+            self._cannot_follow(partition, error)
+        return False
+
+    async def _return(self, partition: Partition) -> None:
+        try:
+            await self._find_range(partition)
+        except ApiError as error:
+            self._cannot_follow(partition, error)
+
+    def _cannot_follow(self, partition: Partition, error: ApiError) -> None:
+        logger.error("%s-%d cannot be followed: %s", partition.topic, partition.index, error)
+        self._delay(partition)
 
     def _append(self, partition: Partition, answer: Answer) -> None:
         records = cast("memoryview", answer.records) or b""
@@ -151,8 +176,7 @@ class ReplicaFetcher:
         throttle = self._settings.throttle
         if throttle is not None and throttle.covers(partition):
             throttle.record(len(records))
-            key = partition.topic_id, partition.index
-            self._caught_up[key] = partition.log.log_end_offset >= answer.high_watermark
+            self._caught_up[partition] = partition.log.log_end_offset >= answer.high_watermark
 
     def _truncate(self, partition: Partition, at: Answer.DivergingEpoch) -> None:
         log = partition.log
@@ -228,28 +252,44 @@ class ReplicaFetcher:
 
     # Waiting
 
-    def _ready(self) -> list[Partition]:
-        throttle = self._settings.throttle
-        if throttle is None or not throttle.is_exceeded:
-            return self._undelayed()
-        return [
-            one
-            for one in self._undelayed()
-            if self._caught_up.get((one.topic_id, one.index)) or not throttle.covers(one)
-        ]
+    def _want(self, partition: Partition) -> None:
+        self._delayed_until_ms.pop(partition, None)
+        self._held_up.pop(partition, None)
+        self._wanted[partition] = None
+        self._changed[partition] = None
 
-    def _undelayed(self) -> list[Partition]:
-        if not self._delayed_until_ms:
-            return list(self._partitions.values())
-        now_ms = self._settings.clock.monotonic_ms()
-        delays = self._delayed_until_ms
-        for key in [key for key, until_ms in delays.items() if until_ms <= now_ms]:
-            del delays[key]
-        return [one for key, one in self._partitions.items() if key not in delays]
+    def _set_aside(self, partition: Partition) -> None:
+        self._delayed_until_ms.pop(partition, None)
+        self._held_up.pop(partition, None)
+        self._wanted.pop(partition, None)
+        self._changed[partition] = None
+
+    def _begin_anew(self) -> None:
+        """The leader has forgotten what it was told."""
+        self._requests.reset()
+        self._changed = dict(self._wanted)
 
     def _delay(self, partition: Partition) -> None:
+        self._set_aside(partition)
         until_ms = self._settings.clock.monotonic_ms() + self._settings.backoff_ms
-        self._delayed_until_ms[partition.topic_id, partition.index] = until_ms
+        self._delayed_until_ms[partition] = until_ms
+
+    def _see_who_waits(self) -> None:
+        """Fetch again what was delayed for long enough; hold up what the throttle says."""
+        if self._delayed_until_ms:
+            now_ms = self._settings.clock.monotonic_ms()
+            due = [one for one, until in self._delayed_until_ms.items() if until <= now_ms]
+            for partition in due:
+                self._want(partition)
+        throttle = self._settings.throttle
+        if throttle is not None and throttle.is_exceeded:
+            for partition in tuple(self._wanted):
+                if not self._caught_up.get(partition) and throttle.covers(partition):
+                    self._set_aside(partition)
+                    self._held_up[partition] = None
+        else:
+            for partition in tuple(self._held_up):
+                self._want(partition)
 
     async def _wait(self) -> None:
         """Until there is something to follow, or a delay may be over."""

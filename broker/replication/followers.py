@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 NEVER = 0
 UNKNOWN = -1
+
+
+class Presence(Protocol):
+    """What is known of a follower by any fetch of its session, whatever partitions that is for."""
+
+    fetched_ms: int
+    """When it fetched last."""
+    broker_epoch: int
+    """Of its life then."""
 
 
 class Follower:
@@ -11,35 +22,63 @@ class Follower:
 
     In sync is measured in time, not in bytes: a follower has caught up at the moment at which it
     asked for what lay beyond the leader's log end, or beyond the log end of its fetch before.
+
+    One that is at the end of a partition to which nothing is appended rests there: it need not ask
+    for that partition again, as any fetch of its session says the same.
     """
 
     __slots__ = (
+        "_broker_epoch",
+        "_caught_up_ms",
         "_last_fetch_leader_end",
         "_last_fetch_ms",
-        "broker_epoch",
+        "_presence",
         "broker_id",
-        "last_caught_up_ms",
         "log_end_offset",
         "log_start_offset",
     )
 
     def __init__(self, broker_id: int) -> None:
         self.broker_id = broker_id
-        self.broker_epoch = UNKNOWN
+        self._broker_epoch = UNKNOWN
         self.log_end_offset = UNKNOWN
         self.log_start_offset = UNKNOWN
-        self.last_caught_up_ms = NEVER
+        self._caught_up_ms = NEVER
         self._last_fetch_leader_end = 0
         self._last_fetch_ms = NEVER
+        self._presence: Presence | None = None
+
+    @property
+    def last_caught_up_ms(self) -> int:
+        """When it last was where the leader was."""
+        presence = self._presence
+        return self._caught_up_ms if presence is None else presence.fetched_ms
+
+    @property
+    def broker_epoch(self) -> int:
+        """Of the life in which it fetched last."""
+        return self._broker_epoch if self._presence is None else self._presence.broker_epoch
+
+    def rest(self, presence: Presence) -> None:
+        """It is at the leader's end, and says so by being present, until `rouse`."""
+        self._presence = presence
+
+    def rouse(self, presence: Presence) -> None:
+        """The leader's end has moved, or may have: it must ask again."""
+        if self._presence is presence:
+            self._presence = None
+            self._broker_epoch = presence.broker_epoch
+            self._caught_up_ms = self._last_fetch_ms = presence.fetched_ms
 
     def start_over(self, now_ms: int, leader_end: int, *, is_in_sync: bool) -> None:
         """Forget how far it is, as a new leader epoch began; one in sync gets its time again."""
         self.log_end_offset = UNKNOWN
         self.log_start_offset = UNKNOWN
-        self.broker_epoch = UNKNOWN
-        self.last_caught_up_ms = now_ms if is_in_sync else NEVER
+        self._broker_epoch = UNKNOWN
+        self._presence = None
+        self._caught_up_ms = now_ms if is_in_sync else NEVER
         self._last_fetch_leader_end = leader_end
-        self._last_fetch_ms = self.last_caught_up_ms
+        self._last_fetch_ms = self._caught_up_ms
 
     def fetched(
         self, offset: int, log_start_offset: int, now_ms: int, leader_end: int, broker_epoch: int
@@ -48,14 +87,16 @@ class Follower:
 
         `leader_end` is the end before the read, so that appends do not hold it out (RE-10).
         """
+        if self._presence is not None:
+            self.rouse(self._presence)
         if offset >= leader_end:
-            self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
+            self._caught_up_ms = max(self._caught_up_ms, now_ms)
         elif offset >= self._last_fetch_leader_end:
-            self.last_caught_up_ms = max(self.last_caught_up_ms, self._last_fetch_ms)
+            self._caught_up_ms = max(self._caught_up_ms, self._last_fetch_ms)
         has_moved = offset != self.log_end_offset
         self.log_end_offset = offset
         self.log_start_offset = log_start_offset
-        self.broker_epoch = broker_epoch
+        self._broker_epoch = broker_epoch
         self._last_fetch_leader_end = leader_end
         self._last_fetch_ms = now_ms
         return has_moved

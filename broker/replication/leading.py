@@ -118,6 +118,11 @@ class Leading:
         if shrunk is not None:
             self._propose(shrunk)
 
+    def appended(self) -> None:
+        """Records were appended here. That commits nothing while others count."""
+        if len(self.in_sync.maximal) <= 1:
+            self.raise_high_watermark()
+
     def raise_high_watermark(self) -> None:
         """Commit what all replicas that count have; nothing while too few are in sync (KIP-966)."""
         log = self._partition.log

@@ -119,6 +119,31 @@ def test_a_large_answer_in_many_pieces_is_one_buffer() -> None:
     run(answer, scenario)
 
 
+def test_answers_of_all_sizes_come_one_after_the_other_on_one_connection() -> None:
+    sizes = iter([10, 200_000, 300_000, 1000, 131_000, 5])
+
+    async def answer(header: RequestHeader, _: bytes) -> bytes:
+        partition = FetchResponse.Response.Partition(
+            partition_index=0,
+            error_code=0,
+            high_watermark=0,
+            records=memoryview(bytes([7]) * next(sizes)),
+        )
+        response = FetchResponse(responses=[FetchResponse.Response(partitions=[partition])])
+        body = response.encode(header.api_version)
+        front = response_front(header.correlation_id, header.api_key, header.api_version, len(body))
+        return front + body
+
+    async def scenario(link: PeerLink, other: OtherBroker) -> None:
+        for size in (10, 200_000, 300_000, 1000, 131_000, 5):
+            response = await link.ask(FetchRequest(max_wait_ms=0, min_bytes=0, topics=[]), 17)
+            assert isinstance(response, FetchResponse)
+            assert response.responses[0].partitions[0].records == bytes([7]) * size
+        assert other.connections == 1
+
+    run(answer, scenario)
+
+
 def test_broker_that_is_not_known_cannot_be_asked() -> None:
     async def scenario(link: PeerLink, other: OtherBroker) -> None:
         other.address = None

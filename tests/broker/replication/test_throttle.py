@@ -82,9 +82,10 @@ def test_a_leader_holds_up_who_is_not_in_sync(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         throttle_all(nodes)
         nodes[0].throttles.leader.bytes_per_second = 1
-        nodes.lead(0, isr=(0, 1), epoch=0)
+        nodes.lead(0, isr=(0, 1), epoch=0, told=(0, 1))
         nodes[0].append(5)
-        await nodes.until(lambda: nodes[1].offsets[1] == 5)
+        await nodes.until(lambda: nodes[0].offsets == (5, 5))
+        nodes.lead(0, isr=(0, 1), epoch=0, told=(2,))
         await nodes[0].timers.sleep(SOME_ROUNDS_MS)
         assert nodes[2].offsets[1] == 0
 
