@@ -40,7 +40,7 @@ check: ## Lint, format, types and layer contracts
 	@$(PY) -m mypy .
 	@.venv/bin/lint-imports
 
-pipeline: ## Run a year of flights through the broker and Spark (ARGS="--help" for options)
+pipeline: ## Run all Spark jobs on real data, counted (ARGS="--only route report", ARGS=--fresh)
 	@scripts/setup test
 	@$(PY) -m spark_jobs.pipeline $(ARGS)
 
