@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM_TIMEOUT_SECONDS = 220
-JOBS = ("produce_flights", "route", "aggregate", "produce_activity", "pipeline")
-TOPICS = {"produce_activity": "activity"}
+JOBS = ("produce_flights", "route", "aggregate", "produce_activity", "activity", "pipeline")
+DEFAULTS = {"produce_activity": "activity", "activity": "activity", "pipeline": "300"}
+"""An option's, by job; `flights` for the others."""
 
 
 def _run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -76,7 +77,7 @@ def test_help_names_every_option_and_its_default(name: str) -> None:
     outcome = _job(name, "--help", COLUMNS="100")
     assert outcome.returncode == 0
     assert "--bootstrap-servers" in outcome.stdout
-    assert f"(default: {TOPICS.get(name, 'flights')})" in outcome.stdout
+    assert f"(default: {DEFAULTS.get(name, 'flights')})" in outcome.stdout
 
 
 @pytest.mark.parametrize("name", JOBS)
