@@ -28,7 +28,7 @@ from tests.spark_jobs.job_process import Job, running
 from tests.support.children import DIES_WITH_PARENT
 from tests.support.jars import REPOSITORY
 from tests.support.process_use import group_members, use_of
-from tests.support.spark_cluster import SparkCluster
+from tests.support.spark_cluster import SparkCluster, WorkerSize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ def sustain(broker: BrokerProcess, load: Load, directory: Path) -> list[Sample]:
     new_topic = NewTopic(topic, PARTITIONS, 1, config=TOPIC_CONFIG)
     admin.create_topics([new_topic])[topic].result(TOPIC_TIMEOUT_SECONDS)
     with ExitStack() as stack:
-        cluster = SparkCluster(directory / "spark") if load.on_cluster else None
+        cluster = _cluster(directory) if load.on_cluster else None
         if cluster is not None:
             stack.enter_context(cluster)
         job = _job(broker, load, topic, directory, cluster)
@@ -107,7 +107,11 @@ def _job(
         arguments += ["--table", str(directory / "tables")]
     if cluster is not None:
         arguments += ["--master", cluster.url, "--spark", "spark.executor.memory=1g"]
-    return Job(load.job, tuple(arguments), directory / "checkpoint")
+    return Job(load.job, tuple(arguments), directory / "checkpoint", environment={})
+
+
+def _cluster(directory: Path) -> SparkCluster:
+    return SparkCluster(directory / "spark", size=WorkerSize(environment={}))
 
 
 def _wait_until_started(job: Job, driver: JobProcess) -> None:

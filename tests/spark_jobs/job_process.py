@@ -8,15 +8,16 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.support.children import DIES_WITH_PARENT
 from tests.support.jars import REPOSITORY
+from tests.support.java_command import SHORT_LIVED_JVM
 from tests.support.process_use import group_members
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 RUN_SECONDS = 900.0
@@ -37,6 +38,9 @@ class Job:
 
     launcher: tuple[str, ...] = ()
     """What the command line begins with, if not with `python -m spark_jobs NAME`."""
+
+    environment: Mapping[str, str] = field(default_factory=lambda: SHORT_LIVED_JVM)
+    """What the process gets besides the environment of the tests."""
 
     @property
     def output(self) -> Path:
@@ -113,7 +117,7 @@ def running(job: Job, *more: str) -> Iterator[JobProcess]:
         process = subprocess.Popen(
             [*DIES_WITH_PARENT, *job.command(*more)],
             cwd=REPOSITORY,
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            env={**os.environ, **job.environment, "PYSPARK_PYTHON": sys.executable},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -7,6 +7,9 @@ from tests.support import jars
 HEAP = "-Xmx1g"
 SMALL_HEAP = "-Xmx256m"
 
+SHORT_LIVED_JVM = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""Environment of programs that end before the second compiler pays: it takes half their CPU."""
+
 
 def java_command(
     version: str,

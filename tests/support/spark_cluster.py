@@ -10,7 +10,7 @@ import importlib.util
 import os
 import signal
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.error import URLError
@@ -18,9 +18,11 @@ from urllib.request import urlopen
 
 from tests.support.broker_process import free_port
 from tests.support.children import DIES_WITH_PARENT
+from tests.support.java_command import SHORT_LIVED_JVM
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
 HOST = "127.0.0.1"
@@ -35,9 +37,8 @@ ANSWER_SECONDS = 5.0
 ENVIRONMENT = {
     "SPARK_LOCAL_IP": HOST,
     "SPARK_DAEMON_MEMORY": "256m",
-    "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
-"""What master and workers get: little memory, and the address of this machine for itself."""
+"""What master and workers get, and executors from them: this machine's address for itself."""
 
 
 class SparkClusterError(RuntimeError):
@@ -50,6 +51,8 @@ class WorkerSize:
 
     cores: int = 1
     memory: str = "1g"
+    environment: Mapping[str, str] = field(default_factory=lambda: SHORT_LIVED_JVM)
+    """what worker and executors get besides the environment of the tests"""
 
 
 class SparkCluster:
@@ -164,7 +167,7 @@ class SparkCluster:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, **ENVIRONMENT, **places},
+                env={**os.environ, **ENVIRONMENT, **self._size.environment, **places},
             )
 
     def _wait_for_workers(self, count: int) -> None:
