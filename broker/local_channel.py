@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PARTITIONS_AT_ONCE = 32
-"""How many partitions are created or changed before clients are served again."""
+PARTITIONS_AT_ONCE = 4
+"""How many partitions are created or changed before clients are served again.
+
+Each may be three new files and a directory, which takes a slow disk two milliseconds.
+"""
 
 
 class LocalChannels:
@@ -87,7 +90,7 @@ class LocalChannels:
         for piece in _pieces(request):
             response = self._replicas.become_leader_or_follower(piece)
             whole.error_code = whole.error_code or response.error_code
-            whole.topics.extend(response.topics)
+            _add_errors(whole, response.topics)
             await asyncio.sleep(0)  # noqa: TID251  (gives way to others, takes no time)
         return whole
 
@@ -99,6 +102,15 @@ def _refusal(
     if isinstance(request, StopReplicaRequest):
         return StopReplicaResponse(error_code=code, partition_errors=[])
     return request.RESPONSE(error_code=code)
+
+
+def _add_errors(whole: LeaderAndIsrResponse, topics: list[LeaderAndIsrResponse.Topic]) -> None:
+    """Name each topic once, in however many pieces it was applied."""
+    for topic in topics:
+        if whole.topics and whole.topics[-1].topic_id == topic.topic_id:
+            whole.topics[-1].partition_errors.extend(topic.partition_errors)
+        else:
+            whole.topics.append(topic)
 
 
 def _pieces(request: LeaderAndIsrRequest) -> Iterator[LeaderAndIsrRequest]:
