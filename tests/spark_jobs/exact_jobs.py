@@ -1,18 +1,21 @@
 """Jobs that can be put through anything, and what must be there afterwards: pandas says.
 
-Each takes in two days of flights (`days`), or some hours of a website's activity (`clicks`), in
-small batches, as a process of its own. `check` compares what it wrote with what was produced,
-copies of a record counted once where the job's promise is at-least-once.
+Each takes in two days of flights (`days`), or some hours of a website's activity, in small batches,
+as a process of its own. `check` compares what it wrote with what was produced, copies of a record
+counted once where the job's promise is at-least-once.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tests.spark_jobs import clicks, days
+from spark_jobs.visits import Site
+from tests.spark_jobs import activity_results, days, website
 from tests.spark_jobs.consuming import read_topic
 from tests.spark_jobs.job_process import Job
 
@@ -131,18 +134,14 @@ def _activity(setting: Setting) -> Job:
 
 
 def _check_activity(setting: Setting) -> None:
-    views = {
-        (row["start"], row["page"]): row["views"]
-        for row in _table(setting, "pages")
-        if row["granularity"] == "1 hour"
-    }
-    assert views == clicks.views_by_hour()
-    rows = _table(setting, "sessions")
-    found = [(row["visitor"], row["start"], row["end"], row["events"]) for row in rows]
-    sessions = set(clicks.sessions())
-    assert set(found) <= sessions
-    assert len(found) == len(set(found))
-    assert {one for one in sessions if one[2] < clicks.SURELY_CLOSED} <= set(found)
+    events = website.valid_events(read_topic(setting.servers, setting.topic))
+    activity_results.check(activity_results.of_topics(setting.servers, setting.topic), events)
+    activity_results.check(activity_results.of_tables(setting.place / "tables"), events)
+
+
+@functools.cache
+def _clicks() -> list[Line]:
+    return [*islice(Site(pace=0.15, visitors=300).lines(), 1_900)]
 
 
 def _check_windows(setting: Setting) -> None:
@@ -178,5 +177,5 @@ EXACT_JOBS = {
     "route": ExactJob(_route, _check_routes),
     "archive": ExactJob(_archive, _check_archive),
     "aggregate": ExactJob(_aggregate, _check_windows),
-    "activity": ExactJob(_activity, _check_activity, clicks.lines),
+    "activity": ExactJob(_activity, _check_activity, _clicks),
 }
