@@ -34,6 +34,9 @@ EARLIEST_LOCAL = -4
 LATEST = -1
 LIST_OFFSETS_VERSION = 9
 
+NAMES_IN_A_LINE = 3
+"""How many partitions are named that the leader refuses for one reason."""
+
 FENCED = frozenset({ErrorCode.FENCED_LEADER_EPOCH})
 """Somebody newer leads; the controller will say who."""
 
@@ -70,6 +73,8 @@ class ReplicaFetcher:
         """By the throttle."""
         self._caught_up: dict[Partition, bool] = {}
         """Whether the last answer brought all that is committed: such a one is not held up."""
+        self._refusals: dict[ErrorCode, list[Partition]] = {}
+        """By the answer that is being taken."""
         self._has_work = asyncio.Event()
 
     def follow(self, partition: Partition) -> None:
@@ -132,6 +137,8 @@ class ReplicaFetcher:
             if (partition := self._partitions.get((topic.topic_id, answer.partition_index)))
             and self._take(partition, answer)
         ]
+        if self._refusals:
+            self._tell_of_refusals()
         for partition in strayed:  # last, as the answer is good until the link is asked again
             await self._return(partition)
         if not is_session_kept:
@@ -195,11 +202,20 @@ class ReplicaFetcher:
         log.truncate_to(end)
 
     def _refused(self, partition: Partition, code: ErrorCode) -> None:
-        logger.info("%s-%d: the leader answers %s", partition.topic, partition.index, code.name)
+        self._refusals.setdefault(code, []).append(partition)
         if code in FENCED:
             self.leave(partition)
         else:
             self._delay(partition)
+
+    def _tell_of_refusals(self) -> None:
+        """In one line for each reason: when leaders change, thousands may have the same."""
+        refused, self._refusals = self._refusals, {}
+        for code, some in refused.items():
+            names = [f"{one.topic}-{one.index}" for one in some[:NAMES_IN_A_LINE]]
+            if len(some) > NAMES_IN_A_LINE:
+                names.append(f"{len(some) - NAMES_IN_A_LINE} more")
+            logger.info("broker %d answers %s: %s", self.leader_id, code.name, ", ".join(names))
 
     async def _find_range(self, partition: Partition) -> None:
         """What we want is not there: the leader's log ends before ours, or begins after (RE-13)."""
