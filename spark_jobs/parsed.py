@@ -29,6 +29,9 @@ from spark_jobs.rejection import rejection_sql
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+CONDITIONS = frozenset({"boolean", "void"})
+"""Types of what may stand after WHEN."""
+
 
 def parsed(spark: SparkSession, records: DataFrame, definition: Definition) -> DataFrame:
     """Add to each record what the module's docstring lists.
@@ -53,10 +56,7 @@ def parsed(spark: SparkSession, records: DataFrame, definition: Definition) -> D
         rows = rows.join(F.broadcast(_table(spark, table, definition)), table.column, "left")
     require_sql(rows, definition, "record.event_time", record.event_time)
     rows = rows.withColumn("event_time", F.expr(record.event_time).cast("timestamp"))
-    for index, rule in enumerate(record.rules):
-        place = f"record.rules.{index}"
-        require_sql(rows, definition, f"{place}.when", rule.when, is_condition=True)
-        require_sql(rows, definition, f"{place}.detail", rule.detail)
+    _require_rules(rows, definition)
     return rows.withColumn("rejection", F.expr(rejection_sql(record)))
 
 
@@ -74,10 +74,27 @@ def require_sql(
     except PySparkException as error:
         words = str(error).strip().partition("\n")[0]
         raise BadOptionError(f"--definition: {definition.path}: {place}: {words}") from error
-    if is_condition and found not in {"boolean", "void"}:
+    if is_condition and found not in CONDITIONS:
         raise BadOptionError(
             f"--definition: {definition.path}: {place}: expected a condition, '{sql}' is {found}"
         )
+
+
+def _require_rules(rows: DataFrame, definition: Definition) -> None:
+    """Have Spark look at all rules at once; one by one, to name it, if one is wrong."""
+    rules = definition.record.rules
+    try:
+        conditions = rows.select("*", *(F.expr(f"({rule.when})") for rule in rules)).schema.fields
+        found = {field.dataType.simpleString() for field in conditions[len(rows.columns) :]}
+        _ = rows.select("*", *(F.expr(f"({rule.detail})") for rule in rules)).schema
+        is_right = found <= CONDITIONS
+    except PySparkException:
+        is_right = False
+    if not is_right:
+        for index, rule in enumerate(rules):
+            place = f"record.rules.{index}"
+            require_sql(rows, definition, f"{place}.when", rule.when, is_condition=True)
+            require_sql(rows, definition, f"{place}.detail", rule.detail)
 
 
 def _table(spark: SparkSession, table: Table, definition: Definition) -> DataFrame:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 PARTITIONS = 2
 WAIT_SECONDS = 120
+SMALL_FETCHES = {"max.partition.fetch.bytes": "10000", "max.poll.records": "10"}
 
 
 class World:
@@ -48,6 +49,7 @@ class World:
             checkpoint=checkpoint,
             trigger_seconds=0,
         )
+        self.admin = admin(servers)
         create_topic(servers, name, PARTITIONS)
 
     def start(self, **changes: object) -> StreamingQuery:
@@ -69,7 +71,7 @@ class World:
     def truncate(self) -> None:
         """Delete all records of all partitions, as retention may."""
         places = [TopicPartition(self.topic, index, -1) for index in range(PARTITIONS)]
-        for done in admin(self.servers).delete_records(places).values():
+        for done in self.admin.delete_records(places).values():
             done.result()
 
     def routed(self) -> Counter[tuple[int, int]]:
@@ -105,7 +107,7 @@ def test_a_topic_that_is_grown_is_read_from_the_first_record_of_each_new_partiti
     world.produce(30, 0)
     query = world.start()
     query.processAllAvailable()
-    admin(world.servers).create_partitions([NewPartitions(world.topic, 4)])[world.topic].result()
+    world.admin.create_partitions([NewPartitions(world.topic, 4)])[world.topic].result()
     for partition, count in ((3, 7), (2, 5), (0, 2)):
         world.produce(count, partition)
     query.processAllAvailable()
@@ -122,12 +124,12 @@ def test_a_topic_that_is_deleted_ends_the_job_and_stays_deleted(world: World) ->
     world.produce(20, 1)
     query = world.start()
     query.processAllAvailable()
-    admin(world.servers).delete_topics([world.topic])[world.topic].result()
+    world.admin.delete_topics([world.topic])[world.topic].result()
     failure = world.failure(query)
     assert failure.startswith("query route failed: ")
     assert failure.endswith(" - a topic of the query was deleted")
     assert len(world.routed()) == 20
-    assert world.topic not in admin(world.servers).list_topics(timeout=20).topics
+    assert world.topic not in world.admin.list_topics(timeout=20).topics
     with pytest.raises(JobError, match=f"there is no topic '{world.topic}' on"):
         world.start()
 
@@ -135,7 +137,7 @@ def test_a_topic_that_is_deleted_ends_the_job_and_stays_deleted(world: World) ->
 def test_a_topic_made_anew_needs_another_checkpoint(world: World) -> None:
     world.produce(20, 1)
     assert world.run_once() == 20
-    admin(world.servers).delete_topics([world.topic])[world.topic].result()
+    world.admin.delete_topics([world.topic])[world.topic].result()
     create_topic(world.servers, world.topic, PARTITIONS)
     world.produce(40, 1)
     with pytest.raises(BadOptionError, match=r"topic's id '.*', and here it is '.*': use another"):
@@ -146,8 +148,9 @@ def test_a_topic_made_anew_needs_another_checkpoint(world: World) -> None:
 
 
 def test_records_that_are_gone_before_they_were_read_end_a_running_job(world: World) -> None:
-    world.produce(2_000, 0)
-    query = world.start(max_offsets_per_trigger=1)
+    for _ in range(30):  # batches of their own, of which the reader fetches a few ahead
+        world.produce(50, 0)
+    query = world.start(max_offsets_per_trigger=50, kafka=SMALL_FETCHES)
     assert wait_until(lambda: query.lastProgress is not None, WAIT_SECONDS)
     world.truncate()
     failure = world.failure(query)

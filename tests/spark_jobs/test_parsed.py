@@ -1,0 +1,78 @@
+"""SQL of a definition that Spark refuses is named before any record is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_jobs.definition import load_definition
+from spark_jobs.errors import BadOptionError
+from spark_jobs.parsed import parsed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
+SMALL = """
+[record]
+event_time = "to_timestamp(at)"
+[record.fields]
+at = { type = "text" }
+size = { type = "integer" }
+[record.columns]
+double = "size * 2"
+[[record.rules]]
+reason = "too-many"
+when = "double > 5"
+detail = "size"
+[[record.rules]]
+reason = "too-few"
+when = "double < 2"
+detail = "concat('only ', size)"
+"""
+
+
+def _definition(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "small.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_what_is_right_gives_typed_columns(spark: SparkSession, tmp_path: Path) -> None:
+    values = [b'{"at":"2013-03-01T10:00:00Z","size":%d}' % size for size in (2, 3, 0)]
+    records = spark.createDataFrame(
+        [(None, bytearray(value), "t", 0, index, None) for index, value in enumerate(values)], KAFKA
+    )
+    rows = parsed(spark, records, load_definition(_definition(tmp_path, SMALL))).collect()
+    assert [(row["double"], row["rejection"] and tuple(row["rejection"])) for row in rows] == [
+        (4, None),
+        (6, ("too-many", "3")),
+        (0, ("too-few", "only 0")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "to", "message"),
+    [
+        (
+            "double > 5",
+            "double + 5",
+            "rules.0.when: expected a condition, 'double [+] 5' is bigint",
+        ),
+        ("double < 2", "dubble < 2", "rules.1.when: .*`dubble` cannot be resolved"),
+        ("concat('only ', size)", "concat(", "rules.1.detail: .*[Ss]yntax error"),
+        ("double > 5", "count(1) > 5", "rules.0.when: .*GROUP BY"),
+        ("size * 2", "size *", "columns.double: .*[Ss]yntax error"),
+        ("to_timestamp(at)", "to_timestamp(of)", "event_time: .*`of` cannot be resolved"),
+    ],
+)
+def test_a_mistake_is_named(
+    changed: str, to: str, message: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    records = spark.createDataFrame([], KAFKA)
+    definition = load_definition(_definition(tmp_path, SMALL.replace(changed, to)))
+    with pytest.raises(BadOptionError, match=rf"^--definition: .*small\.toml: record\.{message}"):
+        parsed(spark, records, definition)
