@@ -24,9 +24,9 @@ that a window fits its topic whatever a record says.
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import ConfigDict, Field, RootModel, model_validator
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
@@ -38,10 +38,14 @@ from spark_jobs.rejects import KEEP_NULLS
 from spark_jobs.windows import with_windows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from collections.abc import Iterable
+
+    from pyspark.sql import DataFrame, GroupedData, SparkSession
 
 
 LONGEST_TEXT = 1_000
+OF_WINDOWS = ("granularity", "start", "end", "window")
+"""Names that no column to group by and no measure may have."""
 
 
 class Lookup(Section):
@@ -66,6 +70,14 @@ class Aggregate(Section):
     where: str | None = None
     lookups: tuple[Lookup, ...] = ()
     columns: dict[ColumnName, str] = Field(default={})
+
+    @model_validator(mode="after")
+    def _have_distinct_names(self) -> Self:
+        names = [*OF_WINDOWS, *self.group_by, *self.measures]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"a window would have '{twice[0]}' twice")
+        return self
 
 
 class AggregateSection(RootModel[dict[Reason, Aggregate]]):
@@ -98,21 +110,30 @@ def window_rows(
             rows = rows.withColumn(column, F.left(column, F.lit(LONGEST_TEXT)))
     windowed = with_windows(rows, aggregate.granularities, aggregate.watermark)
     grouped = windowed.groupBy("granularity", "window", *aggregate.group_by)
-    measures = []
-    for measure, sql in aggregate.measures.items():
-        measures.append(F.expr(sql).alias(measure))
-        try:
-            _ = grouped.agg(measures[-1]).schema
-        except PySparkException as error:
-            words = str(error).strip().partition("\n")[0]
-            where = f"--definition: {definition.path}: {place}.measures.{measure}"
-            raise BadOptionError(f"{where}: {words}") from error
-    return grouped.agg(*measures).select(
+    return _measured(grouped, aggregate, f"--definition: {definition.path}: {place}").select(
         F.expr(_json_sql(("granularity", "start", *aggregate.group_by))).alias("key"),
         F.expr(
             _json_sql(("granularity", "start", "end", *aggregate.group_by, *aggregate.measures))
         ).alias("value"),
     )
+
+
+def _measured(grouped: GroupedData, aggregate: Aggregate, place: str) -> DataFrame:
+    """Return the measures; they are tried one by one, to name it, only if one is wrong."""
+
+    def measured(names: Iterable[str]) -> DataFrame:
+        return grouped.agg(*(F.expr(aggregate.measures[name]).alias(name) for name in names))
+
+    try:
+        return measured(aggregate.measures)
+    except PySparkException:
+        for name in aggregate.measures:
+            try:
+                measured([name])
+            except PySparkException as error:
+                words = str(error).strip().partition("\n")[0]
+                raise BadOptionError(f"{place}.measures.{name}: {words}") from error
+        raise
 
 
 def _json_sql(names: tuple[str, ...]) -> str:
@@ -125,15 +146,26 @@ def _looked_up(
     spark: SparkSession, rows: DataFrame, definition: Definition, lookup: Lookup
 ) -> DataFrame:
     path = table_file(lookup.file, definition)
-    names = [*lookup.on, *lookup.columns]
+    taken = sorted(set(lookup.columns) & set(rows.columns))
+    if taken:
+        raise BadOptionError(f"--definition: {lookup.file}: a record has a column {taken[0]} too")
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            found = [tuple(row[name] for name in names) for row in csv.DictReader(file)]
+            lines = list(csv.DictReader(file))
+        found = {
+            tuple(row[n] for n in lookup.on): [row[n] for n in lookup.columns] for row in lines
+        }
     except OSError as error:
         raise JobError(f"{path}: {error.strerror}, wanted by {definition.path}") from error
     except KeyError as error:
         raise BadOptionError(f"--definition: {path} has no column {error}") from error
-    table = spark.createDataFrame(found, ", ".join(f"{name} string" for name in names))
+    if len(found) < len(lines):
+        raise BadOptionError(
+            f"--definition: {path}: {len(lines) - len(found):,} rows have the same "
+            f"{', '.join(lookup.on)} as others: a record would count more than once"
+        )
+    names = ", ".join(f"{name} string" for name in (*lookup.on, *lookup.columns))
+    table = spark.createDataFrame([(*key, *values) for key, values in found.items()], names)
     for column, kind in lookup.columns.items():
         sql = f"try_cast({column} AS {kind})"
         require_sql(table, definition, f"columns.{column} of {lookup.file}", sql)

