@@ -39,6 +39,7 @@ async def brokers_died(office: Office, dead: Collection[int]) -> None:
     ]
     office.partitions.enter(leaderless, PartitionPhase.OFFLINE)
     await office.partitions.bring_online(leaderless)
+    office.send()  # clients wait for these; the others only lack a follower
     await take_out(office, served)
     _block_deletions(office, deleting)
     office.batch.publish(context.live_brokers, ())

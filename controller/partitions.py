@@ -6,9 +6,10 @@ a partition whose write is refused keeps its phase.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from controller.context import ControllerContext, Leadership, TopicPartition
 from controller.leader_selection import Choice, initial_leader, leader_when_offline
@@ -31,7 +32,7 @@ from controller.znodes import (
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
     from controller.control_requests import ControlRequestBatch
     from controller.election import FencedStore
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+AT_ONCE = 64
+"""How many partitions are decided, or told of, before clients of this broker are served again."""
 
 Election = Callable[[TopicPartition, "Replicas", PartitionState], Choice | None]
 """Chooses a leader from a partition's assignment and state."""
@@ -99,7 +103,7 @@ class PartitionMachine:
 
     async def _initialise(self, partitions: Sequence[TopicPartition]) -> None:
         decisions: list[tuple[TopicPartition, PartitionState]] = []
-        for at in partitions:
+        async for at in _in_slices(partitions):
             choice = initial_leader(self._context.replicas_of(at), self._context.live_brokers)
             if choice is None:
                 logger.error("%s-%d has no live replica, so it has no leader", *at)
@@ -115,7 +119,8 @@ class PartitionMachine:
                 for at, state in decisions
             ]
         )
-        for (at, state), outcome in zip(decisions, outcomes, strict=True):
+        told = list(zip(decisions, outcomes, strict=True))
+        async for (at, state), outcome in _in_slices(told):
             if _refused(at, outcome):
                 continue
             self._context.leadership[at] = Leadership(state, 0)
@@ -143,7 +148,7 @@ class PartitionMachine:
         """
         results: dict[TopicPartition, ErrorCode] = {}
         decisions: list[tuple[TopicPartition, PartitionState]] = []
-        for at in partitions:
+        async for at in _in_slices(partitions):
             leadership = self._context.leadership.get(at)
             if leadership is None:
                 results[at] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -153,7 +158,7 @@ class PartitionMachine:
             if choice is not None and results[at] is ErrorCode.NONE:
                 decisions.append((at, self._state(choice, leadership.state.leader_epoch + 1)))
         stored = await self._change(decisions)
-        for at, _ in decisions:
+        async for at, _ in _in_slices(decisions):
             if at not in stored:
                 results[at] = ErrorCode.INVALID_UPDATE_VERSION
                 continue
@@ -237,6 +242,17 @@ class PartitionMachine:
             return True
         logger.error("%s-%d cannot go from %s to %s", *at, current.value, phase.value)
         return False
+
+
+async def _in_slices(items: Iterable[T]) -> AsyncIterator[T]:
+    """The same, while the event loop serves others in between.
+
+    The controller does one thing at a time, so its context does not change meanwhile.
+    """
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % AT_ONCE == 0:
+            await asyncio.sleep(0)  # noqa: TID251  (gives way to others, takes no time)
 
 
 def _verdict(choice: Choice | None, state: PartitionState) -> ErrorCode:
