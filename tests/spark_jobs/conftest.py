@@ -13,6 +13,7 @@ from spark_jobs.options import SparkOptions
 from spark_jobs.produce_flights import Outcome, ProduceOptions, produce
 from tests.spark_jobs.month import DAMAGED, MONTH
 from tests.support.apache import apache_4
+from tests.support.java_command import SHORT_LIVED_JVM
 from tests.support.ours import ours
 
 if TYPE_CHECKING:
@@ -61,11 +62,14 @@ def produced(servers: str) -> Outcome:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Start Spark."""
+    """Start Spark, with Java's first compiler only: tests compile much and run it once."""
     from spark_jobs.session import start_spark
 
     options = SparkOptions(spark_log=tmp_path_factory.mktemp("spark") / "spark.log")
-    session = start_spark(options, "tests")
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in SHORT_LIVED_JVM.items():
+            environment.setenv(name, value)
+        session = start_spark(options, "tests")
     yield session
     session.stop()
 
