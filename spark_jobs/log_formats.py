@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 MADE = ("log", "format", "collected", "time", "level")
 """Fields that come from elsewhere than groups and `columns`."""
 
+TAKEN = {
+    *("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers"),
+    *("text", "line", "entry", "log", "format", "collected", "event_time", "rejection", "output"),
+    "output_key",
+}
+"""Names that no group or column may have: they are the source's columns, or made here."""
+
 UNKNOWN_FORMAT, EMPTY = "unknown-format", "empty"
 _GROUP = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9_]*)>")
 
@@ -71,6 +78,9 @@ class Format(Section):
                 raise ValueError(f"not a regular expression: {error}") from error
             if found.groups != len(found.groupindex):
                 raise ValueError("a group without a name: write (?:...) or (?<name>...)")
+        taken = sorted(TAKEN & {*self.groups, *self.columns})
+        if taken:
+            raise ValueError(f"no group or column may be called '{taken[0]}'")
         return self
 
 
