@@ -172,7 +172,7 @@ class Stopwatch:
 
 def forget(broker: BrokerProcess, prefix: str) -> None:
     """Delete the topics whose names begin so, that no later row pays for their data."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     there = admin.list_topics(timeout=TOPIC_TIMEOUT_SECONDS).topics
     gone = [name for name in there if name.startswith(prefix)]
     if gone:

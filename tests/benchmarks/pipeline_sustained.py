@@ -73,7 +73,7 @@ class Load:
 def sustain(broker: BrokerProcess, load: Load, directory: Path) -> list[Sample]:
     """Run the load against a serving broker, and return samples of it."""
     topic = f"sustained-{load.job}"
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     new_topic = NewTopic(topic, PARTITIONS, 1, config=TOPIC_CONFIG)
     admin.create_topics([new_topic])[topic].result(TOPIC_TIMEOUT_SECONDS)
     with ExitStack() as stack:
