@@ -145,7 +145,7 @@ OTHERS = (
     Case("30 February", _good(at="2013-02-30T10:00:00Z"), "impossible-time"),
     Case("beyond all times", _good(at="+294248-01-01T00:00:00Z"), "impossible-time"),
     Case("a clock two hours ahead", _ahead(7200), "clock-skew"),
-    Case("the end of all times", _good(at="+294246-12-31T00:00:00Z"), "clock-skew"),
+    Case("the end of all times", _good(at="+294246-12-31T00:00:00Z"), "impossible-time"),
     Case("no route", _good(size=8), "no-route"),
     Case("NULL for all routes", _good(size=None), "no-route"),
     Case("longer than the limit", _good(note="x" * 1_000_000), "too-large"),

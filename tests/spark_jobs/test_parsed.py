@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from spark_jobs.definition import load_definition
 from spark_jobs.errors import BadOptionError
 from spark_jobs.parsed import parsed
+from tests.spark_jobs.month import FEED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +54,18 @@ def test_what_is_right_gives_typed_columns(spark: SparkSession, tmp_path: Path) 
         (6, ("too-many", "3")),
         (0, ("too-few", "only 0")),
     ]
+
+
+@pytest.mark.parametrize("time_hour", ["+294246-12-31T00:00:00Z", "-290308-12-21T20:00:00Z"])
+def test_a_flight_at_the_end_of_all_times_is_rejected_and_ends_no_job(
+    time_hour: str, spark: SparkSession
+) -> None:
+    line = next(FEED.lines(FEED.flights()))
+    flight = json.loads(line.value or b"") | {"time_hour": time_hour, "minute": 2**31 - 1}
+    value = bytearray(json.dumps(flight).encode())
+    records = spark.createDataFrame([(None, value, "t", 0, 0, None)], KAFKA)
+    [row] = parsed(spark, records, load_definition("flights")).select("rejection.*").collect()
+    assert row["reason"] == "impossible-time"
 
 
 @pytest.mark.parametrize(
