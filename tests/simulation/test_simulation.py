@@ -6,12 +6,12 @@ Each runs in a process of its own, whose hashes are the same in every run.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
-from tests.simulation.defects import DEFECTS
 from tests.support.jars import REPOSITORY
 
 
@@ -42,29 +42,36 @@ def test_a_seed_gives_the_same_run_each_time() -> None:
     assert "steps" in runs[0]
 
 
-FINDS = dict.fromkeys(DEFECTS, "0-10") | {"epochs": "40-50"}
-"""Seeds among which each defect shows."""
+SEEDS = "0-300"
+"""Among which each defect shows; the first that shows it ends the search."""
 
-
+RECORDS = r"producer-\d+|Violation"
+FENCES = r"takes an old|fell from|as controller of epoch"
 SHOWS = {
-    "truncation": "OUT_OF_ORDER_SEQUENCE_NUMBER",
-    "epochs": "OUT_OF_ORDER_SEQUENCE_NUMBER",
-    "acknowledgement": "was acknowledged at",
-    "flush": "DamagedFileError",
-    "fencing": "fell from",
+    "truncation": RECORDS,
+    "epochs": RECORDS,
+    "acknowledgement": RECORDS,
+    "flush": rf"DamagedFileError|{RECORDS}",
+    "fencing": FENCES,
     "fencing of writes": "as controller of epoch",
     "fencing of controllers": "controller epoch",
     "fencing of lives": "old broker epoch",
     "fencing of leaders": "leader epoch",
-    "fencing of fetches": "old leader epoch",
+    "fencing of fetches": "old leader epoch of FetchRequest",
 }
 """What is told of each, so that none is found by accident."""
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("defect", FINDS)
+@pytest.mark.parametrize("defect", SHOWS)
 def test_a_planted_defect_is_found(defect: str) -> None:
-    done = simulate("--seeds", FINDS[defect], "--defect", defect)
+    done = simulate("--seeds", SEEDS, "--defect", defect)
 
-    assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
-    assert SHOWS[defect] in done.stdout
+    (found,) = (line for line in done.stdout.splitlines() if is_bad(line))
+    assert re.search(SHOWS[defect], found), found
+    assert done.returncode == 1
+
+
+def is_bad(line: str) -> bool:
+    """Whether a line is of a seed that is not fine."""
+    return line.startswith("seed ") and ": fine (" not in line
