@@ -102,6 +102,7 @@ def parsed_lines(records: DataFrame, definition: Definition) -> DataFrame:
         {"text": F.col("value").cast("string"), "log": F.col("key").cast("string")}
     )
     rows = rows.withColumn("line", F.expr(_LINE)).withColumn("entry", _first_that_matches(formats))
+    rows = _made_once(rows, ["line", "entry"])
     groups = list(dict.fromkeys(group for found in formats for group in found.groups))
     rows = rows.withColumns({name: _group(name, formats, definition) for name in groups})
     try:
@@ -109,6 +110,7 @@ def parsed_lines(records: DataFrame, definition: Definition) -> DataFrame:
     except PySparkException:
         _require_all(rows, formats, definition)
         raise
+    rows = _made_once(rows, [name for name in ("time", "level") if name in rows.columns])
     latest = definition.record.latest or "1000 days"
     rows = rows.withColumns(
         {
@@ -119,6 +121,18 @@ def parsed_lines(records: DataFrame, definition: Definition) -> DataFrame:
         }
     )
     return rows.withColumn("output", F.expr(_json_sql(definition)))
+
+
+def _made_once(rows: DataFrame, names: list[str]) -> DataFrame:
+    """Keep Spark from putting the columns' expressions in the place of each mention of them.
+
+    Each stands for others, in which yet others stand; put into each other, as windows of `time`
+    would have it, they keep Spark's planner busy for minutes. `explode` is what it does not pass.
+    """
+    if not names:
+        return rows
+    held = rows.withColumn("made_once", F.explode(F.array(F.struct(*names))))
+    return held.withColumns({name: F.col(f"made_once.{name}") for name in names}).drop("made_once")
 
 
 _LINE = (

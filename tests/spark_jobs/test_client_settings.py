@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 ID = "known-to-the-broker"
 DAMAGED = 44
+JOB_TIMEOUT_SECONDS = 600
 
 
 @pytest.fixture
@@ -114,6 +115,8 @@ def secured(tmp_path: Path) -> Iterator[tuple[BrokerProcess, str]]:
             f"SASL_PLAINTEXT://127.0.0.1:{secured}",
             "controller.quorum.voters": f"0@127.0.0.1:{controller}",
             "inter.broker.listener.name": "PLAINTEXT",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
+            "SASL_PLAINTEXT:SASL_PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.sasl_plaintext.plain.sasl.jaas.config": jaas,
         },
@@ -133,7 +136,7 @@ def _job(*arguments: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=JOB_TIMEOUT_SECONDS,
         check=False,
     )
 
@@ -141,7 +144,7 @@ def _job(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.java
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3 * JOB_TIMEOUT_SECONDS)
 def test_jobs_work_on_a_broker_that_wants_a_password_and_say_when_it_is_wrong(
     secured: tuple[BrokerProcess, str], tmp_path: Path
 ) -> None:
@@ -149,7 +152,9 @@ def test_jobs_work_on_a_broker_that_wants_a_password_and_say_when_it_is_wrong(
     jaas = f'{MODULE} required username="{USER}" password="{PASSWORD}";'
     both = ("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN")
     at = ("--bootstrap-servers", servers)
-    spark = (*at, *(word for setting in both for word in ("--kafka", setting)))
+    patience = ("default.api.timeout.ms=120000", "request.timeout.ms=60000")
+    spark = (*at, *(word for setting in (*both, *patience) for word in ("--kafka", setting)))
+    spark = (*spark, "--spark", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1")
     right = (*spark, "--kafka", f"sasl.jaas.config={jaas}")
     client = (*both, f"sasl.username={USER}", f"sasl.password={PASSWORD}")
     made = _job(
