@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from tests.support.children import DIES_WITH_PARENT
 from tests.support.jars import REPOSITORY
 from tests.support.java_command import SHORT_LIVED_JVM
 from tests.support.process_use import group_members
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -143,5 +143,4 @@ def kill_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
         return
-    while group_members(group):
-        time.sleep(POLL_SECONDS)
+    assert wait_until(lambda: not group_members(group), RUN_SECONDS, POLL_SECONDS)

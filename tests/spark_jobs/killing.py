@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import enum
 import random
-import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import EXIT_FAILED
 from tests.spark_jobs.job_process import POLL_SECONDS, RUN_SECONDS, run_job, running
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -141,7 +141,7 @@ def run_through_broker_kills(
 
     def strike() -> None:
         broker.kill()
-        time.sleep(down)
+        wait_until(lambda: False, down)
         broker.start()
 
     return run_through_strikes(job, moments, strike)
@@ -177,15 +177,10 @@ def run_through_strikes(
 
 def _wait_for(job: Job, moment: Moment, driver: JobProcess) -> bool:
     """Wait for the moment; return False when the job ended before it."""
-    reached = _poll(lambda: moment.is_reached(job), driver, RUN_SECONDS)
-    _poll(lambda: False, driver, moment.delay_seconds if reached else 0.0)
-    return reached and driver.poll() is None
 
+    def is_decided() -> bool:
+        return moment.is_reached(job) or driver.poll() is not None
 
-def _poll(is_due: Callable[[], bool], driver: JobProcess, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not is_due():
-        if driver.poll() is not None or time.monotonic() > deadline:
-            return False
-        time.sleep(POLL_SECONDS)
-    return True
+    if not wait_until(is_decided, RUN_SECONDS, POLL_SECONDS) or driver.poll() is not None:
+        return False
+    return not wait_until(lambda: driver.poll() is not None, moment.delay_seconds, POLL_SECONDS)

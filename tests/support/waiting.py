@@ -11,11 +11,13 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.05
 
 
-def wait_until(is_due: Callable[[], bool], seconds: float) -> bool:
+def wait_until(
+    is_due: Callable[[], bool], seconds: float, poll_seconds: float = POLL_SECONDS
+) -> bool:
     """Ask until it is so, or so many seconds have passed; returns whether it is."""
     deadline = time.monotonic() + seconds
     while not is_due():
         if time.monotonic() > deadline:
             return False
-        time.sleep(POLL_SECONDS)
+        time.sleep(poll_seconds)
     return True
