@@ -73,7 +73,7 @@ def stage_logs(run: Run) -> str:
     collected = Collector(collect).run(threading.Event()) if paths else 0
     words = run.queries("logs", logs.start(run.spark, options))
     there = run.records(options.topic)
-    run.count("logs", "lines of package logs, now", lines)
+    run.count("logs", "lines of package logs, now, but empty ones", lines)
     run.count("logs", "lines collected", there, lines if before == 0 else before + collected)
     found = [
         count_sources(read_batch(run.spark, options, [topic]))
@@ -86,14 +86,14 @@ def stage_logs(run: Run) -> str:
 
 
 def package_log_lines(paths: Sequence[Path]) -> int:
-    """Count the lines of logs, rotated ones included, that have an end."""
+    """Count the lines of logs, rotated ones included, that have an end and are not empty."""
     lines = 0
     for path in paths:
         for file in path.parent.glob(f"{path.name}*"):
             content = (
                 gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
             )
-            lines += content.count(b"\n")
+            lines += sum(line != b"" for line in content.split(b"\n")[:-1])
     return lines
 
 

@@ -184,7 +184,7 @@ def test_jobs_get_what_they_share_and_places_of_their_own(tmp_path: Path) -> Non
 
 
 def test_lines_of_package_logs_are_counted_with_those_rotated(tmp_path: Path) -> None:
-    (tmp_path / "dpkg.log").write_text("1\n2\nnot ended")
+    (tmp_path / "dpkg.log").write_text("1\n\n2\nnot ended")
     (tmp_path / "dpkg.log.1").write_text("3\n")
     (tmp_path / "dpkg.log.2.gz").write_bytes(gzip.compress(b"4\n5\n"))
     (tmp_path / "other.log").write_text("6\n")
