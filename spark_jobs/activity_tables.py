@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from spark_jobs.local_tables import local_table
 from spark_jobs.page_views import top_pages, windows_of
 from spark_jobs.sessions import funnels, transitions
 from spark_jobs.streams import write_batch
@@ -98,9 +99,10 @@ def _write(spark: SparkSession, target: Target, rows: Mapping[str, list[Row]]) -
         for row in some
     ]
     if records:
-        frame = spark.createDataFrame(
-            [(key.encode(), value.encode(), target.topics[name]) for key, value, name in records],
-            "key binary, value binary, topic string",
+        frame = local_table(
+            spark,
+            [(key, value, target.topics[name]) for key, value, name in records],
+            {"key": "string", "value": "string", "topic": "string"},
         )
         write_batch(frame, target.options)
 

@@ -32,6 +32,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from spark_jobs.definition import ColumnName, Definition, Reason, Section
 from spark_jobs.errors import BadOptionError, JobError
+from spark_jobs.local_tables import local_table
 from spark_jobs.options import Duration, TopicName  # noqa: TC001 - pydantic reads them
 from spark_jobs.parsed import require_sql, table_file
 from spark_jobs.rejects import KEEP_NULLS
@@ -164,8 +165,8 @@ def _looked_up(
             f"--definition: {path}: {len(lines) - len(found):,} rows have the same "
             f"{', '.join(lookup.on)} as others: a record would count more than once"
         )
-    names = ", ".join(f"{name} string" for name in (*lookup.on, *lookup.columns))
-    table = spark.createDataFrame([(*key, *values) for key, values in found.items()], names)
+    names = dict.fromkeys((*lookup.on, *lookup.columns), "string")
+    table = local_table(spark, [(*key, *values) for key, values in found.items()], names)
     for column, kind in lookup.columns.items():
         sql = f"try_cast({column} AS {kind})"
         require_sql(table, definition, f"columns.{column} of {lookup.file}", sql)

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from spark_jobs.archive_directory import ArchiveDirectory, require_archive
 from spark_jobs.archive_rows import schema_sql
+from spark_jobs.local_tables import no_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +53,7 @@ def read_rows(
     with directory.changing():  # Spark lists the files here, and once
         dates = [str(path) for path in directory.dates() if _may_hold(path, begin, end)]
         if not dates:
-            return spark.createDataFrame([], schema)
+            return no_rows(spark, schema)
         reader = spark.read.schema(schema).option("basePath", str(directory.path))
         return reader.parquet(*dates)
 

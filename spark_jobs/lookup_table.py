@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from spark_jobs.local_tables import no_rows
 from spark_jobs.lookup_pins import Pin, Pins
 from spark_jobs.offsets import open_offsets
 from spark_jobs.parsed import columns_made, parsed
@@ -165,7 +166,7 @@ def table_of_now(spark: SparkSession, options: SparkOptions, source: LookupSourc
 
 def empty_table(spark: SparkSession, definition: Definition) -> DataFrame:
     """Return the table without rows, which knows its columns."""
-    records = spark.createDataFrame([], KAFKA_SCHEMA)
+    records = no_rows(spark, KAFKA_SCHEMA)
     return latest_rows(checked_records(spark, records, definition), definition)
 
 

@@ -24,6 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from spark_jobs.definition import JSON_TYPES, Definition, Record, Table
 from spark_jobs.errors import BadOptionError, JobError
+from spark_jobs.local_tables import local_table
 from spark_jobs.rejection import rejection_sql
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _table(spark: SparkSession, table: Table, definition: Definition) -> DataFra
     except KeyError as error:
         raise BadOptionError(f"--definition: {path} has no column {error}") from error
     rows = sorted((found | table.extra).items())
-    return spark.createDataFrame(rows, f"{table.column} string, {table.adds} string")
+    return local_table(spark, rows, {table.column: "string", table.adds: "string"})
 
 
 def table_file(name: str, definition: Definition) -> Path:
