@@ -289,7 +289,7 @@ def test_dead_letters_go_back_to_their_origin_once(
     assert replay(servers, options.dead(), {}) == len(dead)
     assert replay(servers, options.dead(), {}) == 0
     replayed = _replayed(servers, options.topic)
-    assert Counter(read.headers["origin"].decode() for read in replayed) == Counter(dead)
+    assert Counter(read.headers["origin"].decode() for read in replayed) == Counter([*dead])
     for read in replayed:
         origin = read.headers["origin"].decode()
         assert read.partition == int(origin.split("/")[1])
