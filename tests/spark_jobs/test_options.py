@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError
 from spark_jobs.options import Duration, Options, parse_options, server_address
-from spark_jobs.pipeline import PipelineOptions
+from spark_jobs.pipeline_options import PipelineOptions
 from spark_jobs.produce_flights import ProduceOptions
 from spark_jobs.produce_flights import main as produce_main
 from spark_jobs.route import RouteOptions
@@ -31,7 +31,8 @@ def test_client_settings_may_be_repeated_and_prefixed() -> None:
 
 def test_several_values_and_switching_off() -> None:
     assert parse_options(ProduceOptions, ["--months", "1", "12"], "j", "J.").months == (1, 12)
-    assert not parse_options(PipelineOptions, ["--no-once"], "j", "J.").once
+    argv = ["--fresh", "--no-fresh"]
+    assert not parse_options(PipelineOptions, argv, "j", "J.").fresh
 
 
 @pytest.mark.parametrize(
@@ -98,11 +99,8 @@ def test_a_bad_option_ends_the_job(capsys: pytest.CaptureFixture[str]) -> None:
 def test_each_broker_has_a_checkpoint_of_its_own() -> None:
     own = PipelineOptions().running_at("127.0.0.1:1")
     other = PipelineOptions(bootstrap_servers="kafka:9092").running_at("kafka:9092")
-    assert own.checkpoint == Path("build/pipeline/own/checkpoint")
-    assert other.checkpoint == Path("build/pipeline/kafka-9092/checkpoint")
+    assert own.of_job(RouteOptions, "route").checkpoint == Path("build/pipeline/own/checkpoint")
+    assert other.of_job(RouteOptions, "route").checkpoint == Path(
+        "build/pipeline/kafka-9092/checkpoint"
+    )
     assert PipelineOptions(bootstrap_servers="[::1]:9092").place().name == "---1--9092"
-
-
-def test_a_checkpoint_that_is_given_is_used() -> None:
-    options = PipelineOptions(checkpoint=Path("here")).running_at("127.0.0.1:1")
-    assert options.checkpoint == Path("here")
