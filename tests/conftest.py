@@ -29,7 +29,7 @@ LONGEST_CALLBACK_SECONDS = 0.5
 SPARK_TESTS = Path(__file__).parent / "spark_jobs"
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)  # before xdist puts the groups into the names
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say which tests must run in the same process."""
     for item in items:
