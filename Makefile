@@ -23,7 +23,7 @@ cluster: ## Start ZooKeeper and three brokers on localhost:9092 to 9094, until C
 
 test: ## Run every test (ARGS="tests/storage -k recovery" for some)
 	@scripts/setup test
-	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
 
 coverage: ## Run every test and show which lines and branches none of them takes (slower)
 	@scripts/setup test

@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from xdist.remote import Producer
 
 # The machine that runs tests is shared, so hypothesis gets no deadline per example.
 settings.register_profile("shared-machine", deadline=None)
@@ -26,15 +28,18 @@ settings.load_profile("shared-machine")
 # tells a mistake from a slow test; it counts the thread's own CPU time, not its neighbours'.
 LONGEST_CALLBACK_SECONDS = 0.5
 
-SPARK_TESTS = Path(__file__).parent / "spark_jobs"
+
+class _FileByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
+    """Deals tests out to processes by file, and all that run Spark to one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "spark" if "spark" in file or "pipeline" in file else file
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist puts the groups into the names
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests must run in the same process."""
-    for item in items:
-        has_spark = SPARK_TESTS in item.path.parents or item.get_closest_marker("spark")
-        item.add_marker(pytest.mark.xdist_group("spark" if has_spark else str(item.path)))
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _FileByFile:
+    """Have `make test` deal tests out as said above."""
+    return _FileByFile(config, log)
 
 
 class _CollectorClock:
