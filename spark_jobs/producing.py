@@ -121,6 +121,11 @@ class Outcome:
         elif not self.first_error:
             self.first_error = str(error.str())
 
+    def note_error(self, error: KafkaError) -> None:
+        """Note what ends the producer; other errors it gets over by itself."""
+        if error.fatal() and not self.first_error:
+            self.first_error = str(error.str())
+
     def words(self) -> str:
         """Return a line for people."""
         return (
@@ -176,12 +181,15 @@ class _Sender:
     """Sends lines that the topic does not hold yet, and counts what becomes of them."""
 
     def __init__(self, options: ProducerOptions, stream: Numbered, reached: Sequence[int]) -> None:
-        self._producer = Producer(CLIENT_SETTINGS | options.client_settings())
+        self.outcome = Outcome()
+        # Without `error_cb` the client raises a fatal error out of whichever call comes next, and
+        # trips over itself when that is in the midst of calling back.
+        settings = {**options.client_settings(), "error_cb": self.outcome.note_error}
+        self._producer = Producer(CLIENT_SETTINGS | settings)
         self._topic = options.topic
         self._stream = stream
         self._reached = reached
         self._begin = time.monotonic()
-        self.outcome = Outcome()
 
     def send_all(self) -> Outcome:
         """Send the lines and wait for the last acknowledgement; stop early at an error."""

@@ -36,7 +36,7 @@ def test_a_directory_is_no_file(tmp_path: Path) -> None:
         require_file("--picture", tmp_path)
 
 
-@pytest.mark.parametrize("flag", ["--work-dir", "--picture", "--spark-log", "--checkpoint"])
+@pytest.mark.parametrize("flag", ["--work-dir", "--picture", "--spark-log", "--page"])
 def test_the_pipeline_looks_first(
     flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
