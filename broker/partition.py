@@ -280,6 +280,7 @@ class Partition:
         """The controller has stored another in-sync set for this leader."""
         self.in_sync_replicas = in_sync
         self.partition_epoch = partition_epoch
+        self._wake_followers()  # one that rested and was put out must ask again, to be let in
 
     def _replicate(self, state: LeaderAndIsrPartitionState, *, is_new_epoch: bool) -> None:
         """Take up, go on with or end what a leader does about followers."""

@@ -74,17 +74,18 @@ def test_a_follower_hears_of_a_new_log_start_and_of_a_new_epoch(tmp_path: Path) 
     run_ensemble(tmp_path, scenario)
 
 
-def test_one_that_is_not_in_sync_does_not_rest(tmp_path: Path) -> None:
+def test_one_that_is_put_out_of_sync_rests_no_more_and_comes_back(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         nodes.lead(0, isr=ALL, epoch=0)
         nodes[0].append(5)
         await nodes.until_equal(5)
-        leading = nodes[0].partition.leading
+        partition = nodes[0].partition
+        leading = partition.leading
         assert leading is not None
         await until_all_rest(nodes)
 
         leading.in_sync.settle((0, 1))
-        nodes[0].partition.wake()
+        partition.in_sync_changed((0, 1), partition.partition_epoch + 1)
 
         await nodes.until(lambda: 2 in leading.in_sync.committed)
 
