@@ -30,7 +30,7 @@ from spark_jobs.options import KafkaOptions, TopicName
 from spark_jobs.reachable import check_reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from spark_jobs.feed import Line
 
@@ -121,11 +121,6 @@ class Outcome:
         elif not self.first_error:
             self.first_error = str(error.str())
 
-    def note_error(self, error: KafkaError) -> None:
-        """Note what ends the producer; other errors it gets over by itself."""
-        if error.fatal() and not self.first_error:
-            self.first_error = str(error.str())
-
     def words(self) -> str:
         """Return a line for people."""
         return (
@@ -182,10 +177,7 @@ class _Sender:
 
     def __init__(self, options: ProducerOptions, stream: Numbered, reached: Sequence[int]) -> None:
         self.outcome = Outcome()
-        # Without `error_cb` the client raises a fatal error out of whichever call comes next, and
-        # trips over itself when that is in the midst of calling back.
-        settings = {**options.client_settings(), "error_cb": self.outcome.note_error}
-        self._producer = Producer(CLIENT_SETTINGS | settings)
+        self._producer = Producer(CLIENT_SETTINGS | options.client_settings())
         self._topic = options.topic
         self._stream = stream
         self._reached = reached
@@ -199,13 +191,28 @@ class _Sender:
                 for line in self._stream.lines:
                     self._take(line)
                     if line.number % POLL_EVERY == 0:
-                        self._producer.poll(0)
+                        self._serve(self._producer.poll, 0)
                         progress.update(task, completed=line.number)
                         if self.outcome.first_error:
                             break
-            self._producer.flush(FLUSH_SECONDS)
+            self._serve(self._producer.flush, FLUSH_SECONDS)
             progress.update(task, completed=self.outcome.lines)
         return self.outcome
+
+    def _serve(self, call: Callable[[float], object], seconds: float) -> None:
+        """Let the client call back.
+
+        It raises a fatal error out of that; in the midst of a callback, as the cause of a
+        SystemError, since it goes on calling back first.
+        """
+        try:
+            call(seconds)
+        except (KafkaException, SystemError) as error:
+            cause = error if isinstance(error, KafkaException) else error.__cause__
+            if not isinstance(cause, KafkaException):
+                raise
+            if not self.outcome.first_error:
+                self.outcome.first_error = str(cause.args[0].str())
 
     def _take(self, line: Line) -> None:
         outcome = self.outcome
@@ -229,12 +236,12 @@ class _Sender:
                     headers=[(LINE_HEADER, line_header(self._stream, line.number))],
                 )
             except KafkaException as error:  # a delivery failed, and the ones behind it must too
-                self._producer.poll(0)
+                self._serve(self._producer.poll, 0)
                 if not self.outcome.first_error:
                     raise
                 raise _RefusedError from error
             except BufferError:  # the queue is full: let the broker catch up
-                self._producer.poll(FULL_QUEUE_SECONDS)
+                self._serve(self._producer.poll, FULL_QUEUE_SECONDS)
             else:
                 outcome.sent += 1
                 return
@@ -245,7 +252,7 @@ class _Sender:
         if sent == 0:
             self._begin = time.monotonic()  # what was there before took no time
         while sent > (time.monotonic() - self._begin) * rate:
-            self._producer.poll(TICK_SECONDS)
+            self._serve(self._producer.poll, TICK_SECONDS)
 
 
 def _progress() -> Progress:
