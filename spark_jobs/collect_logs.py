@@ -5,7 +5,8 @@
 
 A record's key is `COLLECTOR:PATH` of the log, whatever rotation called the file meanwhile; its
 value are the line's bytes, as they are. Headers tell the `file` and the line's `offset` in it; a
-line that is too long comes in pieces, all but the last with the header `continued`.
+line that is too long comes in pieces, all but the last with the header `continued`. Empty lines
+are left out.
 
 Lines and positions are written in one transaction, in the name of the collector. So a collector
 that is killed, at any moment, leaves nothing half done: the next one of its name ends what was

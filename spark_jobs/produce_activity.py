@@ -8,9 +8,9 @@ Running it again adds nothing, and with a greater `--events` adds the rest: a se
 events are the same whatever comes behind (see `producing`). All options of the stream belong to its
 name: with another seed, pace or share the topic must be another, or be deleted before.
 
-With `--rate` it sends at that steady rate, for load tests; one core makes some 100,000 events a
-second. `--pace` is the rate in event time: with a pace of 20 and a rate of 20,000 an hour of event
-time goes by in four seconds.
+With `--rate` it sends at that steady rate, for load tests; an event costs ten to fifteen
+microseconds to make, and some more to send. `--pace` is the rate in event time: with a pace of 20
+and a rate of 20,000 an hour of event time goes by in four seconds.
 """
 
 from __future__ import annotations
