@@ -144,24 +144,37 @@ def test_many_batches_and_a_restart_come_to_the_same_as_one(
 def test_an_event_behind_the_watermark_is_left_out_and_counted(
     servers: str,
     spark: SparkSession,
-    followed: ActivityOptions,
+    tmp_path: Path,
+    new_name: Callable[[str], str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    first = website.valid_events(read_topic(servers, TOPIC))[0]
-    before = of_tables(followed.table)
+    topic = new_name("late")
+    produce(ActivityProducerOptions(bootstrap_servers=servers, topic=topic, events=1500, pace=0.2))
+    options = ActivityOptions(
+        bootstrap_servers=servers,
+        topic=topic,
+        set={"prefix": topic},
+        once=True,
+        keep_rejects=False,
+        checkpoint=tmp_path / "checkpoint",
+        table=tmp_path / "tables",
+    )
+    run_to_end(start(spark, options))
+    first = website.valid_events(read_topic(servers, topic))[0]
+    before = of_tables(options.table)
+    assert before["sessions"]
     late = {"id": 1, "at": website.millis(first.at), "visitor": "late", "page": "/late"}
     value = json.dumps(late | {"referrer": None, "device": "mobile", "load_ms": 1})
     producer = Producer({"bootstrap.servers": servers})
-    producer.produce(TOPIC, key=b"late", value=value.encode())
+    producer.produce(topic, key=b"late", value=value.encode())
     assert producer.flush(30) == 0
-    options = followed.model_copy(update={"keep_rejects": False})
     queries = start(spark, options)
     assert run_to_end(queries) == {SESSIONS_QUERY: 1, PAGES_QUERY: 1}
     reports = [BatchReport.of(q.name, p) for q in queries for p in q.recentProgress]
     dropped = Counter({r.query: r.dropped_by_watermark for r in reports if r.rows})
     assert dropped == {SESSIONS_QUERY: 1, PAGES_QUERY: 1}, "its hour; its day is not over"
     assert f"{SESSIONS_QUERY}: 1 rows came too late for their windows" in capsys.readouterr().err
-    after = of_tables(followed.table)
+    after = of_tables(options.table)
     assert after["sessions"] == before["sessions"]
     new = [row for row in after["pages"] if row not in before["pages"]]
     assert [(row["granularity"], row["page"], row["views"]) for row in new] == [
