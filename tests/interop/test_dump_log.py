@@ -180,5 +180,7 @@ def test_committed_offsets_of_transactions_are_decoded(
 
     commits = [line for line in said.splitlines() if f'"topic":"{topic}"' in line]
     assert [int(re.findall(r'"offset":(\d+)', line)[0]) for line in commits] == [3, 4, 5]
-    assert len(re.findall(r"endTxnMarker: ABORT", said)) == 1
-    assert len(re.findall(r"endTxnMarker: COMMIT", said)) >= 2
+    # Other tests' groups may have come to the same partition before.
+    since = said.partition(commits[0])[2]
+    assert len(re.findall(r"endTxnMarker: ABORT", since)) == 1
+    assert len(re.findall(r"endTxnMarker: COMMIT", since)) >= 2
