@@ -168,7 +168,8 @@ def check(directory: Path, config: TopicConfig, promised: int, before: dict[int,
 @pytest.mark.parametrize("name", CASES)
 def test_killed_at_each_step(name: str, filled: Path, tmp_path: Path) -> None:
     case = CASES[name]
-    original = found(filled, LocalFileSystem(), KEEP)
+    shutil.copytree(filled, tmp_path / "original")
+    original = found(tmp_path / "original", LocalFileSystem(), KEEP)
     before = batches(log_of(original))
     crash(original)
     steps = 0
