@@ -32,7 +32,7 @@ DEFINITION = """
 prefix = ""
 [record]
 event_time = "try_to_timestamp(at)"
-latest = "1 hour"
+latest = "2 days"
 max_bytes = 1_000_000
 [record.fields]
 at = { type = "text" }
@@ -83,9 +83,10 @@ def _without(key: str) -> bytes:
     return json.dumps({name: value for name, value in GOOD.items() if name != key}).encode()
 
 
-def _ahead(seconds: int) -> bytes:
+def _ahead(days: int) -> bytes:
+    """Called when tests are collected: the job may take the record in hours later."""
     now = calendar.timegm(time.gmtime())
-    return _good(at=datetime.fromtimestamp(now + seconds, UTC).isoformat())
+    return _good(at=datetime.fromtimestamp(now + days * 86_400, UTC).isoformat())
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ OTHERS = (
     Case("no time", _good(at="soon"), "impossible-time"),
     Case("30 February", _good(at="2013-02-30T10:00:00Z"), "impossible-time"),
     Case("beyond all times", _good(at="+294248-01-01T00:00:00Z"), "impossible-time"),
-    Case("a clock two hours ahead", _ahead(7200), "clock-skew"),
+    Case("a clock three days ahead", _ahead(3), "clock-skew"),
     Case("the end of all times", _good(at="+294246-12-31T00:00:00Z"), "impossible-time"),
     Case("no route", _good(size=8), "no-route"),
     Case("NULL for all routes", _good(size=None), "no-route"),
@@ -171,7 +172,7 @@ FINE = (
     Case("an exponent", _text(ratio="1E2"), "small"),
     Case("a character that UTF-8 lacks", _text(note='"\\ud800"'), "small"),
     Case("a character of nothing", _good(note="a\0b"), "small"),
-    Case("a clock half an hour ahead", _ahead(1800), "small"),
+    Case("a clock a day ahead", _ahead(1), "small"),
     Case("as long as may be", _good(note="x" * 300_000), "small"),
 )
 CASES = (*(Case(name, value, "not-json") for name, value in NOT_JSON.items()), *OTHERS, *FINE)
