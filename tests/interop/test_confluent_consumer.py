@@ -12,6 +12,7 @@ from confluent_kafka import (
     OFFSET_END,
     OFFSET_INVALID,
     Consumer,
+    KafkaError,
     KafkaException,
     TopicPartition,
 )
@@ -158,9 +159,13 @@ def test_auto_offset_reset_earliest_latest_and_error(
         consumer.subscribe([topic])
         assert offsets_of(consumer, 1) == [0]
 
-    with closing(new_consumer(new_group(), **{"auto.offset.reset": "latest"})) as consumer:
+    latest = {"auto.offset.reset": "latest", "enable.partition.eof": True}
+    with closing(new_consumer(new_group(), **latest)) as consumer:
         consumer.subscribe([topic])
-        assert consumer.consume(1, 2.0) == []
+        (end,) = consumer.consume(1, TIMEOUT)
+        error = end.error()
+        assert error is not None
+        assert (error.code(), end.offset()) == (KafkaError._PARTITION_EOF, COUNT)
         confluent.produce(bootstrap, topic, numbered_records(1), Sending())
         assert offsets_of(consumer, 1) == [COUNT]
 

@@ -122,11 +122,11 @@ def test_transaction_left_open_too_long_is_aborted(
     client: Client, new_topic: NewTopicFunction, new_name: NewName
 ) -> None:
     topic, transactional_id = new_topic(), new_name("txn")
-    late = client.producer(transactional_id, 1000)
+    watcher = client.reader(topic, "any")
+    late = client.producer(transactional_id, 3000)
     late.begin()
     send(late, topic, "late", 1)
     late.flush()
-    watcher = client.reader(topic, "any")
     assert watcher.ends() == {0: 0}
 
     eventually(lambda: watcher.ends() == {0: 4})

@@ -20,7 +20,7 @@ for kind in ("offsets", "commits"):
 child = subprocess.Popen([sys.executable, "-c", "from time import sleep; sleep(600)"])
 for number in range(len(list((place / "commits").iterdir())), 4):
     (place / "offsets" / str(number)).touch()
-    sleep(0.3)
+    sleep(1)
     (place / "commits" / str(number)).touch()
 child.kill()
 print("done")

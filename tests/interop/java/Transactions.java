@@ -239,7 +239,7 @@ public final class Transactions {
     private Object timeout() throws Exception {
         String topic = topic("timeout", 1);
         List<Object> seen = new ArrayList<>();
-        KafkaProducer<String, String> slow = transactional("timeout", "transaction.timeout.ms", "1000");
+        KafkaProducer<String, String> slow = transactional("timeout", "transaction.timeout.ms", "3000");
         try (KafkaProducer<String, String> heir = transactional("timeout")) {
             slow.initTransactions();
             slow.beginTransaction();
