@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,9 +83,9 @@ class CatchingUpRows:
         """In the order of the table."""
         return [self._speed, self._latency]
 
-    def measure(self, make: str, directory: Path, rounds: int) -> None:
-        """Let a broker of one make fall behind and catch up `rounds` times."""
-        for number in range(rounds):
+    def measure(self, makes: Sequence[str], directory: Path, rounds: int) -> None:
+        """Let a broker of each make fall behind and catch up in turns, `rounds` times."""
+        for number, make in product(range(rounds), makes):
             place = directory / f"{make}-{number}"
             with Brokers(make, place) as brokers:
                 self._measure_once(brokers, make, place)
@@ -232,8 +233,8 @@ def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
     options = parser.parse_args(arguments)
     rows = CatchingUpRows(is_smoke=options.smoke)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        for make in (options.only,) if options.only else (OURS, APACHE):
-            rows.measure(make, Path(directory), 1 if options.smoke else options.rounds)
+        makes = (options.only,) if options.only else (OURS, APACHE)
+        rows.measure(makes, Path(directory), 1 if options.smoke else options.rounds)
     report.show(rows.reports, Console(width=180), "Catching up")
     return rows.reports
 

@@ -20,6 +20,7 @@ import struct
 import tempfile
 import time
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from statistics import quantiles
 from threading import Thread
@@ -111,9 +112,9 @@ class CompactionRows:
         """In the order of the table."""
         return [self.large, self.small, self.quiet, self.beside, self.ratio, self.memory]
 
-    def measure(self, make: str, directory: Path, rounds: int) -> None:
-        """Fill a broker of one make and compact its topics, `rounds` times."""
-        for _ in range(rounds):
+    def measure(self, makes: Sequence[str], directory: Path, rounds: int) -> None:
+        """Fill a broker of each make and compact its topics, in turns, `rounds` times."""
+        for _, make in product(range(rounds), makes):
             self._measure_once(make, directory)
 
     def _measure_once(self, make: str, directory: Path) -> None:
@@ -352,8 +353,8 @@ def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
     options = parser.parse_args(arguments)
     rows = CompactionRows(is_smoke=options.smoke)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        for make in (options.only,) if options.only else (OURS, APACHE):
-            rows.measure(make, Path(directory), options.rounds)
+        makes = (options.only,) if options.only else (OURS, APACHE)
+        rows.measure(makes, Path(directory), options.rounds)
     report.show(rows.reports, Console(width=180), "Compaction")
     return rows.reports
 

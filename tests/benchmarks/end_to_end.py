@@ -57,8 +57,8 @@ class RowsOfOwnBrokers(Protocol):
         """In the order of the table."""
         ...
 
-    def measure(self, make: str, directory: Path, rounds: int) -> None:
-        """Measure one make of broker."""
+    def measure(self, makes: Sequence[str], directory: Path, rounds: int) -> None:
+        """Measure these makes of brokers."""
         ...
 
 
@@ -122,8 +122,7 @@ class Session:
         reports = []
         for name in self._plan.own_brokers:
             rows = OWN_BROKERS[name](is_smoke=self._plan.share != 1)
-            for make in self._plan.makes:
-                rows.measure(make, self._directory / name, self._plan.rounds)
+            rows.measure(self._plan.makes, self._directory / name, self._plan.rounds)
             reports += rows.reports
         return reports
 

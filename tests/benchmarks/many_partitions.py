@@ -76,14 +76,15 @@ class ManyPartitionsRows:
         """In the order of the table."""
         return [self._create, self._idle, self._memory, self._elect]
 
-    def measure(self, make: str, directory: Path, rounds: int) -> None:
-        """Measure one make, once."""
-        place = directory / make
-        with Brokers(make, place) as brokers:
-            self._measure_creation(brokers, make)
-            self._measure_idleness(brokers, make)
-            self._measure_election(brokers, make)
-        shutil.rmtree(place, ignore_errors=True)
+    def measure(self, makes: Sequence[str], directory: Path, rounds: int) -> None:
+        """Measure each make, once."""
+        for make in makes:
+            place = directory / make
+            with Brokers(make, place) as brokers:
+                self._measure_creation(brokers, make)
+                self._measure_idleness(brokers, make)
+                self._measure_election(brokers, make)
+            shutil.rmtree(place, ignore_errors=True)
 
     def _measure_creation(self, brokers: Brokers, make: str) -> None:
         names = [f"many-{number}" for number in range(self._size.topics)]
@@ -127,8 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
     options = parser.parse_args(arguments)
     rows = ManyPartitionsRows(is_smoke=options.smoke)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        for make in (options.only,) if options.only else (OURS, APACHE):
-            rows.measure(make, Path(directory), 1)
+        makes = (options.only,) if options.only else (OURS, APACHE)
+        rows.measure(makes, Path(directory), 1)
     report.show(rows.reports, Console(width=180), "Many partitions")
     return rows.reports
 

@@ -93,8 +93,12 @@ class RecoveryRows:
         """In the order of the table."""
         return [self.tail, self.all, self.memory]
 
-    def measure(self, make: str, directory: Path, rounds: int) -> None:
-        """Build the data set for one make of broker, and kill and start it `rounds` times."""
+    def measure(self, makes: Sequence[str], directory: Path, rounds: int) -> None:
+        """Build the data set for each make of broker, and kill and start it `rounds` times."""
+        for make in makes:
+            self._measure_make(make, directory, rounds)
+
+    def _measure_make(self, make: str, directory: Path, rounds: int) -> None:
         broker = _build(make, directory / make)
         try:
             base_offset = _fill(broker, directory / "model", self._size)
@@ -174,8 +178,8 @@ def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
     options = parser.parse_args(arguments)
     rows = RecoveryRows(is_smoke=options.smoke)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        for make in (options.only,) if options.only else (OURS, APACHE):
-            rows.measure(make, Path(directory), 1 if options.smoke else options.rounds)
+        makes = (options.only,) if options.only else (OURS, APACHE)
+        rows.measure(makes, Path(directory), 1 if options.smoke else options.rounds)
     report.show(rows.reports, Console(width=180), "Recovery")
     return rows.reports
 

@@ -4,6 +4,9 @@
 replication"` does as well. Ours are measured beside Apache Kafka 3.9.1, the last that has
 ZooKeeper. CPU and memory are those of the three brokers together, without ZooKeeper's.
 
+Both clusters are up all the time and are loaded in turns, after a round for warming up: the time of
+a processor that others use as well differs by half from one minute to the next.
+
 Failover is the time that a partition is without a leader for a reason other than the session
 timeout: from the moment at which ZooKeeper drops the killed broker's node until both survivors
 tell clients of new leaders for all that it led.
@@ -15,6 +18,7 @@ import argparse
 import shutil
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +50,8 @@ FAILOVER_PARTITIONS = 90
 CALL_SECONDS = 60.0
 POLL_SECONDS = 0.005
 MEGABYTE = 1 << 20
-WARM_UP_SHARE = 4
+WARM_UP = -1
+"""The number of the round that is not counted."""
 SMOKE_RECORDS = 200
 SMOKE_PARTITIONS = 6
 
@@ -139,32 +144,32 @@ class ReplicationRows:
         """In the order of the table."""
         return [*(row for row, _ in self._loads), self._memory, self._failover]
 
-    def measure(self, make: str, directory: Path, rounds: int) -> None:
-        """Measure one make: a warm-up, the rounds, and as many deaths."""
-        place = directory / make
-        with Brokers(make, place) as brokers:
-            if not self._is_smoke:
-                self._produce(brokers, "warm", None)
-            for number in range(rounds):
-                self._produce(brokers, f"round-{number}", make)
-            resident = brokers.resident_bytes() / MEGABYTE
-            self._memory.results[make].append(Result(resident))
-            self._measure_failover(brokers, make, rounds)
-        shutil.rmtree(place, ignore_errors=True)
+    def measure(self, makes: Sequence[str], directory: Path, rounds: int) -> None:
+        """Measure the makes in turns: a warm-up, the rounds, and as many deaths."""
+        with ExitStack() as stack:
+            clusters = {
+                make: stack.enter_context(Brokers(make, directory / make)) for make in makes
+            }
+            for number in range(0 if self._is_smoke else WARM_UP, rounds):
+                for make in makes if number % 2 else reversed(makes):
+                    self._produce(clusters[make], number, make)
+            for make, brokers in clusters.items():
+                resident = brokers.resident_bytes() / MEGABYTE
+                self._memory.results[make].append(Result(resident))
+                self._measure_failover(brokers, make, rounds)
+        shutil.rmtree(directory, ignore_errors=True)
 
-    def _produce(self, brokers: Brokers, name: str, make: str | None) -> None:
+    def _produce(self, brokers: Brokers, number: int, make: str) -> None:
         for index, (row, load) in enumerate(self._loads):
-            topic = f"{name}-{index}"
+            topic = f"round-{number}-{index}"
             brokers.create_topic(topic, load.partitions)
-            records = load.records if make else load.records // WARM_UP_SHARE
-            if self._is_smoke:
-                records = SMOKE_RECORDS
+            records = SMOKE_RECORDS if self._is_smoke else load.records
             before = brokers.cpu_seconds()
             reached = performance_tools.produce(
                 brokers.bootstrap, topic, records, load.record_bytes
             )
             used = brokers.cpu_seconds() - before
-            if make:
+            if number != WARM_UP:
                 result = Result(reached.records_per_second, reached.megabytes_per_second, used)
                 row.results[make].append(result)
 
@@ -219,8 +224,8 @@ def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
     options = parser.parse_args(arguments)
     rows = ReplicationRows(is_smoke=options.smoke)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        for make in (options.only,) if options.only else (OURS, APACHE):
-            rows.measure(make, Path(directory), 1 if options.smoke else options.rounds)
+        makes = (options.only,) if options.only else (OURS, APACHE)
+        rows.measure(makes, Path(directory) / "clusters", 1 if options.smoke else options.rounds)
     report.show(rows.reports, Console(width=180), "Replication")
     return rows.reports
 
