@@ -6,6 +6,7 @@ be played without one. Failures are `OSError`, as the operating system reports t
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import itertools
 import mmap
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 
 READ_MODE = 0o644
 
+WRITE_AND_WAIT = 0b111
+"""All three flags of Linux's sync_file_range: wait for what is under way, write, wait."""
+
 _replacements = itertools.count()
+_sync_file_range = getattr(ctypes.CDLL(None, use_errno=True), "sync_file_range", None)
+if _sync_file_range is not None:
+    _sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 
 
 class Entry(NamedTuple):
@@ -52,6 +59,9 @@ class File(Protocol):
 
     def truncate(self, size: int) -> None:
         """Cut to, or extend with zeros to, `size` bytes."""
+
+    def write_out(self, position: int, length: int) -> None:
+        """Have the disk take in what was written there, and wait; only `sync` makes it durable."""
 
     def sync(self) -> None:
         """Return when everything written so far is on the disk."""
@@ -144,6 +154,14 @@ class LocalFile:
     def truncate(self, size: int) -> None:
         """Cut or extend to `size` bytes."""
         os.ftruncate(self._descriptor, size)
+
+    def write_out(self, position: int, length: int) -> None:
+        """Write data out without the file system's journal, which all that write would wait for."""
+        if _sync_file_range is None:
+            os.fdatasync(self._descriptor)
+        elif _sync_file_range(self._descriptor, position, length, WRITE_AND_WAIT) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
 
     def sync(self) -> None:
         """Wait for the disk."""

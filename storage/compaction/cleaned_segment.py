@@ -1,8 +1,9 @@
 """A new segment under names with `.cleaned`, which mean nothing to anybody until they are swapped.
 
-The `.log` file is written as it comes and made durable every so often, so that the disk never gets
-a gigabyte at once, of which the broker's own writes would have to wait for the end. The indexes
-are small and kept in memory until the end.
+The `.log` file is written as it comes and written out to the disk every so often, so that the disk
+never gets a gigabyte at once. It is made durable once, at the end: each time that is done, what the
+broker itself writes may have to wait for the file system's journal. The indexes are small and kept
+in memory until the end.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from storage.compaction.job import CleaningJob
     from storage.filesystem import FileSystem
 
-SYNC_BYTES: Final = 16 << 20
+WRITE_OUT_BYTES: Final = 16 << 20
 NO_TIMESTAMP: Final = -1
 
 
@@ -39,7 +40,7 @@ class CleanedSegment:
         self._file.truncate(0)
         self.size = 0
         self._written = 0
-        self._synced = 0
+        self._written_out = 0
         self._waiting: list[Buffer] = []
         self._offset_index = bytearray()
         self._time_index = bytearray()
@@ -74,6 +75,7 @@ class CleanedSegment:
     def finish(self, modified_ms: int) -> tuple[int, int]:
         """Write everything, wait for the disk; returns the sizes of offset and time index."""
         self._write()
+        self._write_out(1)
         self._add_time_entry()
         self._put(file_names.OFFSET_INDEX, self._offset_index)
         self._put(file_names.TIME_INDEX, self._time_index)
@@ -88,10 +90,13 @@ class CleanedSegment:
         self._waiting.clear()
         self._file.write_at(self._written, data)
         self._written += len(data)
-        if self._written - self._synced >= SYNC_BYTES:
-            self._file.sync()
-            self._synced = self._written
+        self._write_out(WRITE_OUT_BYTES)
         return len(data)
+
+    def _write_out(self, least: int) -> None:
+        if self._written - self._written_out >= least:
+            self._file.write_out(self._written_out, self._written - self._written_out)
+            self._written_out = self._written
 
     def _add_index_entries(self, last_offset: int) -> None:
         entry = OffsetIndex.entry

@@ -92,6 +92,9 @@ class SimulatedFile:
         self._disk.use(self._life)
         self._contents.truncate(size)
 
+    def write_out(self, position: int, length: int) -> None:
+        self._disk.use(self._life)
+
     def sync(self) -> None:
         self._disk.use(self._life)
         if not self._disk.forgets_to_sync:
