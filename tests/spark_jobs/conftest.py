@@ -26,11 +26,12 @@ TOPIC = "march"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start Spark, and give all of this directory time for it."""
+    """Mark the tests that start Spark; give all that name no time of their own enough for it."""
     here = str(Path(__file__).parent)
     for item in items:
         if str(item.path).startswith(here):
-            item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_SECONDS))
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_SECONDS))
             if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
                 item.add_marker(pytest.mark.spark)
                 # py4j leaves closing the sockets to its JVM to the garbage collector.
