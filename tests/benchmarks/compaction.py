@@ -8,7 +8,9 @@ Compaction begins when the topic's `min.cleanable.dirty.ratio` is lowered, and h
 `cleaner-offset-checkpoint` says so.
 
 The producer sends one batch at a time at a steady rate, first to an idle broker, then while that
-compacts. Latency counts from when a batch was due, so that one that comes late counts too.
+compacts. Latency counts from when a batch was due, so that one that comes late counts too. That
+broker has nothing but this log: a virtual machine whose memory was just filled and freed may stand
+still for tens of milliseconds while it gives pages back, whatever runs on it.
 """
 
 from __future__ import annotations
@@ -19,12 +21,11 @@ import shutil
 import struct
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from statistics import quantiles
-from threading import Thread
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -32,7 +33,6 @@ from rich.console import Console
 
 from config.topic import TopicConfig
 from protocol.messages.configs import IncrementalAlterConfigsRequest
-from protocol.messages.produce import ProduceRequest
 from protocol.records.batch import CRC_POSITION, compute_crc
 from protocol.records.builder import NewRecord, build_batch
 from storage.disk import Disk
@@ -44,30 +44,27 @@ from tests.benchmarks import report
 from tests.benchmarks.contestants import APACHE, OURS
 from tests.benchmarks.report import RowReport
 from tests.benchmarks.rows import Result
+from tests.benchmarks.watching import NOW_MS, STEADY, PeakMemory, SteadyProducer
 from tests.support.apache import apache_4
 from tests.support.broker_process import BrokerError
 from tests.support.ours import ours
 from tests.support.wire import RawConnection, request_header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from storage.log import Log
     from tests.support.broker_process import BrokerProcess
 
 MEBIBYTE = 1 << 20
-NOW_MS = 1_795_229_963_000
 BATCH_BYTES = 16_000
 KEY_DIGITS = 16
 KEYS_APART = 2_654_435_761
 """A prime: multiples of it modulo any smaller count come in no order, and each once."""
 PROPERTIES = {"log.cleaner.backoff.ms": "200", "log.segment.delete.delay.ms": "1000"}
-STEADY = "steady"
-PRODUCE_VERSION = 3
 ALTER_VERSION = 0
 TOPIC_RESOURCE = 2
 WAIT_SECONDS = 900.0
-SAMPLE_SECONDS = 0.1
 DISK = Disk(LocalFileSystem())
 CRC = struct.Struct(">I")
 OFFSET = struct.Struct(">q")
@@ -118,127 +115,52 @@ class CompactionRows:
             self._measure_once(make, directory)
 
     def _measure_once(self, make: str, directory: Path) -> None:
-        broker = _build(make, directory / make)
         size = self._size
-        logs = {
-            "large": (1000, size.log_bytes),
-            "small": (100, size.small_records_bytes),
-            "beside": (1000, size.log_bytes),
-        }
-        try:
-            _fill(broker, logs, size.segment_bytes)
-            os.sync()  # or the producer would wait for the disk to take in what was just filled
-            broker.start()
-            memory = _PeakMemory(broker)
-            with memory:
-                self._measure_latency(make, broker)
-                for topic, row in (("large", self.large), ("small", self.small)):
-                    before = memory.cpu_seconds()
-                    seconds = _compact(broker, topic)
-                    speed = logs[topic][1] / MEBIBYTE / seconds
-                    cpu_seconds = memory.cpu_seconds() - before
-                    row.results[make].append(Result(speed, cpu_seconds=cpu_seconds))
-            self.memory.results[make].append(Result(memory.peak_bytes / MEBIBYTE))
-        finally:
-            broker.kill()
-            shutil.rmtree(directory / make, ignore_errors=True)
+        memory = PeakMemory()
+        alone = {"beside": (1000, size.log_bytes)}
+        with _filled(make, directory, alone, size) as broker, memory.of(broker):
+            self._measure_latency(make, broker)
+        logs = {"large": (1000, size.log_bytes), "small": (100, size.small_records_bytes)}
+        with _filled(make, directory, logs, size) as broker, memory.of(broker):
+            for topic, row in (("large", self.large), ("small", self.small)):
+                before = memory.cpu_seconds()
+                seconds = _compact(broker, topic)
+                speed = logs[topic][1] / MEBIBYTE / seconds
+                cpu_seconds = memory.cpu_seconds() - before
+                row.results[make].append(Result(speed, cpu_seconds=cpu_seconds))
+        self.memory.results[make].append(Result(memory.peak_bytes / MEBIBYTE))
 
     def _measure_latency(self, make: str, broker: BrokerProcess) -> None:
         size = self._size
-        with _SteadyProducer(broker.port, size.batches_per_second) as warm_up:
+        with SteadyProducer(broker.port, size.batches_per_second) as warm_up:
             time.sleep(size.quiet_seconds / 3)
         assert warm_up.latencies_ms
-        with _SteadyProducer(broker.port, size.batches_per_second) as quiet:
+        with SteadyProducer(broker.port, size.batches_per_second) as quiet:
             time.sleep(size.quiet_seconds)
-        with _SteadyProducer(broker.port, size.batches_per_second) as beside:
+        with SteadyProducer(broker.port, size.batches_per_second) as beside:
             _compact(broker, "beside")
         self.quiet.results[make].append(Result(quiet.p99_ms))
         self.beside.results[make].append(Result(beside.p99_ms))
         self.ratio.results[make].append(Result(beside.p99_ms / quiet.p99_ms))
 
 
-class _SteadyProducer:
-    """Sends a batch when it is due, on a thread, until the block ends."""
+@contextmanager
+def _filled(
+    make: str, directory: Path, logs: dict[str, tuple[int, int]], size: Size
+) -> Iterator[BrokerProcess]:
+    """Run a broker that has topics of these logs, and wait for the disk first.
 
-    def __init__(self, port: int, batches_per_second: int) -> None:
-        self.latencies_ms: list[float] = []
-        self._interval = 1 / batches_per_second
-        self._port = port
-        self._is_over = False
-        self._thread = Thread(target=self._run)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over = True
-        self._thread.join()
-
-    @property
-    def p99_ms(self) -> float:
-        return quantiles(self.latencies_ms, n=100)[98]
-
-    def _run(self) -> None:
-        request = _produce_request()
-        with RawConnection.open(self._port, 30.0) as connection:
-            due = time.monotonic()
-            while not self._is_over:
-                due += self._interval
-                time.sleep(max(0.0, due - time.monotonic()))
-                connection.ask(request)
-                self.latencies_ms.append((time.monotonic() - due) * 1000)
-
-
-class _PeakMemory:
-    """Samples the resident memory of a broker and of the processes that it started."""
-
-    def __init__(self, broker: BrokerProcess) -> None:
-        self.peak_bytes = 0
-        self._pid = broker.pid
-        self._is_over = False
-        self._thread = Thread(target=self._run)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over = True
-        self._thread.join()
-
-    def cpu_seconds(self) -> float:
-        """Processor time of the broker and of what it started and has ended, or runs."""
-        return sum(_cpu_seconds(pid) for pid in self._pids())
-
-    def _run(self) -> None:
-        while not self._is_over:
-            self.peak_bytes = max(self.peak_bytes, sum(map(_resident_bytes, self._pids())))
-            time.sleep(SAMPLE_SECONDS)
-
-    def _pids(self) -> list[int]:
-        tasks = Path(f"/proc/{self._pid}/task")
-        found = [
-            child for task in tasks.iterdir() for child in (task / "children").read_text().split()
-        ]
-        return [self._pid, *map(int, found)]
-
-
-def _resident_bytes(pid: int) -> int:
+    Else the producer would wait for it, to take in what was just filled.
+    """
+    broker = _build(make, directory / make)
     try:
-        text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    except OSError:
-        return 0
-    line = next((line for line in text.splitlines() if line.startswith("VmRSS:")), "VmRSS: 0")
-    return int(line.split()[1]) * 1024
-
-
-def _cpu_seconds(pid: int) -> float:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
-    except OSError:
-        return 0.0
-    # Its own time and that of its children that have ended.
-    return sum(map(int, text.rpartition(")")[2].split()[11:15])) / 100
+        _fill(broker, logs, size.segment_bytes)
+        os.sync()
+        broker.start()
+        yield broker
+    finally:
+        broker.kill()
+        shutil.rmtree(directory / make, ignore_errors=True)
 
 
 def _build(make: str, directory: Path) -> BrokerProcess:
@@ -325,23 +247,6 @@ def _wait_until(condition: Callable[[], bool]) -> None:
         if time.monotonic() > deadline:
             raise BrokerError(f"nothing happened for {WAIT_SECONDS} s")
         time.sleep(0.02)
-
-
-def _produce_request() -> bytes:
-    records = build_batch([NewRecord(NOW_MS, b"key", bytes(1000)) for _ in range(16)])
-    data = ProduceRequest.TopicData
-    request = ProduceRequest(
-        acks=1,
-        timeout_ms=30_000,
-        topic_data=[
-            data(
-                name=STEADY,
-                partition_data=[data.PartitionData(index=0, records=memoryview(records))],
-            )
-        ],
-    )
-    header = request_header(ProduceRequest.API_KEY, PRODUCE_VERSION)
-    return header + request.encode(PRODUCE_VERSION)
 
 
 def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
