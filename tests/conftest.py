@@ -37,6 +37,7 @@ class _FileByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no typ
         return "spark" if "spark" in file or "pipeline" in file else file
 
 
+@pytest.hookimpl(optionalhook=True)  # for runs without xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _FileByFile:
     """Have `make test` deal tests out as said above."""
     return _FileByFile(config, log)
