@@ -12,8 +12,9 @@ already, or came meanwhile) and changes places with the old one, in one step of 
 
 Only step 3 changes the archive. Whoever dies before it has changed nothing, and after it
 everything; what is left over the next compaction removes. So a listing of the directory finds each
-record once at any moment, by whatever program. Steps 2 and 3 keep out batches that are being
-published, and step 3 waits for readers who hold `ArchiveDirectory.reading`.
+record once before step 3 and after it, by whatever program. One that is under way meanwhile may
+miss an hour, or name files that are gone: step 3 waits for readers who hold
+`ArchiveDirectory.reading`. Steps 2 and 3 keep out batches that are being published.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
@@ -18,6 +18,30 @@ class Read(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: dict[str, bytes]
+
+
+class Ends:
+    """How many records were ever in some topics, asked again and again; some may not be there."""
+
+    def __init__(self, servers: str, *topics: str) -> None:
+        self._topics = topics
+        self._consumer = Consumer({"bootstrap.servers": servers, "group.id": "t", "log_level": 0})
+
+    def __call__(self) -> int:
+        """Return the sum of the ends of their partitions."""
+        there = self._consumer.list_topics(timeout=TIMEOUT_SECONDS).topics
+        places = [(t, number) for t in self._topics if t in there for number in there[t].partitions]
+        return sum(self._end(*place) for place in places)
+
+    def _end(self, topic: str, number: int) -> int:
+        place = TopicPartition(topic, number)
+        return self._consumer.get_watermark_offsets(place, timeout=TIMEOUT_SECONDS)[1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
 
 
 def read_topic(servers: str, topic: str) -> list[Read]:

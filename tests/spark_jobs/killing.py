@@ -131,6 +131,31 @@ def run_through_kills(job: Job, moments: Sequence[Moment]) -> Ordeal:
     return ordeal
 
 
+def kill_while_writing(
+    job: Job, written: Callable[[], object], batches: int, delay: float = 0.0
+) -> list[str]:
+    """Kill the driver when it writes, after so many batches; return what batches were under way.
+
+    `written` tells how much it has written, as the world sees it. It changes between a batch's plan
+    and its commit, and no moment by the checkpoint's files is sure to come after it.
+    """
+    with running(job, "--once") as driver:
+
+        def is_over() -> bool:
+            return driver.poll() is not None
+
+        def has_come_so_far() -> bool:
+            return sum(len(job.committed(query)) for query in job.named_queries()) >= batches
+
+        assert wait_until(lambda: has_come_so_far() or is_over(), RUN_SECONDS, POLL_SECONDS)
+        before = written()
+        assert wait_until(lambda: written() != before or is_over(), RUN_SECONDS, POLL_SECONDS)
+        wait_until(is_over, delay, POLL_SECONDS)
+        assert not is_over(), driver.said()
+        driver.kill()
+    return job.unfinished_batches()
+
+
 def run_through_broker_kills(
     job: Job, broker: BrokerProcess, moments: Sequence[Moment], down: float = BROKER_DOWN_SECONDS
 ) -> Ordeal:

@@ -9,15 +9,18 @@ import json
 import random
 import subprocess
 import sys
-import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 
+from spark_jobs.archive_directory import ArchiveDirectory
 from spark_jobs.errors import EXIT_FAILED
 from tests.spark_jobs import days
 from tests.spark_jobs.archives import listed, options_for, places, places_of_flights
-from tests.spark_jobs.job_process import RUN_SECONDS, Job, run_job, running
+from tests.spark_jobs.job_process import POLL_SECONDS, RUN_SECONDS, Job, run_job, running
 from tests.spark_jobs.killing import drawn_moments, run_through_kills
 from tests.support.jars import REPOSITORY
 from tests.support.waiting import wait_until
@@ -35,7 +38,11 @@ SEEDS = (1, 2, 3)
 BATCH = 300
 BATCHES = 6
 COMPACTION_KILLS = 3
-LONGEST_COMPACTION_SECONDS = 25.0
+LONGEST_COMPACTION_SECONDS = 5.0
+"""From when it begins to write until the last hour is in place, on an idle machine."""
+
+BETWEEN_READINGS_SECONDS = 0.2
+"""Compaction gets its turn."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -89,29 +96,70 @@ def test_a_job_killed_at_drawn_moments_archives_each_record_once(
     assert (code, found["exact"]) == (0, True), said
 
 
+def _keep_reading(spark: SparkSession, options: ArchiveOptions, stop: Event) -> int:
+    """Read until stopped, as readers should; what was there once stays there once."""
+    seen: set[tuple[int, int]] = set()
+    for times in count():
+        with ArchiveDirectory(options.directory).reading():
+            rows = places(listed(spark, options))
+        assert len(rows) == len(set(rows))
+        assert seen <= set(rows)
+        seen = set(rows)
+        if stop.wait(BETWEEN_READINGS_SECONDS):
+            return times
+    raise AssertionError
+
+
+def _killed_at_work(compaction: Job, directory: ArchiveDirectory, delay: float) -> bool:
+    """Kill a compaction some time after it began to write; return whether it left work undone."""
+
+    def made() -> set[Path]:
+        return set(directory.compacted.glob("[0-9a-f]*"))
+
+    before = made()
+    with running(compaction) as process:
+
+        def is_over() -> bool:
+            return process.poll() is not None
+
+        def has_begun() -> bool:
+            return bool(made() - before) or is_over()
+
+        assert wait_until(has_begun, RUN_SECONDS, POLL_SECONDS)
+        wait_until(is_over, delay, POLL_SECONDS)
+        assert process.poll() in {None, 0}, process.said()
+        process.kill()
+    return bool(made())
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_compactions_killed_beside_a_running_job_leave_each_record_there_once(
     seed: int, servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:
     chance = random.Random(seed)
     options = _prepared(servers, new_name(f"compacted-{seed}"), tmp_path)
+    directory = ArchiveDirectory(options.directory)
     job = _job(options, "--max-offsets-per-trigger", "100")
     compaction = Job("archive", (*job.arguments, "--compact"), tmp_path / "compaction")
-    with running(job) as archiving:
+    delays = [chance.uniform(0, LONGEST_COMPACTION_SECONDS) for _ in range(COMPACTION_KILLS)]
+    stop = Event()
+    with running(job) as archiving, ThreadPoolExecutor(1) as pool:
         _wait_for_batches(job, archiving, 2)
-        for _ in range(COMPACTION_KILLS):
-            with running(compaction) as compacting:
-                end = time.monotonic() + chance.uniform(0, LONGEST_COMPACTION_SECONDS)
-                while time.monotonic() < end and compacting.poll() is None:
-                    rows = places(listed(spark, options))
-                    assert len(rows) == len(set(rows))
-                compacting.kill()
+        reading = pool.submit(_keep_reading, spark, options, stop)
+        try:
+            undone = [_killed_at_work(compaction, directory, delay) for delay in delays]
+        finally:
+            stop.set()
+        assert reading.result() > 0
+        assert archiving.poll() is None, archiving.said()
+    assert any(undone)
     outcome = run_job(job, "--once")
     assert outcome.returncode == 0, outcome.stdout
     assert places(listed(spark, options)) == places_of_flights(options)
     last = run_job(compaction)
     assert last.returncode == 0, last.stdout
     assert places(listed(spark, options)) == places_of_flights(options)
+    assert not any(directory.compacted.iterdir())
 
 
 def test_a_running_job_that_is_stopped_says_so_and_the_next_goes_on(

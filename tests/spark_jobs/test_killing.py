@@ -6,7 +6,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from tests.spark_jobs.job_process import Job
-from tests.spark_jobs.killing import Moment, Stage, drawn_moments, run_through_kills
+from tests.spark_jobs.killing import (
+    Moment,
+    Stage,
+    drawn_moments,
+    kill_while_writing,
+    run_through_kills,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +46,13 @@ def test_a_job_is_killed_in_mid_batch_and_comes_to_its_end(tmp_path: Path) -> No
     assert ordeal.unfinished[0] == "stub/1"
     assert ordeal.said == "done\n"
     assert job.committed("stub") == {0, 1, 2, 3}
+
+
+def test_a_job_is_killed_when_the_world_sees_that_it_writes(tmp_path: Path) -> None:
+    job = _stub(tmp_path)
+    unfinished = kill_while_writing(job, lambda: job.planned("stub"), batches=2)
+    assert unfinished in (["stub/2"], ["stub/3"])
+    assert job.committed("stub") == set(range(int(unfinished[0][-1])))
 
 
 def test_a_moment_that_has_passed_waits_for_the_next_batch(tmp_path: Path) -> None:
