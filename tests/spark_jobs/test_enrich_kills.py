@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 from collections import defaultdict
 from itertools import count, cycle, islice
@@ -10,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.spark_jobs.consuming import read_topic
+from tests.spark_jobs.consuming import Ends, read_topic
 from tests.spark_jobs.job_process import Job
-from tests.spark_jobs.killing import drawn_moments, run_through_kills
+from tests.spark_jobs.killing import drawn_moments, kill_while_writing, run_through_kills
 from tests.spark_jobs.month import FEED
 from tests.spark_jobs.planes import plane_records, produce_table
 from tests.spark_jobs.producing import Record, create_topic, produce_records
@@ -78,14 +79,19 @@ def test_copies_of_a_flight_have_the_same_plane_through_kills(
     arguments = ("--bootstrap-servers", servers, "--topic", topic, "--table-topic", planes)
     limit = ("--max-offsets-per-trigger", str(FLIGHTS // BATCHES))
     job = Job("enrich", (*arguments, *limit), checkpoint=tmp_path / "checkpoint")
-    with ChangingTable(servers, planes):
+    chance = random.Random(seed)
+    with ChangingTable(servers, planes), Ends(servers, f"{topic}.enriched") as ends:
+        cut = kill_while_writing(job, ends, chance.randrange(3), chance.uniform(0, 0.1))
         ordeal = run_through_kills(job, drawn_moments(seed, job.named_queries(), BATCHES))
+        written = ends()
+    assert cut, "it was killed when some of a batch was written"
     assert ordeal.unfinished, "it was killed in the middle of a batch"
 
     enriched = _by_source(servers, f"{topic}.enriched")
     rejected = _by_source(servers, f"{topic}.rejected")
     assert not enriched.keys() & rejected.keys()
     assert len(enriched) + len(rejected) == FLIGHTS
+    assert written > len(enriched), "some were written twice"
     assert {len(copies) for copies in enriched.values()} == {1}, "copies are equal"
     valid = [json.loads(next(iter(copies))) for copies in enriched.values()]
     tails = {flight["tailnum"] for flight in valid if flight["plane"] is not None}
