@@ -1,10 +1,12 @@
 """DescribeLogDirs: what lies in which log directory.
 
-Versions 1 to 5. Null asks for all topics. From v4 with the sizes of the file system.
+Versions 1 to 5. Null asks for all topics. From v4 with the sizes of the file system. Paths are
+absolute, however they were configured: who asks was not started where the broker was.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from broker.routing import handles
@@ -44,7 +46,7 @@ def _describe(directory: DirectoryDescription, wanted: set[tuple[str, int]] | No
             )
     return Result(
         error_code=directory.error_code,
-        log_dir=directory.path,
+        log_dir=os.path.abspath(directory.path),  # noqa: PTH100  (text, not a file)
         topics=[Result.Topic(name=name, partitions=parts) for name, parts in topics.items()],
         total_bytes=directory.total_bytes,
         usable_bytes=directory.usable_bytes,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,6 @@ from storage.producers import AppendOrigin
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.broker.handlers.test_create_topics import creation, new
 from tests.controller.harness import NOW_MS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -78,6 +76,18 @@ def test_log_directories_are_described(version: int, tmp_path: Path) -> None:
         assert [t.name for t in response.results[0].topics] == ["other"]
 
     run_broker(tmp_path, scenario)
+
+
+def test_a_relative_log_directory_is_described_by_its_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def scenario(broker: OneBroker) -> None:
+        response = await broker.ask(DescribeLogDirsRequest(topics=None), 4)
+        assert [result.log_dir for result in response.results] == [str(tmp_path / "logs")]
+
+    run_broker(Path("logs"), scenario)
 
 
 @pytest.mark.parametrize("version", range(3))
