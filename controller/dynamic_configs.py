@@ -8,6 +8,7 @@ topic (``load_topics``).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -69,6 +70,8 @@ class DynamicConfigs:
         self._topics: dict[str, Mapping[str, str]] = {}
         self._listeners: list[Listener] = []
         self._newest_seen: str | None = None
+        self._is_watching = False
+        self._reading = asyncio.Lock()
 
     def on_change(self, listener: Listener) -> None:
         """Have a listener called after each change that a notification announced."""
@@ -105,8 +108,16 @@ class DynamicConfigs:
             self._topics.pop(topic, None)
 
     async def refresh(self) -> None:
-        """Process the notifications that are new, in order; watch for the next."""
-        names = await self._store.children(CONFIG_CHANGES, self._notice)
+        """Process the notifications that are new, in order; watch for the next.
+
+        Who changes something calls this as well, so there may be many calls at a time: each
+        notification is processed by one of them, and one watch serves all.
+        """
+        async with self._reading:
+            await self._refresh()
+
+    async def _refresh(self) -> None:
+        names = await self._names()
         seen = self._newest_seen
         new = [] if seen is None else [name for name in names if name > seen]
         nodes = await self._store.get_many([f"{CONFIG_CHANGES}/{name}" for name in new])
@@ -116,7 +127,18 @@ class DynamicConfigs:
         self._newest_seen = max(self._newest_seen or "", names[-1] if names else "")
         await self._purge(names[:-KEPT_NOTIFICATIONS])
 
+    async def _names(self) -> list[str]:
+        if self._is_watching:
+            return await self._store.children(CONFIG_CHANGES)
+        self._is_watching = True  # before the answer, which a change may overtake
+        try:
+            return await self._store.children(CONFIG_CHANGES, self._notice)
+        except BaseException:
+            self._is_watching = False
+            raise
+
     def _notice(self, _: Change) -> None:
+        self._is_watching = False
         if self._spawn is not None:
             self._spawn()
 

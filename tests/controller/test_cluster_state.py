@@ -18,7 +18,7 @@ from controller.registration import (
     obtain_cluster_id,
     register_broker,
 )
-from controller.store import MetadataStore, NodeExistsError
+from controller.store import MetadataStore, NodeExistsError, NoNodeError
 from controller.znodes import BrokerRegistration, Endpoint, decode_state, state_path
 from tests.controller.harness import Cluster, run_cluster, turns
 
@@ -50,6 +50,45 @@ def test_config_change_reaches_every_broker_in_order() -> None:
         assert len(heard) == 2
 
     run_cluster(scenario, 0)
+
+
+def test_one_change_is_heard_once_however_often_was_asked() -> None:
+    async def scenario() -> None:
+        store = MemoryEnsemble().connect()
+        await create_skeleton(store)
+        heard: list[tuple[str, str, Mapping[str, str]]] = []
+        refreshes: list[None] = []
+        configs = DynamicConfigs(store, lambda: refreshes.append(None))
+        configs.on_change(lambda *change: heard.append(change))
+        await configs.start()
+        for _ in range(5):
+            await configs.refresh()
+        await write_config(store, "brokers", "0", {"x": "y"})
+        await turns(2)
+        assert len(refreshes) == 1
+        await asyncio.gather(*(configs.refresh() for _ in range(3)))
+        assert heard == [("brokers", "0", {"x": "y"})]
+        await write_config(store, "brokers", "0", {"x": "z"})
+        await turns(2)
+        assert len(refreshes) == 2
+
+    asyncio.run(scenario())
+
+
+def test_a_reading_that_failed_leaves_the_watch_to_the_next_one() -> None:
+    async def scenario() -> None:
+        store = MemoryEnsemble().connect()
+        refreshes: list[None] = []
+        configs = DynamicConfigs(store, lambda: refreshes.append(None))
+        with pytest.raises(NoNodeError):
+            await configs.start()
+        await create_skeleton(store)
+        await configs.start()
+        await write_config(store, "brokers", "0", {"x": "y"})
+        await turns(2)
+        assert len(refreshes) == 1
+
+    asyncio.run(scenario())
 
 
 def test_generated_broker_ids_follow_the_reserved_ones() -> None:
