@@ -28,9 +28,9 @@ from spark_jobs.rejects import rejects
 from spark_jobs.replay import replay
 from spark_jobs.retry import NAME, RetryOptions, retry, take
 from spark_jobs.streams import read_batch, write_batch
-from tests.spark_jobs.consuming import Read, read_committed, read_topic
+from tests.spark_jobs.consuming import Ends, Read, read_committed, read_topic
 from tests.spark_jobs.job_process import Job, run_job
-from tests.spark_jobs.killing import drawn_moments, run_through_kills
+from tests.spark_jobs.killing import drawn_moments, kill_while_writing, run_through_kills
 from tests.spark_jobs.month import damaged_lines
 from tests.support.jars import REPOSITORY
 
@@ -362,6 +362,10 @@ def test_attempts_that_are_killed_lead_to_one_record_each(
         ),
         options.checkpoint,
     )
+    chance = random.Random(seed)
+    with Ends(servers, *options.ways().outputs) as ends:
+        cut = kill_while_writing(job, ends, chance.randrange(2), chance.uniform(0, 0.1))
+    assert cut, "some of a batch was written"
     ordeal = run_through_kills(job, drawn_moments(seed, job.named_queries(), batches=5))
     assert ordeal.kills
     for _ in range(5):
