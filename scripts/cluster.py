@@ -121,14 +121,25 @@ def make_offsets_topic(ports: list[int]) -> None:
     print(f"{'cluster':>9} | all serve: {addresses}; Ctrl-C ends them", flush=True)
 
 
-def main() -> None:
-    """Start everything, wait for Ctrl-C, stop everything."""
+def broker_configs() -> list[Path]:
+    """The brokers' files, as many as the command line asks for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--brokers", type=int, default=BROKERS, help="how many (default 3)")
     count = parser.parse_args().brokers
+    if count < BROKERS:
+        parser.error(f"--brokers {count}: fewer than {BROKERS} cannot hold topics of 3 replicas")
+    configs = [ROOT / "config" / f"server-{number}.properties" for number in range(count)]
+    for config in configs:
+        if not config.exists():
+            parser.error(f"--brokers {count}: there is no {config.relative_to(ROOT)}")
+    return configs
+
+
+def main() -> None:
+    """Start everything, wait for Ctrl-C, stop everything."""
+    brokers = broker_configs()
     os.chdir(ROOT)
     zookeeper = ROOT / "config" / "zookeeper.properties"
-    brokers = [ROOT / "config" / f"server-{number}.properties" for number in range(count)]
     for config in (zookeeper, *brokers):
         check_free(port_of(config), config)
     servers: list[Server] = []
