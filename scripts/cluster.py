@@ -29,6 +29,7 @@ STOP_SECONDS = 60.0
 BROKERS = 3
 FIND_COORDINATOR = 10
 GROUP = b"make-cluster"
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Server:
@@ -121,6 +122,29 @@ def make_offsets_topic(ports: list[int]) -> None:
     print(f"{'cluster':>9} | all serve: {addresses}; Ctrl-C ends them", flush=True)
 
 
+def end_on_signals(servers: list[Server]) -> None:
+    """Have the first signal end this program, and any later one kill what still runs."""
+
+    def kill(*_: object) -> None:
+        for server in servers:
+            server.process.kill()
+
+    def end(number: int, _: object) -> None:
+        for ending in ENDINGS:
+            signal.signal(ending, kill)
+        sys.exit(0 if number == signal.SIGINT else 128 + number)
+
+    for ending in ENDINGS:
+        signal.signal(ending, end)
+
+
+def end_all(servers: list[Server]) -> None:
+    """One after the other: each hands over what it leads, which together they could not."""
+    print(f"\n{'cluster':>9} | ends broker by broker; Ctrl-C again kills them", flush=True)
+    for server in reversed(servers):
+        server.end()
+
+
 def broker_configs() -> list[Path]:
     """The brokers' files, as many as the command line asks for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -143,8 +167,7 @@ def main() -> None:
     for config in (zookeeper, *brokers):
         check_free(port_of(config), config)
     servers: list[Server] = []
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, lambda number, _: sys.exit(128 + number))
+    end_on_signals(servers)
     try:
         servers.append(Server("zookeeper", zookeeper_command(str(zookeeper))))
         wait_for_port(port_of(zookeeper), servers[0])
@@ -154,12 +177,8 @@ def main() -> None:
         ports = [port_of(config) for config in brokers]
         threading.Thread(target=make_offsets_topic, args=(ports,), daemon=True).start()
         signal.pause()
-    except KeyboardInterrupt:
-        print(flush=True)
     finally:
-        # One after the other: each hands over what it leads, which together they could not.
-        for server in reversed(servers):
-            server.end()
+        end_all(servers)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,38 @@
-"""`make cluster` refuses a number of brokers that its property files cannot make a cluster of."""
+"""`make cluster`: a number of brokers that cannot be is told, and Ctrl-C leaves no process."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import wait_until
+
 SCRIPT = Path(__file__).parents[1] / "scripts" / "cluster.py"
+SECONDS = 30.0
+
+STUBBORN = """
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("stubborn as", os.getpid(), flush=True)
+while True:
+    signal.pause()
+"""
+WITH_ONE_SERVER = """
+import signal, sys
+sys.path.insert(0, sys.argv[1])
+import cluster
+servers = []
+cluster.end_on_signals(servers)
+try:
+    servers.append(cluster.Server("one", [sys.executable, "-c", sys.argv[2]]))
+    signal.pause()
+finally:
+    cluster.end_all(servers)
+"""
 
 
 @pytest.mark.parametrize(
@@ -21,6 +45,20 @@ SCRIPT = Path(__file__).parents[1] / "scripts" / "cluster.py"
 )
 def test_a_number_of_brokers_that_cannot_be_is_told(count: int, reason: str) -> None:
     command = [sys.executable, str(SCRIPT), "--brokers", str(count)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert ended.returncode == 2
     assert f"--brokers {count}: {reason}" in ended.stderr
+
+
+def test_the_second_ctrl_c_kills_what_the_first_one_waits_for() -> None:
+    command = [sys.executable, "-c", WITH_ONE_SERVER, str(SCRIPT.parent), STUBBORN]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as script:
+        assert script.stdout is not None
+        server = int(script.stdout.readline().rpartition(" ")[2])
+        script.send_signal(signal.SIGINT)
+        assert script.stdout.readline() == "\n"
+        assert "Ctrl-C again kills" in script.stdout.readline()
+        assert script.poll() is None
+        script.send_signal(signal.SIGINT)
+        assert script.wait(SECONDS) == 0
+    assert wait_until(lambda: not Path(f"/proc/{server}").exists(), SECONDS)
