@@ -112,6 +112,7 @@ async def open_store(
 async def _connect(config: BrokerConfig, platform: Platform) -> MetadataStore | None:
     if not config.zookeeper_connect:
         return None
+    logger.info("connects to ZooKeeper at %s", config.zookeeper_connect)
     try:
         return await platform.connect(config)
     except ConnectError as error:

@@ -188,18 +188,19 @@ class ReplicaFetcher:
     def _truncate(self, partition: Partition, at: Answer.DivergingEpoch) -> None:
         log = partition.log
         end = common_end(log, at.epoch, at.end_offset)
-        level = logging.WARNING if end < log.high_watermark else logging.INFO
+        before, committed = log.log_end_offset, log.high_watermark
+        if not log.truncate_to(end):
+            return  # only an epoch without records went: nothing to tell of
         logger.log(
-            level,
+            logging.WARNING if end < committed else logging.INFO,
             "%s-%d: cut from offset %d to %d, where the leader's epoch %d ends (committed: %d)",
             partition.topic,
             partition.index,
-            log.log_end_offset,
+            before,
             end,
             at.epoch,
-            log.high_watermark,
+            committed,
         )
-        log.truncate_to(end)
 
     def _refused(self, partition: Partition, code: ErrorCode) -> None:
         self._refusals.setdefault(code, []).append(partition)

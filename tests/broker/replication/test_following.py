@@ -9,7 +9,10 @@ from tests.broker.replication.nodes import Ensemble, run_ensemble
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
 ALL = (0, 1, 2)
+FETCHER = "broker.replication.fetcher"
 
 
 def test_followers_have_what_the_leader_has(tmp_path: Path) -> None:
@@ -44,7 +47,11 @@ def test_nothing_is_committed_before_all_in_sync_have_it(tmp_path: Path) -> None
     run_ensemble(tmp_path, scenario)
 
 
-def test_an_old_leader_gives_up_what_was_never_committed(tmp_path: Path) -> None:
+def test_an_old_leader_gives_up_what_was_never_committed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", FETCHER)
+
     async def scenario(nodes: Ensemble) -> None:
         nodes.lead(0, isr=ALL, epoch=0)
         nodes[0].append(5)
@@ -65,6 +72,7 @@ def test_an_old_leader_gives_up_what_was_never_committed(tmp_path: Path) -> None
         assert nodes[0].stored.count(b"kept") == 4
 
     run_ensemble(tmp_path, scenario)
+    assert "cut from offset 8 to 5" in caplog.text
 
 
 def test_committed_records_survive_a_follower_that_knew_an_old_high_watermark(
@@ -169,8 +177,11 @@ def test_retention_of_the_leader_reaches_followers(tmp_path: Path) -> None:
     run_ensemble(tmp_path, scenario)
 
 
-def test_an_epoch_that_a_follower_led_without_appending_is_forgotten(tmp_path: Path) -> None:
+def test_an_epoch_that_a_follower_led_without_appending_is_forgotten(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Else the leader, which never heard of it, has it cut to where it ends, for ever."""
+    caplog.set_level("INFO", FETCHER)
 
     async def scenario(nodes: Ensemble) -> None:
         nodes.lead(0, isr=ALL, epoch=0)
@@ -185,3 +196,4 @@ def test_an_epoch_that_a_follower_led_without_appending_is_forgotten(tmp_path: P
         assert nodes[2].partition.log.latest_epoch == 2
 
     run_ensemble(tmp_path, scenario)
+    assert "cut from" not in caplog.text
