@@ -10,6 +10,7 @@ pattern matched. Where both `app.log.1` and `app.log.1.gz` are there, the second
 
 from __future__ import annotations
 
+import errno
 import glob
 import gzip
 import os
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 COMPRESSED = ".gz"
+MOST_LOOKS = 1000
+"""How often a log's files are listed that are renamed meanwhile."""
+
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 """What reading a compressed file raises that is damaged, or not complete yet."""
 
@@ -57,8 +61,13 @@ class LogFile:
         return self.device, self.inode
 
     def open(self) -> gzip.GzipFile | io.BufferedReader:
-        """Open what it holds, unpacked."""
-        return gzip.GzipFile(self.path) if self.is_compressed else self.path.open("rb")
+        """Open what it holds, unpacked; FileNotFoundError when its name is another file's now."""
+        stream = gzip.GzipFile(self.path) if self.is_compressed else self.path.open("rb")
+        found = os.fstat(stream.fileno())
+        if (found.st_dev, found.st_ino) != self.identity:
+            stream.close()
+            raise FileNotFoundError(errno.ENOENT, "was rotated just now", str(self.path))
+        return stream
 
 
 def logs_of(patterns: Iterable[str]) -> list[Path]:
@@ -68,7 +77,23 @@ def logs_of(patterns: Iterable[str]) -> list[Path]:
 
 
 def files_of(log: Path) -> list[LogFile]:
-    """Return the files of a log that are there now, oldest first."""
+    """Return the files of a log that are there now, oldest first.
+
+    Rotation renames one file after the other. A look while it does so can find one file under two
+    names, and another under none. So it counts when the next one finds each under the same name:
+    names move one way, hence all were there in between. FileNotFoundError when none ever does.
+    """
+    before: list[tuple[Path, tuple[int, int]]] | None = None
+    for _ in range(MOST_LOOKS):
+        files = _files_once(log)
+        found = [(file.path, file.identity) for file in files]
+        if found == before:
+            return files
+        before = found
+    raise FileNotFoundError(errno.ENOENT, "is rotated all the time", str(log))
+
+
+def _files_once(log: Path) -> list[LogFile]:
     try:
         names = os.listdir(log.parent)  # noqa: PTH208 - names are all that is wanted
     except FileNotFoundError:

@@ -6,7 +6,8 @@ import gzip
 import json
 import random
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,7 +17,6 @@ from spark_jobs.tailing import TailedLog, Tailing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 LATER = 1e12
 """A time at which every file has settled."""
@@ -231,6 +231,42 @@ def test_a_damaged_compressed_file_is_read_as_far_as_it_goes(log: Log) -> None:
     assert 5_000 < read < 15_000
     assert log.read == [*lines[:read], b"new"]
     assert len(log.told) >= 1
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_a_file_whose_name_is_anothers_meanwhile_is_not_opened(ending: str, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"new")
+    rotated = tmp_path / f"a.log.1{ending}"
+    rotated.write_bytes(gzip.compress(b"old") if ending else b"old")
+    old, _ = files_of(tmp_path / "a.log")
+    rotated.rename(tmp_path / f"a.log.2{ending}")
+    rotated.write_bytes(b"another")
+    with pytest.raises(FileNotFoundError, match="was rotated just now"):
+        old.open()
+
+
+def test_files_that_are_renamed_while_they_are_listed_are_all_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "a.log"
+    for name in ("a.log", "a.log.1", "a.log.2", "a.log.3"):
+        (tmp_path / name).write_bytes(name.encode())
+    looked: list[str] = []
+    stat = Path.stat
+
+    def rotate_meanwhile(path: Path, **more: Any) -> Any:
+        found = stat(path, **more)
+        looked.append(path.name)
+        if len(looked) == 2:
+            for number in (3, 2, 1):
+                (tmp_path / f"a.log.{number}").rename(tmp_path / f"a.log.{number + 1}")
+            log.rename(tmp_path / "a.log.1")
+            log.touch()
+        return found
+
+    monkeypatch.setattr(Path, "stat", rotate_meanwhile)
+    contents = [file.path.read_bytes() for file in files_of(log)]
+    assert contents == [b"a.log.3", b"a.log.2", b"a.log.1", b"a.log", b""]
 
 
 def test_files_of_a_log_are_ordered_from_the_oldest(tmp_path: Path) -> None:
