@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from tests.interop.clients.record import Record
     from tests.interop.clients.steady_load import Load
 
-SEEDS = [int(seed) for seed in os.environ.get("CLUSTER_FAULT_SEEDS", "1 2 3 4 5 6 7 8 9 10").split()]
+SEEDS = [
+    int(seed) for seed in os.environ.get("CLUSTER_FAULT_SEEDS", "1 2 3 4 5 6 7 8 9 10").split()
+]
 EPISODES = int(os.environ.get("CLUSTER_FAULT_EPISODES", "1"))
 CHOSEN = os.environ.get("CLUSTER_FAULTS", "").split()
 
