@@ -58,6 +58,8 @@ ATTEMPTS_ONCE = 4
 """How often `--once` tries; without it the collector tries until it is stopped."""
 
 LONGEST_PAUSE_SECONDS = 30.0
+LOOKS_ONCE = 10
+"""How often `--once` looks at logs that are rotated while it does."""
 
 
 class CollectOptions(KafkaOptions):
@@ -141,6 +143,8 @@ class Collector:
         self._lines = 0
         self._logs: dict[Path, TailedLog] = {}
         self._unreadable: dict[Path, str] = {}
+        self._rotated: set[Path] = set()
+        """Logs that were not read to their end, since a file got another name meanwhile."""
         self._tailing = Tailing(
             settle_seconds=0 if options.once else options.settle_seconds,
             most_line_bytes=options.max_line_bytes,
@@ -165,8 +169,9 @@ class Collector:
                     failures = 1 if self._lines > before else failures + 1
                     self._take_failure(error, failures)
                     stop.wait(min(2.0**failures, LONGEST_PAUSE_SECONDS))
-        if self._options.once and self._unreadable:
-            words = "; ".join(f"{path}: {reason}" for path, reason in self._unreadable.items())
+        left = dict.fromkeys(self._rotated, "rotated all the time") | self._unreadable
+        if self._options.once and left:
+            words = "; ".join(f"{path}: {reason}" for path, reason in left.items())
             raise JobError(f"not collected: {words}")
         return self._lines
 
@@ -189,10 +194,12 @@ class Collector:
         shipment = Shipment(options, settings, partitions)
         try:
             self._logs = {}
+            looks = 0
             while not stop.is_set():
                 self._look(shipment, stop)
                 self._show(f"{self._lines:,} lines of {len(self._logs):,} logs")
-                if options.once:
+                looks += 1
+                if options.once and (not self._rotated or looks == LOOKS_ONCE):
                     return
                 stop.wait(options.poll_seconds)
         finally:
@@ -225,6 +232,7 @@ class Collector:
                     if stop.is_set():
                         return
         except FileNotFoundError:  # renamed since the directory was read: the next look finds it
+            self._rotated.add(path)
             return
         except OSError as error:
             if path not in self._unreadable:
@@ -232,6 +240,7 @@ class Collector:
             self._unreadable[path] = error.strerror or str(error)
         else:
             self._unreadable.pop(path, None)
+        self._rotated.discard(path)
 
 
 def prepare_topics(options: CollectOptions, settings: dict[str, Any]) -> int:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 TIMEOUT_SECONDS = 20.0
 
@@ -26,6 +33,7 @@ class Ends:
     def __init__(self, servers: str, *topics: str) -> None:
         self._topics = topics
         self._consumer = Consumer({"bootstrap.servers": servers, "group.id": "t", "log_level": 0})
+        self._known: dict[tuple[str, int], int] = {}
 
     def __call__(self) -> int:
         """Return the sum of the ends of their partitions."""
@@ -35,7 +43,14 @@ class Ends:
 
     def _end(self, topic: str, number: int) -> int:
         place = TopicPartition(topic, number)
-        return self._consumer.get_watermark_offsets(place, timeout=TIMEOUT_SECONDS)[1]
+        try:
+            _, high = self._consumer.get_watermark_offsets(place, timeout=TIMEOUT_SECONDS)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+                raise
+            return self._known.get((topic, number), 0)  # the topic was made just now
+        self._known[topic, number] = high
+        return high
 
     def __enter__(self) -> Self:
         return self

@@ -17,6 +17,7 @@ import pytest
 
 from spark_jobs.collect_logs import CollectOptions, Collector
 from spark_jobs.errors import EXIT_BAD_OPTION, JobError
+from spark_jobs.log_files import files_of
 from tests.spark_jobs.consuming import read_committed
 from tests.spark_jobs.machine_logs import copy_of_logs, lines_of
 from tests.support.jars import REPOSITORY
@@ -25,6 +26,8 @@ from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from spark_jobs.log_files import LogFile
 
 COLLECTOR = "here"
 TIMEOUT_SECONDS = 60.0
@@ -187,6 +190,25 @@ def _rotate(log: Path, mode: str) -> None:
     else:
         log.rename(newest)
         log.touch()
+
+
+def test_a_log_that_is_rotated_under_a_collector_that_looks_once_is_collected(
+    servers: str, tmp_path: Path, new_name: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a log, when it is rotated after its files were listed, then they are listed again."""
+    log = tmp_path / "a.log"
+    log.write_bytes(b"one\n")
+
+    def rotate_behind(listed: Path) -> list[LogFile]:
+        files = files_of(listed)
+        if len(files) == 1:
+            _rotate(log, "rename")
+        return files
+
+    monkeypatch.setattr("spark_jobs.tailing.files_of", rotate_behind)
+    options = _options(servers, new_name("logs"), log, poll_seconds=0.01)
+    assert _collect(options) == 1
+    assert committed_lines(servers, options.topic) == {f"{COLLECTOR}:{log}": [b"one"]}
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -330,14 +329,15 @@ def test_a_replay_that_is_killed_puts_each_letter_back_once(
         *("--dead-topic", dead, "--replay"),
     ]
     kills = 0
-    for _ in range(6):
-        process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE)
-        try:
-            process.wait(draw.uniform(1.5, 4.0))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        process.communicate()
+    with Ends(servers, origin) as ends:
+        for _ in range(6):
+            enough = ends() + draw.randint(1, letters // 6)
+            process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE)
+            while ends() < enough and process.poll() is None:
+                time.sleep(0.002)
+            kills += process.poll() is None
+            process.kill()
+            process.communicate()
     assert subprocess.run(command, cwd=REPOSITORY, check=False).returncode == 0
     values = Counter(int(read.value or b"") for read in read_committed(servers, origin))
     assert kills > 0
