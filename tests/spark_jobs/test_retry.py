@@ -334,7 +334,7 @@ def test_a_replay_that_is_killed_puts_each_letter_back_once(
             enough = ends() + draw.randint(1, letters // 6)
             process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE)
             while ends() < enough and process.poll() is None:
-                time.sleep(0.002)
+                threading.Event().wait(0.002)
             kills += process.poll() is None
             process.kill()
             process.communicate()
