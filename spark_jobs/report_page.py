@@ -141,20 +141,21 @@ def _append_times(numbers: ReportNumbers) -> Part | None:
         "Records by their timestamp in the topic: when they were written, unless who produced "
         "them said otherwise. Topics of other times have plots of their own.",
         [_throughput_plot(largest(group, MOST_LINES)) for group in groups],
-        [facts, *(_throughput_table(g, f"Records per {g[0].bucket.word}") for g in groups)],
+        [facts, *(_throughput_table(group, _span(group)) for group in groups)],
     )
+
+
+def _span(series: Sequence[Throughput]) -> str:
+    first = min(one.points[0][0] for one in series)
+    last = max(one.points[-1][0] for one in series)
+    return f"Records per {series[0].bucket.word}, {_second(first)} to {_second(last)}"
 
 
 def _throughput_plot(series: Sequence[Throughput]) -> Plot:
     word = series[0].bucket.word
     names = "; ".join(f"{s.name} {s.records:,}" for s in series)
     top = max((point[1], point[0]) for one in series for point in one.points)
-    first = min(one.points[0][0] for one in series)
-    last = max(one.points[-1][0] for one in series)
-    alt = (
-        f"Records per {word} from {_second(first)} to {_second(last)} UTC: {names}. "
-        f"At most {top[0]:,} per {word}, at {_second(top[1])}."
-    )
+    alt = f"{_span(series)} UTC: {names}. At most {top[0]:,} per {word}, at {_second(top[1])}."
     lines = [(one.name, [(at, float(count)) for at, count in one.points]) for one in series]
     return Plot.of(
         alt, lambda theme: draw_lines(lines, f"records per {word}", theme, is_filled=True)

@@ -20,6 +20,7 @@ from spark_jobs.report_numbers import (
     JobNumbers,
     ReportNumbers,
     Throughput,
+    TopicNumbers,
     as_time,
     largest,
     overlapping,
@@ -53,6 +54,16 @@ def test_a_single_batch_and_a_single_bucket_are_drawn() -> None:
     page = Page.of(render(replace(EMPTY, by_event_time=one, jobs=[job], reasons={"odd": 1})))
     assert len(page.pictures) == 4
     assert page.tables["Rejects by reason"][1:] == [["odd", "1"], ["sum", "1"]]
+
+
+def test_topics_of_different_times_have_tables_that_are_told_apart() -> None:
+    years = [datetime(year, 3, 1, tzinfo=UTC) for year in (2013, 2026)]
+    series = [Throughput(str(at.year), Bucket(60, "minute"), [(at, 5)]) for at in years]
+    facts = [TopicNumbers(one.name, 1, 5, 10, *one.points[0][:1] * 2) for one in series]
+    page = Page.of(render(replace(EMPTY, topics=facts, by_append_time=series)))
+    assert [*page.tables][1:] == [
+        f"Records per minute, {at:%Y-%m-%d %H:%M:%S} to {at:%Y-%m-%d %H:%M:%S}" for at in years
+    ]
 
 
 @given(st.dictionaries(SECONDS, st.integers(1, 1000), min_size=1, max_size=20))
