@@ -24,10 +24,10 @@ from collections import Counter, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from protocol.errors import ApiError, ErrorCode
+from protocol.errors import ApiError
 from storage import file_names, meta_properties, partition_metadata
 from storage.checkpoints import encode_offsets
-from storage.descriptions import DirectoryDescription, LogDescription
+from storage.descriptions import DirectoryDescription, describe_directory
 from storage.directory_loading import LoadPlan, LoadReport, load_directory
 from storage.errors import DamagedFileError, DirectoryRefusedError, LogDirectoryError
 from storage.loading import create_log
@@ -72,6 +72,7 @@ class LogDirectories:
         self._logs: dict[tuple[str, int], Log] = {}
         self._counts: Counter[str] = Counter()
         """How many logs each directory holds."""
+        self._wanted_places: dict[tuple[str, int], LogDirectory] = {}
         self._unidentified: list[LogDirectory] = []
         self._one_checkpoint = threading.Lock()
         """An older state must not replace a newer one that another thread wrote meanwhile."""
@@ -158,14 +159,23 @@ class LogDirectories:
     def create(
         self, topic: str, partition: int, topic_id: UUID, config: TopicConfig, now_ms: int = 0
     ) -> Log:
-        """Create a log in the directory that has the fewest; the one there is, if there is one."""
+        """Create a log where it is wanted, or in the directory that has the fewest.
+
+        Returns the one there is, if there is one.
+        """
         existing = self._logs.get((topic, partition))
         if existing is not None:
             return existing
-        place = LogPlace(self._emptiest(), topic, partition, topic_id)
+        wanted = self._wanted_places.pop((topic, partition), None)
+        directory = self._emptiest() if wanted is None or wanted.failure else wanted
+        place = LogPlace(directory, topic, partition, topic_id)
         log = create_log(place, config, self.settings, now_ms)
         self._add(log)
         return log
+
+    def want(self, topic: str, partition: int, directory: LogDirectory) -> None:
+        """Have a log that is yet to be created go into this directory."""
+        self._wanted_places[topic, partition] = directory
 
     @property
     def is_any_offline(self) -> bool:
@@ -260,7 +270,8 @@ class LogDirectories:
 
     def describe(self) -> list[DirectoryDescription]:
         """What DescribeLogDirs tells."""
-        return [self._describe(directory) for directory in self.directories]
+        logs = list(self)
+        return [describe_directory(directory, logs) for directory in self.directories]
 
     def close(self) -> None:
         """Close all logs, write the checkpoints, leave the mark of a clean shutdown, unlock."""
@@ -358,24 +369,6 @@ class LogDirectories:
                 }
                 path = f"{directory.path}/{name}"
                 self._disk.filesystem.replace(path, encode_offsets(offsets), sync=True)
-
-    def _describe(self, directory: LogDirectory) -> DirectoryDescription:
-        try:
-            with directory:
-                space = self._disk.filesystem.space(directory.path)
-        except LogDirectoryError as error:
-            return DirectoryDescription(directory.path, error.code, -1, -1, [])
-        logs = [
-            LogDescription(
-                log.topic,
-                log.partition,
-                log.size_in_bytes,
-                max(0, log.log_end_offset - log.high_watermark),
-            )
-            for log in self
-            if log.directory is directory
-        ]
-        return DirectoryDescription(directory.path, ErrorCode.NONE, space.total, space.usable, logs)
 
     def _refuse_if_all_offline(self) -> None:
         if not self._online():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -24,7 +25,6 @@ from tests.support.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from typing import Any
 
     from tests.interop.conftest import NewName
@@ -259,6 +259,10 @@ def test_a_throttled_move_is_listed_called_off_done_and_verified(
     for broker_id in range(SIZE):
         eventually(lambda: trio.znode(f"/config/brokers/{broker_id}")["config"] == {})  # noqa: B023
     assert trio.znode(f"/config/topics/{topic}") == {"version": 1, "config": {}}
+
+    Path(moves).write_text(begun.output.split("assignment\n\n")[1].splitlines()[0])
+    tools.check("reassign-partitions", *trio.server, "--execute", *files)  # back, as it was told to
+    eventually(lambda: sorted(trio.state(topic, 0)[1]) == [0, 1])
 
 
 def test_moves_and_elections_that_are_written_into_the_tree_are_done(

@@ -1,0 +1,63 @@
+"""AlterReplicaLogDirs: in which of its directories a broker shall keep a replica (KIP-113).
+
+Versions 1 and 2. A replica that is there already is left there, and one that is yet to come will be
+created there; who moves partitions between brokers asks for both. A replica is not moved from one
+directory to the other: UNSUPPORTED_VERSION says that this is not served.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from broker.routing import handles
+from protocol.errors import ErrorCode
+from protocol.messages.log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
+
+if TYPE_CHECKING:
+    from broker.context import Context
+    from storage.log_directory import LogDirectory
+
+Result = AlterReplicaLogDirsResponse.Result
+
+
+@handles(AlterReplicaLogDirsRequest, versions="1-2")
+def alter_replica_log_dirs(
+    context: Context, request: AlterReplicaLogDirsRequest
+) -> AlterReplicaLogDirsResponse:
+    """Answer for each replica, by topic."""
+    directories = {
+        os.path.abspath(directory.path): directory  # noqa: PTH100  (text, not a file)
+        for directory in context.broker.logs.directories
+    }
+    topics: dict[str, list[Result.Partition]] = {}
+    for wanted in request.dirs:
+        directory = directories.get(wanted.path)
+        for topic in wanted.topics:
+            topics.setdefault(topic.name, []).extend(
+                Result.Partition(
+                    partition_index=index, error_code=_keep(context, directory, topic.name, index)
+                )
+                for index in topic.partitions
+            )
+    return AlterReplicaLogDirsResponse(
+        results=[Result(topic_name=name, partitions=parts) for name, parts in topics.items()]
+    )
+
+
+def _keep(context: Context, directory: LogDirectory | None, topic: str, index: int) -> ErrorCode:
+    """Note where a replica shall be kept; returns what to say of it."""
+    if directory is None:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    if directory.failure is not None:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    broker = context.broker
+    log = broker.logs.get(topic, index)
+    if log is not None:
+        if log.directory.failure is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NONE if log.directory is directory else ErrorCode.UNSUPPORTED_VERSION
+    if broker.metadata.partition(topic, index) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    broker.logs.want(topic, index, directory)
+    return ErrorCode.REPLICA_NOT_AVAILABLE
