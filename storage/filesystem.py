@@ -7,6 +7,7 @@ be played without one. Failures are `OSError`, as the operating system reports t
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import itertools
 import mmap
@@ -22,6 +23,8 @@ READ_MODE = 0o644
 
 WRITE_AND_WAIT = 0b111
 """All three flags of Linux's sync_file_range: wait for what is under way, write, wait."""
+NOT_TO_BE_HAD = (errno.ENOSYS, errno.EPERM)
+"""What containers and other kernels say to a call that they do not let through or do not know."""
 
 _replacements = itertools.count()
 _sync_file_range = getattr(ctypes.CDLL(None, use_errno=True), "sync_file_range", None)
@@ -157,11 +160,14 @@ class LocalFile:
 
     def write_out(self, position: int, length: int) -> None:
         """Write data out without the file system's journal, which all that write would wait for."""
-        if _sync_file_range is None:
-            os.fdatasync(self._descriptor)
-        elif _sync_file_range(self._descriptor, position, length, WRITE_AND_WAIT) != 0:
+        number = errno.ENOSYS
+        if _sync_file_range is not None:
+            if _sync_file_range(self._descriptor, position, length, WRITE_AND_WAIT) == 0:
+                return
             number = ctypes.get_errno()
+        if number not in NOT_TO_BE_HAD:
             raise OSError(number, os.strerror(number))
+        os.fdatasync(self._descriptor)
 
     def sync(self) -> None:
         """Wait for the disk."""

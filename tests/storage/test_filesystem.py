@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 from typing import TYPE_CHECKING
 
 import pytest
 
+from storage import filesystem
 from storage.filesystem import LocalFile, LocalFileSystem
 
 if TYPE_CHECKING:
@@ -21,6 +23,23 @@ def test_written_out_bytes_are_there_and_their_file_can_grow(tmp_path: Path) -> 
     file.write_at(10_000, b"b")
     file.write_out(10_000, 1)
     assert file.read_at(0, 20_000) == b"a" * 10_000 + b"b"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM])
+def test_where_the_system_does_not_let_it_be_written_out_it_is_made_durable(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: int) -> int:
+        ctypes.set_errno(number)
+        return -1
+
+    synced: list[int] = []
+    monkeypatch.setattr(filesystem, "_sync_file_range", refuse)
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    file = LocalFileSystem().open(str(tmp_path / "file"), create=True)
+    file.write_at(0, b"a")
+    file.write_out(0, 1)
+    assert synced == [file.fileno()]
 
 
 def test_what_the_disk_does_not_take_is_an_error() -> None:
