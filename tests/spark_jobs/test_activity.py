@@ -116,6 +116,18 @@ def test_running_again_changes_nothing(
     assert of_tables(followed.table) == tables
 
 
+def _following(servers: str, topic: str, place: Path) -> ActivityOptions:
+    return ActivityOptions(
+        bootstrap_servers=servers,
+        topic=topic,
+        set={"prefix": topic},
+        once=True,
+        keep_rejects=False,
+        checkpoint=place / "checkpoint",
+        table=place / "tables",
+    )
+
+
 def test_many_batches_and_a_restart_come_to_the_same_as_one(
     servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:
@@ -123,16 +135,8 @@ def test_many_batches_and_a_restart_come_to_the_same_as_one(
     producing = ActivityProducerOptions(
         bootstrap_servers=servers, topic=topic, partitions=2, events=1500, pace=0.2
     )
-    options = ActivityOptions(
-        bootstrap_servers=servers,
-        topic=topic,
-        set={"prefix": topic},
-        once=True,
-        keep_rejects=False,
-        max_offsets_per_trigger=1200,
-        checkpoint=tmp_path / "checkpoint",
-        table=tmp_path / "tables",
-    )
+    options = _following(servers, topic, tmp_path)
+    options = options.model_copy(update={"max_offsets_per_trigger": 1200})
     for number in (1500, 3000):
         produce(producing.model_copy(update={"events": number}))
         run_to_end(start(spark, options))
@@ -150,15 +154,7 @@ def test_an_event_behind_the_watermark_is_left_out_and_counted(
 ) -> None:
     topic = new_name("late")
     produce(ActivityProducerOptions(bootstrap_servers=servers, topic=topic, events=1500, pace=0.2))
-    options = ActivityOptions(
-        bootstrap_servers=servers,
-        topic=topic,
-        set={"prefix": topic},
-        once=True,
-        keep_rejects=False,
-        checkpoint=tmp_path / "checkpoint",
-        table=tmp_path / "tables",
-    )
+    options = _following(servers, topic, tmp_path)
     run_to_end(start(spark, options))
     first = website.valid_events(read_topic(servers, topic))[0]
     before = of_tables(options.table)
