@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +54,17 @@ SCAN_MEGABYTES = 1024
 FEEDS = tuple(dict.fromkeys(row.feed for row in JOB_ROWS))
 TURN_SECONDS = "all of it, one after another"
 
+IDLE_SECONDS = 5
+SPARK_SETTINGS = {
+    f"spark.kafka.{client}.cache.{setting}": value
+    for client in ("consumer", "producer")
+    for setting, value in (("timeout", f"{IDLE_SECONDS}s"), ("evictorThreadRunInterval", "1s"))
+}
+"""Spark keeps Kafka clients for minutes. One that it closes while its broker is frozen waits for
+that broker, and a task of the other broker's turn waits with it."""
+LET_GO_SECONDS = IDLE_SECONDS + 3
+"""After a turn, and not timed: so long does the broker run on, until Spark has closed them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -86,7 +98,8 @@ class Session:
     def run(self) -> list[RowReport]:
         """Measure everything but the steady load, and return the rows of the table."""
         reports: list[RowReport] = []
-        spark = start_spark(SparkOptions(spark_log=self._directory / "spark.log"), "bench")
+        options = SparkOptions(spark_log=self._directory / "spark.log", spark=SPARK_SETTINGS)
+        spark = start_spark(options, "bench")
         try:
             with contestants.running(self._plan.makes, self._directory) as brokers:
                 if JOBS in self._plan.parts:
@@ -96,6 +109,7 @@ class Session:
                     for make, broker in brokers.items():
                         with contestants.turn(broker):
                             self._scan.measure(spark, broker, make, "scanned")
+                            self._let_clients_go()
                     reports += self._scan.reports
                 self._measure_memory(brokers)
         finally:
@@ -109,8 +123,13 @@ class Session:
                 with contestants.turn(brokers[make]) as broker:
                     feed = self._plan.feed if number > 0 else WARM_UP
                     results = self._turn(spark, broker, f"round-{number}", feed)
+                    self._let_clients_go()
                 if number > 0:
                     self._note(make, results)
+
+    def _let_clients_go(self) -> None:
+        if len(self._plan.makes) > 1:
+            time.sleep(LET_GO_SECONDS)
 
     def _turn(
         self, spark: SparkSession, broker: BrokerProcess, name: str, feed: Feed
