@@ -1,21 +1,23 @@
 """A follower at work: one task that fetches from one leader whatever this broker follows there.
 
 A request says how far each replica is, the answer brings what comes next, or where the histories
-part. What goes wrong with one partition holds up that partition only.
+part. What goes wrong with one partition holds up that partition only. What is much is appended in
+pieces, between which the event loop does other things.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
-from broker.replication.fetch_requests import VERSION, FetchLimits, FetchRequests
+from broker.replication.fetch_requests import VERSION, FetchLimits, FetchRequests, position_of
 from broker.replication.links import Link, LinkError
+from broker.replication.straying import find_range
 from broker.replication.truncation import common_end
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchResponse
-from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from protocol.records.batch import runs_of_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,14 +27,14 @@ if TYPE_CHECKING:
     from broker.partition import Partition
     from broker.replication.throttle import Throttle
     from broker.timers import Timers
+    from protocol.wire import Buffer
 
 logger = logging.getLogger(__name__)
 
 Answer = FetchResponse.Response.Partition
 
-EARLIEST_LOCAL = -4
-LATEST = -1
-LIST_OFFSETS_VERSION = 9
+PIECE_BYTES = 128 * 1024
+"""How much of one partition is appended at once: a millisecond or less, even on a slow disk."""
 
 NAMES_IN_A_LINE = 3
 """How many partitions are named that the leader refuses for one reason."""
@@ -55,13 +57,33 @@ class FetcherSettings(NamedTuple):
     """Holds up replicas that are far behind, when topics and this broker say so."""
 
 
+class Lane(Protocol):
+    """Who has given a fetcher its partitions, and may move them to another one."""
+
+    def before_asking(self, fetcher: ReplicaFetcher) -> None:
+        """The fetcher has nothing under way: partitions can come without waiting."""
+
+    def found(self, fetcher: ReplicaFetcher, partition: Partition, *, is_behind: bool) -> None:
+        """After an answer: the replica now lacks something that is committed, or no longer."""
+
+
 class ReplicaFetcher:
     """Follows one leader. Run `run` in a task; `close` ends the wait for an answer."""
 
-    def __init__(self, leader_id: int, link: Link, settings: FetcherSettings) -> None:
+    def __init__(
+        self,
+        leader_id: int,
+        link: Link,
+        settings: FetcherSettings,
+        lane: Lane,
+        *,
+        is_for_those_behind: bool = False,
+    ) -> None:
         self.leader_id = leader_id
         self._link = link
         self._settings = settings
+        self._lane = lane
+        self._is_for_those_behind = is_for_those_behind
         self._requests = FetchRequests(settings.local_id, settings.broker_epoch, settings.limits)
         self._partitions: dict[tuple[UUID, int], Partition] = {}
         self._wanted: dict[Partition, None] = {}
@@ -77,10 +99,16 @@ class ReplicaFetcher:
         """By the answer that is being taken."""
         self._has_work = asyncio.Event()
 
-    def follow(self, partition: Partition) -> None:
-        """Begin, or go on in a new leader epoch."""
+    def follow(self, partition: Partition, *, is_caught_up: bool = False) -> None:
+        """Begin, or go on in a new leader epoch; the throttle spares what has caught up."""
         self._partitions[partition.topic_id, partition.index] = partition
+        if is_caught_up and self._settings.throttle is not None:
+            self._caught_up[partition] = True
         self._want(partition)
+        self.wake()
+
+    def wake(self) -> None:
+        """Look again for something to fetch."""
         self._has_work.set()
 
     def leave(self, partition: Partition) -> None:
@@ -102,6 +130,7 @@ class ReplicaFetcher:
         """Fetch until cancelled."""
         while True:
             self._has_work.clear()
+            self._lane.before_asking(self)
             if self._delayed_until_ms or self._settings.throttle is not None:
                 self._see_who_waits()
             if not self._wanted:
@@ -130,13 +159,7 @@ class ReplicaFetcher:
                 await self._back_off()
             return
         is_session_kept = self._requests.opened(response.session_id)
-        strayed = [
-            partition
-            for topic in response.responses
-            for answer in topic.partitions
-            if (partition := self._partitions.get((topic.topic_id, answer.partition_index)))
-            and self._take(partition, answer)
-        ]
+        strayed = await self._take_all(response)
         if self._refusals:
             self._tell_of_refusals()
         for partition in strayed:  # last, as the answer is good until the link is asked again
@@ -144,13 +167,26 @@ class ReplicaFetcher:
         if not is_session_kept:
             self._begin_anew()
 
+    async def _take_all(self, response: FetchResponse) -> list[Partition]:
+        """Take what was answered; returns the partitions that strayed."""
+        strayed = []
+        for topic in response.responses:
+            for answer in topic.partitions:
+                partition = self._partitions.get((topic.topic_id, answer.partition_index))
+                if partition is None:
+                    continue
+                if len(answer.records or b"") > PIECE_BYTES and not answer.error_code:
+                    await self._take_in_pieces(partition, answer)
+                elif self._take(partition, answer):
+                    strayed.append(partition)
+        return strayed
+
     def _take(self, partition: Partition, answer: Answer) -> bool:
         """Do what a leader's answer for one partition says; returns whether it strayed (RE-13).
 
         Not if the replica is another by now than it was when the leader was asked.
         """
-        self._changed[partition] = None
-        if partition not in self._wanted or not self._requests.is_current(partition):
+        if not self._is_to_take(partition):
             return False
         try:
             if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -160,14 +196,41 @@ class ReplicaFetcher:
             elif answer.diverging_epoch.epoch >= 0 or answer.diverging_epoch.end_offset >= 0:
                 self._truncate(partition, answer.diverging_epoch)
             else:
-                self._append(partition, answer)
+                self._append(partition, answer, cast("memoryview", answer.records) or b"")
+                self._see_if_behind(partition, answer)
         except ApiError as error:
             self._cannot_follow(partition, error)
         return False
 
+    def _is_to_take(self, partition: Partition) -> bool:
+        self._changed[partition] = None
+        return partition in self._wanted and self._requests.is_current(partition)
+
+    async def _take_in_pieces(self, partition: Partition, answer: Answer) -> None:
+        """Append much, and let others have the event loop in between."""
+        if not self._is_to_take(partition):
+            return
+        pieces = runs_of_batches(cast("memoryview", answer.records), PIECE_BYTES)
+        try:
+            for piece in pieces:
+                self._append(partition, answer, piece)
+                reached = position_of(partition)
+                await self._settings.timers.sleep(0)
+                if partition not in self._wanted or position_of(partition) != reached:
+                    return
+            self._see_if_behind(partition, answer)
+        except ApiError as error:
+            self._cannot_follow(partition, error)
+
+    def _see_if_behind(self, partition: Partition, answer: Answer) -> None:
+        """One that got nothing may have been left out for want of room: no reason to move it."""
+        is_behind = bool(answer.records) and partition.log.log_end_offset < answer.high_watermark
+        if is_behind != self._is_for_those_behind:
+            self._lane.found(self, partition, is_behind=is_behind)
+
     async def _return(self, partition: Partition) -> None:
         try:
-            await self._find_range(partition)
+            await find_range(partition, self._link, self._settings.local_id)
         except ApiError as error:
             self._cannot_follow(partition, error)
 
@@ -175,8 +238,7 @@ class ReplicaFetcher:
         logger.error("%s-%d cannot be followed: %s", partition.topic, partition.index, error)
         self._delay(partition)
 
-    def _append(self, partition: Partition, answer: Answer) -> None:
-        records = cast("memoryview", answer.records) or b""
+    def _append(self, partition: Partition, answer: Answer, records: Buffer) -> None:
         partition.append_from_leader(
             records, answer.high_watermark, answer.log_start_offset, self._settings.clock.now_ms()
         )
@@ -217,55 +279,6 @@ class ReplicaFetcher:
             if len(some) > NAMES_IN_A_LINE:
                 names.append(f"{len(some) - NAMES_IN_A_LINE} more")
             logger.info("broker %d answers %s: %s", self.leader_id, code.name, ", ".join(names))
-
-    async def _find_range(self, partition: Partition) -> None:
-        """What we want is not there: the leader's log ends before ours, or begins after (RE-13)."""
-        log = partition.log
-        epoch = partition.leader_epoch
-        end = await self._list_offset(partition, LATEST)
-        if end < log.log_end_offset:
-            if partition.leader_epoch == epoch:
-                logger.warning(
-                    "%s-%d: the leader's log ends at %d, before ours at %d: what is more is cut",
-                    partition.topic,
-                    partition.index,
-                    end,
-                    log.log_end_offset,
-                )
-                log.truncate_to(end)
-            return
-        start = await self._list_offset(partition, EARLIEST_LOCAL)
-        if start > log.log_end_offset and partition.leader_epoch == epoch:
-            logger.warning(
-                "%s-%d: the leader's log begins at %d, after the end of ours at %d: begun anew",
-                partition.topic,
-                partition.index,
-                start,
-                log.log_end_offset,
-            )
-            log.truncate_fully_and_start_at(start)
-
-    async def _list_offset(self, partition: Partition, timestamp: int) -> int:
-        request = ListOffsetsRequest(
-            replica_id=self._settings.local_id,
-            topics=[
-                ListOffsetsRequest.Topic(
-                    name=partition.topic,
-                    partitions=[
-                        ListOffsetsRequest.Topic.Partition(
-                            partition_index=partition.index,
-                            current_leader_epoch=partition.leader_epoch,
-                            timestamp=timestamp,
-                        )
-                    ],
-                )
-            ],
-        )
-        answered = await self._link.ask(request, LIST_OFFSETS_VERSION)
-        (found,) = cast("ListOffsetsResponse", answered).topics[0].partitions
-        if found.error_code:
-            raise ApiError(ErrorCode(found.error_code), "the leader does not tell its offsets")
-        return found.offset
 
     # Waiting
 

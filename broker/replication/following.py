@@ -1,14 +1,16 @@
-"""All that this broker follows: a fetcher for each leader, and for each of `num.replica.fetchers`.
+"""All that this broker follows: a lane for each leader, and for each of `num.replica.fetchers`.
 
-`Following` hears of changes of leadership and hands partitions from fetcher to fetcher.
+`Following` hears of changes of leadership and hands partitions from lane to lane.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from broker.replication.fetcher import FetcherSettings, ReplicaFetcher
+from broker.replication.fetcher import FetcherSettings, Lane, ReplicaFetcher
+from broker.replication.lanes import FetchLane, Running
 
 if TYPE_CHECKING:
     import asyncio
@@ -20,13 +22,8 @@ if TYPE_CHECKING:
 NOBODY = -1
 
 
-class _Running(NamedTuple):
-    fetcher: ReplicaFetcher
-    task: asyncio.Task[object]
-
-
 class Following:
-    """Fetchers by leader and number."""
+    """Lanes by leader and number."""
 
     def __init__(
         self,
@@ -39,7 +36,7 @@ class Following:
         self._settings = settings
         self._fetchers_per_leader = fetchers_per_leader
         self._spawn = spawn
-        self._running: dict[tuple[int, int], _Running] = {}
+        self._lanes: dict[tuple[int, int], FetchLane] = {}
         self._followed: dict[Partition, tuple[int, int]] = {}
 
     def partition_changed(self, partition: Partition) -> None:
@@ -53,7 +50,7 @@ class Following:
             self._leave(partition, current)
         if wanted is not None:
             self._followed[partition] = wanted
-            self._fetcher(*wanted).follow(partition)
+            self._lane(*wanted).follow(partition)
 
     def use(self, fetchers_per_leader: int) -> None:
         """Spread what is followed over another number of fetchers."""
@@ -64,27 +61,32 @@ class Following:
 
     def stop(self) -> None:
         """Follow nothing any more."""
-        for running in self._running.values():
-            running.task.cancel()
-            running.fetcher.close()
-        self._running.clear()
+        for lane in self._lanes.values():
+            lane.end()
+        self._lanes.clear()
         self._followed.clear()
 
-    def _fetcher(self, leader: int, number: int) -> ReplicaFetcher:
-        running = self._running.get((leader, number))
-        if running is None:
-            purpose = f"broker-{self._settings.local_id}-fetcher-{number}"
-            fetcher = ReplicaFetcher(leader, self._links.link(leader, purpose), self._settings)
-            task = self._spawn(fetcher.run(), f"follow broker {leader}")
-            running = self._running[leader, number] = _Running(fetcher, task)
-        return running.fetcher
+    def _lane(self, leader: int, number: int) -> FetchLane:
+        lane = self._lanes.get((leader, number))
+        if lane is None:
+            lane = self._lanes[leader, number] = FetchLane(partial(self._start, leader, number))
+        return lane
+
+    def _start(self, leader: int, number: int, lane: Lane, *, is_for_those_behind: bool) -> Running:
+        purpose = f"broker-{self._settings.local_id}-fetcher-{number}"
+        if is_for_those_behind:
+            purpose += "-behind"
+        link = self._links.link(leader, purpose)
+        fetcher = ReplicaFetcher(
+            leader, link, self._settings, lane, is_for_those_behind=is_for_those_behind
+        )
+        return Running(fetcher, self._spawn(fetcher.run(), f"follow broker {leader}"))
 
     def _leave(self, partition: Partition, key: tuple[int, int]) -> None:
-        running = self._running.get(key)
-        if running is None:
-            return  # it left by itself, fenced, and others ended the fetcher as an idle one
-        running.fetcher.leave(partition)
-        if running.fetcher.is_idle:
-            del self._running[key]
-            running.task.cancel()
-            running.fetcher.close()
+        lane = self._lanes.get(key)
+        if lane is None:
+            return  # it left by itself, fenced, and others ended the lane as an idle one
+        lane.leave(partition)
+        if lane.is_idle:
+            del self._lanes[key]
+            lane.end()

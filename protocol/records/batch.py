@@ -48,6 +48,7 @@ LENGTH_OVERHEAD: Final = 12
 """Bytes of a batch before the part that `batch_length` counts."""
 
 MAGIC: Final = 2
+LENGTH_POSITION: Final = 8
 CRC_POSITION: Final = 17
 CHECKED_POSITION: Final = 21
 """Where the part under the checksum begins."""
@@ -186,6 +187,26 @@ def iterate_headers(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
             return
         yield position, header
         position += size
+
+
+def runs_of_batches(buffer: Buffer, most_bytes: int) -> Iterator[memoryview]:
+    """Cut `buffer` between batches, into runs of at most `most_bytes`; a batch may be larger alone.
+
+    Looks at lengths only. All bytes come, in order: from a length that cannot be on, in one run.
+    """
+    view = memoryview(buffer)
+    start = position = 0
+    end = len(view)
+    while end - position >= HEADER_BYTES:
+        size = LENGTH_OVERHEAD + int(_INT32.unpack_from(view, position + LENGTH_POSITION)[0])
+        if size < HEADER_BYTES or position + size > end:
+            break
+        if start < position and position + size - start > most_bytes:
+            yield view[start:position]
+            start = position
+        position += size
+    if start < end:
+        yield view[start:]
 
 
 def compute_crc(buffer: Buffer, position: int, size: int) -> int:

@@ -9,6 +9,7 @@ import traceback
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from broker.replication import fetcher
 from protocol.records.batch import iterate_headers
 from protocol.records.record import iterate_records
 from tests.simulation.clients import Producer
@@ -38,7 +39,11 @@ class Run:
         self.seconds = seconds
         self.loop = VirtualLoop()
         self.faults = faults or Faults.draw(self.random)
-        keys = {"log_flush_interval_messages": 1} if self.faults.blackout else {}
+        fetch = Random(f"fetch-{seed}")  # its own, so that the rest of a seed stays as it was
+        keys = {"replica_fetch_max_bytes": fetch.choice((300, 3000, 1 << 20))}
+        if self.faults.blackout:
+            keys["log_flush_interval_messages"] = 1
+        self.piece_bytes = fetch.choice((1, 500, fetcher.PIECE_BYTES))
         self.cluster = SimulatedCluster(self.loop, self.random, 3, **keys)
         self.partitions = self.random.randint(1, 3)
         self.producers = [
@@ -53,6 +58,7 @@ class Run:
     def go(self) -> None:
         """Run to the end; raises Violation."""
         token_bytes, randbelow = secrets.token_bytes, secrets.randbelow
+        piece_bytes, fetcher.PIECE_BYTES = fetcher.PIECE_BYTES, self.piece_bytes
         secrets.token_bytes = lambda nbytes=32: self.random.randbytes(nbytes or 32)
         secrets.randbelow = lambda exclusive_upper_bound: self.random.randrange(  # noqa: PLW0108
             exclusive_upper_bound
@@ -67,6 +73,7 @@ class Run:
             raise Violation(f"seed {self.seed}: {violation}") from violation
         finally:
             secrets.token_bytes, secrets.randbelow = token_bytes, randbelow
+            fetcher.PIECE_BYTES = piece_bytes
             asyncio.set_event_loop(None)
             for task in asyncio.all_tasks(self.loop):
                 task._log_destroy_pending = False  # type: ignore[attr-defined]

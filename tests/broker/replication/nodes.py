@@ -94,7 +94,12 @@ class Node:
         identities = iter(range(1, 10_000))
         self.fetch_sessions = FetchSessions(100, 120_000, lambda: next(identities))
         settings = FetcherSettings(
-            *(node_id, lambda: node_id + 100, LIMITS, BACKOFF_MS, self.clock, self.timers),
+            local_id=node_id,
+            broker_epoch=lambda: node_id + 100,
+            limits=ensemble.limits,
+            backoff_ms=BACKOFF_MS,
+            clock=self.clock,
+            timers=self.timers,
             throttle=self.throttles.follower,
         )
         self.following = Following(ensemble, settings, 1, ensemble.spawn)
@@ -136,9 +141,10 @@ class Node:
 class Wire:
     """A link that calls the other node's handlers."""
 
-    def __init__(self, ensemble: Ensemble, node_id: int) -> None:
+    def __init__(self, ensemble: Ensemble, node_id: int, purpose: str) -> None:
         self._ensemble = ensemble
         self._node_id = node_id
+        self._purpose = purpose
 
     async def ask(self, request: Request, version: int) -> Response:
         node = self._ensemble.nodes[self._node_id]
@@ -150,14 +156,17 @@ class Wire:
         return response
 
     def close(self) -> None:
-        """Nothing is open."""
+        self._ensemble.links.remove(self._purpose)
 
 
 class Ensemble:
     """Nodes, and the links between them."""
 
-    def __init__(self, directory: Path, count: int = 3) -> None:
+    def __init__(self, directory: Path, count: int = 3, limits: FetchLimits = LIMITS) -> None:
         self.tasks: set[asyncio.Task[Any]] = set()
+        self.limits = limits
+        self.links: list[str] = []
+        """What the open ones are for."""
         self.nodes: dict[int, Node] = {}
         for node_id in range(count):
             self.nodes[node_id] = Node(self, node_id, directory / str(node_id))
@@ -167,7 +176,8 @@ class Ensemble:
 
     def link(self, broker_id: int, purpose: str) -> Wire:
         assert "-fetcher-" in purpose
-        return Wire(self, broker_id)
+        self.links.append(purpose)
+        return Wire(self, broker_id, purpose)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work, name=name)
@@ -229,14 +239,16 @@ class Ensemble:
 
 
 def run_ensemble(
-    directory: Path, scenario: Callable[[Ensemble], Coroutine[None, None, None]]
+    directory: Path,
+    scenario: Callable[[Ensemble], Coroutine[None, None, None]],
+    limits: FetchLimits = LIMITS,
 ) -> None:
     """Run a scenario on three nodes."""
     unhandled: list[dict[str, Any]] = []
 
     async def main() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, what: unhandled.append(what))
-        ensemble = Ensemble(directory)
+        ensemble = Ensemble(directory, limits=limits)
         try:
             await scenario(ensemble)
         finally:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pytest
 
 ALL = (0, 1, 2)
-FETCHER = "broker.replication.fetcher"
+FETCHER = "broker.replication"
 
 
 def test_followers_have_what_the_leader_has(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from protocol.records.batch import (
     compute_crc,
     iterate_headers,
     parse_header,
+    runs_of_batches,
 )
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
@@ -126,3 +127,22 @@ def test_checksum_is_that_of_the_bytes_after_it(size: int) -> None:
     expected = google_crc32c.value(data[3 + 21 : 3 + size])
     for buffer in (data, bytearray(data), memoryview(data), memoryview(bytearray(data))):
         assert compute_crc(buffer, 3, size) == expected
+
+
+def test_a_buffer_is_cut_into_runs_of_whole_batches() -> None:
+    parts = [bytes(one_batch(count)) for count in (1, 1, 50, 1, 1, 1)]
+    small, large = len(parts[0]), len(parts[2])
+    data = b"".join(parts)
+
+    def runs(buffer: bytes, most: int) -> list[int]:
+        found = list(runs_of_batches(buffer, most))
+        assert b"".join(found) == buffer
+        return [len(run) for run in found]
+
+    assert runs(data, 2 * small) == [2 * small, large, 2 * small, small]
+    assert runs(data, 1) == [len(one) for one in parts]
+    assert runs(data, len(data)) == [len(data)]
+    assert runs(data[:-1], 1)[-1] == 2 * small - 1, "what is cut off stays with the one before"
+    damaged = data[: 2 * small + 8] + b"\x00\x00\x00\x01" + data[2 * small + 12 :]
+    assert runs(damaged, 1) == [small, len(data) - small]
+    assert runs(b"", 1) == []
