@@ -72,6 +72,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DISK_THREADS = 4
+REPLICAS, REPLICA_THREADS = "replicas", 2
+"""Write what followers fetch in large pieces."""
 SESSIONS_TO_WAIT = 2
 """How many session timeouts a broker waits for a node that its earlier life left behind."""
 SESSION_EVICTION_MS = 120_000
@@ -120,6 +122,7 @@ class Broker:
         self._listeners = Listeners(self._metrics.dispatcher, self.clock, self.timers)
         self._executor = self._platform.threads(DISK_THREADS, "disk")
         self.side_work = SideWork(self._loop, self._platform)
+        self.replica_threads = self._platform.threads(REPLICA_THREADS, REPLICAS)
         self._group: asyncio.TaskGroup = cast("asyncio.TaskGroup", None)
         self._tasks: dict[asyncio.Task[object], None] = {}
         self._is_stopping = False
@@ -347,6 +350,7 @@ class Broker:
             except (StoreError, OSError) as error:
                 logger.warning("the metadata store was not closed in order: %s", error)
         self.side_work.close()
+        self.replica_threads.shutdown(cancel_futures=True)
         self._executor.shutdown()
         if hasattr(self, "logs"):
             self.logs.close()

@@ -114,6 +114,7 @@ class Cluster:
             backoff_ms=config.replica_fetch_backoff_ms,
             clock=broker.clock,
             timers=broker.timers,
+            disk_threads=broker.replica_threads,
             throttle=self._throttles.follower,
         )
         self._following = Following(self, settings, config.num_replica_fetchers, broker.spawn)

@@ -172,9 +172,13 @@ class Partition:
 
         Raises ApiError as `Log.append_as_follower` does.
         """
-        log = self.log
         if records:
-            log.append_as_follower(records, now_ms)
+            self.log.append_as_follower(records, now_ms)
+        self.heard_from_leader(high_watermark, log_start_offset)
+
+    def heard_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
+        """Take over how much of what is here is committed, and where the log begins."""
+        log = self.log
         has_news = log.advance_high_watermark(high_watermark)
         if log.log_start_offset < log_start_offset <= log.high_watermark:
             has_news |= log.advance_log_start_offset(log_start_offset)

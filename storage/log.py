@@ -12,7 +12,7 @@ Every method may raise LogDirectoryError; the directory is offline then, and so 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import (
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
+    from storage.pending_write import PendingWrite
     from storage.producer import Marker, ProducedBatch
+    from storage.segment import Segment
 
 NO_TIMESTAMP = -1
 _CLIENT = AppendOrigin.CLIENT
@@ -51,6 +53,19 @@ class AppendInfo:
     log_start_offset: int
     is_duplicate: bool = False
     """The batch had been appended before; the offsets are those of the first time."""
+
+
+Run = list[tuple[int, "BatchHeader"]]
+"""Batches that one write takes: where each lies in what was received, and its header."""
+
+
+class PendingAppend(NamedTuple):
+    """What a leader sent, checked, while another thread writes it."""
+
+    view: memoryview
+    run: Run
+    segment: Segment
+    write: PendingWrite
 
 
 class Log(LogUpkeep):
@@ -113,13 +128,44 @@ class Log(LogUpkeep):
                 self._append_run(view, run, now_ms)
                 first_offset = run[0][1].base_offset if first_offset is None else first_offset
                 newest = max(newest, *(header.max_timestamp for _, header in run))
-            if self.log_end_offset - self.recovery_point >= self._config.flush_messages:
-                self.flush()
+            self._flush_if_due()
         if first_offset is None:
             return None
         return AppendInfo(
             first_offset, self.log_end_offset - 1, newest, NO_TIMESTAMP, self.log_start_offset
         )
+
+    def begin_append_as_follower(self, records: Buffer, now_ms: int) -> PendingAppend | None:
+        """Check batches as `append_as_follower` does, and return what writes them.
+
+        None if that is better left to `append_as_follower`: they are not all sound, or go into more
+        than one segment.
+        """
+        view = memoryview(records)
+        try:
+            runs = list(self._runs(view))
+        except ApiError:
+            return None
+        if len(runs) != 1 or self._rolls_before(runs[0], now_ms):
+            return None
+        run = runs[0]
+        with self.directory:
+            segment = self.segments.active
+            return PendingAppend(view, run, segment, segment.begin_write(view[_span(run)]))
+
+    def finish_append_as_follower(self, pending: PendingAppend) -> bool:
+        """Take in what `pending` has written; False, if the log has changed since it began."""
+        segment = pending.segment
+        with self.directory:
+            try:
+                if segment is not self.segments.active or not segment.end_write(pending.write):
+                    return False
+            except OSError:
+                segment.cut_back(segment.size)
+                raise
+            self._account_run(pending.view, pending.run)
+            self._flush_if_due()
+        return True
 
     def _append_each(
         self, records: memoryview, leader_epoch: int, now_ms: int, origin: AppendOrigin
@@ -173,13 +219,13 @@ class Log(LogUpkeep):
         self._note_producer(header, info.first_offset, marker)
         return info
 
-    def _runs(self, view: memoryview) -> Iterator[list[tuple[int, BatchHeader]]]:
+    def _runs(self, view: memoryview) -> Iterator[Run]:
         """Positions and headers of the batches in `view`, grouped by what one write can take.
 
         A run ends where the leader's segment would have rolled by size, so that the segments of all
         replicas begin at the same offsets. Rolls by time end a run too late at worst.
         """
-        run: list[tuple[int, BatchHeader]] = []
+        run: Run = []
         room = self._config.segment_bytes - self.segments.active.size
         expected = self.log_end_offset
         for position, header in iterate_headers(view):
@@ -205,29 +251,35 @@ class Log(LogUpkeep):
             return ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, reason)
         return ApiError(ErrorCode.CORRUPT_MESSAGE, f"the batch at offset {offset} is damaged")
 
-    def _append_run(
-        self, view: memoryview, run: list[tuple[int, BatchHeader]], now_ms: int
-    ) -> None:
+    def _append_run(self, view: memoryview, run: Run, now_ms: int) -> None:
         """Write batches that all go into one segment, a new one if it is time to roll."""
-        start, first = run[0]
-        end = run[-1][0] + run[-1][1].size_in_bytes
-        if self.must_roll(first.size_in_bytes, run[-1][1].last_offset, first.max_timestamp, now_ms):
-            self.roll(now_ms, first.base_offset)
+        if self._rolls_before(run, now_ms):
+            self.roll(now_ms, run[0][1].base_offset)
         segment = self.segments.active
         try:
-            segment.write(view[start:end])
+            segment.write(view[_span(run)])
         except OSError:
             segment.cut_back(segment.size)
             raise
+        self._account_run(view, run)
+
+    def _rolls_before(self, run: Run, now_ms: int) -> bool:
+        first, last = run[0][1], run[-1][1]
+        return self.must_roll(first.size_in_bytes, last.last_offset, first.max_timestamp, now_ms)
+
+    def _account_run(self, view: memoryview, run: Run) -> None:
+        segment = self.segments.active
         for position, header in run:
-            size = header.size_in_bytes
             segment.account_header(header)
             if header.partition_leader_epoch > self.epochs.latest:
                 self.epochs.assign(header.partition_leader_epoch, header.base_offset)
             self.log_end_offset = header.next_offset
             if header.producer_id >= 0:
-                batch = view[position : position + size]
-                self._note_replicated(header, batch)
+                self._note_replicated(header, view[position : position + header.size_in_bytes])
+
+    def _flush_if_due(self) -> None:
+        if self.log_end_offset - self.recovery_point >= self._config.flush_messages:
+            self.flush()
 
     def _note_replicated(self, header: BatchHeader, batch: memoryview) -> None:
         marker = read_marker(header, batch, header.base_offset) if header.is_control else None
@@ -252,3 +304,9 @@ class Log(LogUpkeep):
             self.log_start_offset,
             is_duplicate=True,
         )
+
+
+def _span(run: Run) -> slice:
+    """Where the batches of a run lie."""
+    position, last = run[-1]
+    return slice(run[0][0], position + last.size_in_bytes)

@@ -10,25 +10,25 @@ from storage.timestamp_offset import TimestampOffset
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from storage.segment import Segment
+    from storage.segment_reading import SegmentReading
 
 
 def first_not_earlier(
-    segment: Segment, position: int, timestamp: int, from_offset: int
+    segment: SegmentReading, position: int, timestamp: int, from_offset: int
 ) -> TimestampOffset | None:
     """First record from byte `position` and `from_offset` on that is not before `timestamp`."""
     found = records_from(segment, position, timestamp, from_offset)
     return next((record for record in found if record.timestamp >= timestamp), None)
 
 
-def latest_from(segment: Segment, from_offset: int) -> TimestampOffset | None:
+def latest_from(segment: SegmentReading, from_offset: int) -> TimestampOffset | None:
     """First record with the greatest timestamp at or after `from_offset`; reads them all."""
     found = records_from(segment, 0, 0, from_offset)
     return max(found, key=lambda one: (one.timestamp, -one.offset), default=None)
 
 
 def records_from(
-    segment: Segment, position: int, timestamp: int, from_offset: int
+    segment: SegmentReading, position: int, timestamp: int, from_offset: int
 ) -> Iterator[TimestampOffset]:
     """Records from `from_offset` on; batches that hold none of `timestamp` or later are not read.
 

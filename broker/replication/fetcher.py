@@ -2,7 +2,7 @@
 
 A request says how far each replica is, the answer brings what comes next, or where the histories
 part. What goes wrong with one partition holds up that partition only. What is much is appended in
-pieces, between which the event loop does other things.
+pieces, which another thread writes: the event loop does other things meanwhile.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from protocol.records.batch import runs_of_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Executor
     from uuid import UUID
 
     from broker.clock import Clock
@@ -33,8 +34,8 @@ logger = logging.getLogger(__name__)
 
 Answer = FetchResponse.Response.Partition
 
-PIECE_BYTES = 128 * 1024
-"""How much of one partition is appended at once: a millisecond or less, even on a slow disk."""
+PIECE_BYTES = 256 * 1024
+"""How much of one partition is appended at once. More is written by another thread."""
 
 NAMES_IN_A_LINE = 3
 """How many partitions are named that the leader refuses for one reason."""
@@ -53,6 +54,8 @@ class FetcherSettings(NamedTuple):
     backoff_ms: int
     clock: Clock
     timers: Timers
+    disk_threads: Executor
+    """Write what is much."""
     throttle: Throttle | None = None
     """Holds up replicas that are far behind, when topics and this broker say so."""
 
@@ -213,10 +216,7 @@ class ReplicaFetcher:
         pieces = runs_of_batches(cast("memoryview", answer.records), PIECE_BYTES)
         try:
             for piece in pieces:
-                self._append(partition, answer, piece)
-                reached = position_of(partition)
-                await self._settings.timers.sleep(0)
-                if partition not in self._wanted or position_of(partition) != reached:
+                if not await self._append_aside(partition, answer, piece):
                     return
             self._see_if_behind(partition, answer)
         except ApiError as error:
@@ -238,10 +238,35 @@ class ReplicaFetcher:
         logger.error("%s-%d cannot be followed: %s", partition.topic, partition.index, error)
         self._delay(partition)
 
+    async def _append_aside(self, partition: Partition, answer: Answer, records: Buffer) -> bool:
+        """Append on another thread; False if the replica is another afterwards.
+
+        That is so as well if it could not be told from its position: whatever appends, truncates
+        or rolls has made the write void.
+        """
+        log = partition.log
+        pending = log.begin_append_as_follower(records, self._settings.clock.now_ms())
+        if pending is None:
+            self._append(partition, answer, records)
+            return True
+        before = position_of(partition)
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._settings.disk_threads, pending.write.run)
+        if partition not in self._wanted or position_of(partition) != before:
+            return False
+        if not log.finish_append_as_follower(pending):
+            return False
+        partition.heard_from_leader(answer.high_watermark, answer.log_start_offset)
+        self._note_traffic(partition, answer, records)
+        return True
+
     def _append(self, partition: Partition, answer: Answer, records: Buffer) -> None:
         partition.append_from_leader(
             records, answer.high_watermark, answer.log_start_offset, self._settings.clock.now_ms()
         )
+        self._note_traffic(partition, answer, records)
+
+    def _note_traffic(self, partition: Partition, answer: Answer, records: Buffer) -> None:
         throttle = self._settings.throttle
         if throttle is not None and throttle.covers(partition):
             throttle.record(len(records))

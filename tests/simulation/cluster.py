@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextvars
 from concurrent.futures import Executor, Future
+from random import Random
 from typing import TYPE_CHECKING, Any
 
-from broker.app import Broker
+from broker.app import REPLICAS, Broker
 from broker.opening import StartError
 from config.broker import BrokerConfig
 from controller.znodes import CONTROLLER, decode_controller
@@ -17,7 +18,6 @@ from tests.simulation.network import Network
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from random import Random
 
     from broker.partition import Partition
     from controller.store import MetadataStore
@@ -45,11 +45,16 @@ class LoopClock:
         return int(self._loop.now * 1000)
 
 
+SLOW_SECONDS = (0.0, 0.001, 0.3)
+"""How long a replica's write may wait for its thread: at most as long as a busy disk takes."""
+
+
 class InlineExecutor(Executor):
     """Threads without threads: the work is done a moment later, on the loop."""
 
-    def __init__(self, loop: VirtualLoop) -> None:
+    def __init__(self, loop: VirtualLoop, delays: Random | None = None) -> None:
         self._loop = loop
+        self._delays = delays
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         done: Future[Any] = Future()
@@ -60,7 +65,10 @@ class InlineExecutor(Executor):
             except Exception as error:
                 done.set_exception(error)
 
-        self._loop.call_soon(work)
+        if self._delays is None:
+            self._loop.call_soon(work)
+        else:
+            self._loop.call_later(self._delays.choice(SLOW_SECONDS), work)
         return done
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -76,7 +84,8 @@ class SimulatedPlatform:
         self.filesystem = disk
 
     def threads(self, count: int, name: str) -> Executor:
-        return InlineExecutor(self._cluster.loop)
+        delays = Random("replicas") if name == REPLICAS else None
+        return InlineExecutor(self._cluster.loop, delays)
 
     async def connect(self, config: BrokerConfig) -> MetadataStore:
         return self._cluster.zookeeper.connect()

@@ -6,6 +6,7 @@ The test is the controller: it says who leads, and agrees to every in-sync set t
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
 import broker.handlers.fetch
@@ -100,6 +101,7 @@ class Node:
             backoff_ms=BACKOFF_MS,
             clock=self.clock,
             timers=self.timers,
+            disk_threads=ensemble.threads,
             throttle=self.throttles.follower,
         )
         self.following = Following(ensemble, settings, 1, ensemble.spawn)
@@ -165,6 +167,7 @@ class Ensemble:
     def __init__(self, directory: Path, count: int = 3, limits: FetchLimits = LIMITS) -> None:
         self.tasks: set[asyncio.Task[Any]] = set()
         self.limits = limits
+        self.threads = ThreadPoolExecutor(2)
         self.links: list[str] = []
         """What the open ones are for."""
         self.nodes: dict[int, Node] = {}
@@ -233,6 +236,7 @@ class Ensemble:
             for result in await asyncio.gather(*self.tasks, return_exceptions=True)
             if isinstance(result, Exception)
         ]
+        self.threads.shutdown()
         for node in self.nodes.values():
             node.logs.close()
         assert not failures, failures

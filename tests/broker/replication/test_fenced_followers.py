@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -66,7 +67,9 @@ def test_a_fenced_partition_may_be_led_by_nobody_after_its_fetcher_has_ended() -
             return tasks[-1]
 
         timers = Timers(asyncio.get_running_loop())
-        settings = FetcherSettings(0, lambda: 1, LIMITS, BACKOFF_MS, SystemClock(), timers)
+        settings = FetcherSettings(
+            *(0, lambda: 1, LIMITS, BACKOFF_MS, SystemClock(), timers), ThreadPoolExecutor()
+        )
         following = Following(leader, settings, 1, spawn)
         fenced, other = follower(0), follower(1)
         for partition in (fenced, other):
