@@ -34,6 +34,8 @@ def claim_checkpoint(directory: Path, identity: Mapping[str, str | int]) -> None
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise BadOptionError(f"--checkpoint: {path} is damaged: {error}") from error
+    if not isinstance(found, dict):
+        raise BadOptionError(f"--checkpoint: {path} is damaged: it holds no names and values")
     for key, value in identity.items():
         if found.get(key) != value:
             raise BadOptionError(

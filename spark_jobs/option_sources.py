@@ -80,6 +80,8 @@ def from_file(model: type[BaseModel], path: Path, job: str) -> dict[str, Given]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadOptionError(f"--options-file: {path}: not TOML: {error}") from error
     own = content.get(job, {})
+    if not isinstance(own, dict):
+        raise BadOptionError(f"{path}: {job}: expected the table [{job}], got '{own}'")
     names = {spelling(name): name for name in model.model_fields}
     unknown = sorted(set(own) - set(names))
     if unknown:

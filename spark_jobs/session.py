@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -66,17 +67,17 @@ def start_spark(options: SparkOptions, app_name: str) -> SparkSession:
     if not is_submitted():
         check_master(options.master)
         check_java()
-    builder = SparkSession.builder.appName(app_name)
-    for key, value in _settings(options).items():
-        builder = builder.config(key, value)
+    settings = {"spark.app.name": app_name, **_settings(options)}
     try:
         with _output_to(None if is_submitted() else options.spark_log), _no_orphans():
-            spark = builder.getOrCreate()
+            SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
+            # Spark's own handler of Ctrl-C speaks to the JVM in the middle of another call.
+            take_signals()
+            spark = SparkSession.builder.config(map=settings).getOrCreate()
     except (PySparkException, Py4JJavaError, OSError) as error:
         raise JobError(
             f"Spark did not start ({_one_line(error)}); its own words are in {options.spark_log}"
         ) from error
-    take_signals()
     spark.sparkContext.setLogLevel(options.log_level)
     _check_connector(spark, options.packages)
     return spark

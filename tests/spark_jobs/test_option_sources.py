@@ -64,6 +64,7 @@ def test_the_environment_may_name_the_file_and_give_several_values(
         ("partitions = 4", "partitions = 0", r"options.toml: \[job\] shuffle_partitions: Input"),
         ('"file:1"', '"file"', r"options.toml: bootstrap_servers: expected HOST:PORT"),
         ("[job]", "[job", "--options-file: .*options.toml: not TOML: "),
+        ("[job]", "[[job]]", r"options.toml: job: expected the table \[job\], got '\[{"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(
@@ -71,6 +72,12 @@ def test_a_mistake_in_the_file_is_named(
 ) -> None:
     argv = ["--options-file", _file(tmp_path, FILE.replace(changed, to))]
     with pytest.raises(BadOptionError, match=message):
+        parse_options(SparkOptions, argv, "job", "A job.")
+
+
+def test_a_value_in_the_place_of_the_jobs_table_is_named(tmp_path: Path) -> None:
+    argv = ["--options-file", _file(tmp_path, "job = 3")]
+    with pytest.raises(BadOptionError, match=r"options.toml: job: expected the table \[job\], got"):
         parse_options(SparkOptions, argv, "job", "A job.")
 
 
