@@ -49,7 +49,7 @@ from spark_jobs.compaction import compact
 from spark_jobs.errors import exit_code_of
 from spark_jobs.options import TOPIC_HINT, DefinitionOptions, parse_options
 from spark_jobs.parsed import parsed
-from spark_jobs.session import spark_session, start_spark
+from spark_jobs.session import spark_session, started_spark
 from spark_jobs.streams import read_stream, run, start_batches
 from spark_jobs.topics import open_topics
 
@@ -159,11 +159,8 @@ def _without_broker(
     options: ArchiveOptions, work: Callable[[SparkSession, ArchiveOptions], int]
 ) -> int:
     ArchiveDirectory(options.directory).ledger()  # none is told before Spark starts
-    spark = start_spark(options, NAME)
-    try:
+    with started_spark(options, NAME) as spark:
         return work(spark, options)
-    finally:
-        spark.stop()
 
 
 def _compact(spark: SparkSession, options: ArchiveOptions) -> int:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -55,11 +55,29 @@ def spark_session(options: SparkOptions, app_name: str) -> Iterator[SparkSession
     """
     check_reachable(options.bootstrap_servers)
     require_file("--spark-log", options.spark_log)
+    with started_spark(options, app_name) as spark:
+        yield spark
+
+
+@contextmanager
+def started_spark(options: SparkOptions, app_name: str) -> Iterator[SparkSession]:
+    """Start Spark without a look for a broker, and stop it at the end.
+
+    Raises `JobError` as `start_spark` does, and when Spark's JVM ends before the job does.
+    """
     spark = start_spark(options, app_name)
     try:
-        yield spark
-    finally:
-        spark.stop()
+        try:
+            yield spark
+        finally:
+            spark.stop()
+    except (Py4JError, ConnectionError) as error:
+        if isinstance(error, Py4JJavaError):
+            raise
+        raise JobError(
+            f"Spark's Java process has ended, killed or for want of memory (--driver-memory); "
+            f"its own words are in {options.spark_log}"
+        ) from error
 
 
 def start_spark(options: SparkOptions, app_name: str) -> SparkSession:
@@ -67,13 +85,13 @@ def start_spark(options: SparkOptions, app_name: str) -> SparkSession:
     if not is_submitted():
         check_master(options.master)
         check_java()
-    settings = {"spark.app.name": app_name, **_settings(options)}
+    conf = SparkConf().setAppName(app_name).setAll(list(_settings(options).items()))
     try:
         with _output_to(None if is_submitted() else options.spark_log), _no_orphans():
-            SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
+            SparkContext.getOrCreate(conf)
             # Spark's own handler of Ctrl-C speaks to the JVM in the middle of another call.
             take_signals()
-            spark = SparkSession.builder.config(map=settings).getOrCreate()
+            spark = SparkSession.builder.config(conf=conf).getOrCreate()
     except (PySparkException, Py4JJavaError, OSError) as error:
         raise JobError(
             f"Spark did not start ({_one_line(error)}); its own words are in {options.spark_log}"

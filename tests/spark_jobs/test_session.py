@@ -1,4 +1,4 @@
-"""Ctrl-C while Spark starts: one line, whatever Spark was asked at that moment."""
+"""Ctrl-C while Spark starts, and a JVM that dies under a job: one line for each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
+from spark_jobs.errors import EXIT_FAILED
 from tests.support.jars import REPOSITORY
 from tests.support.java_command import SHORT_LIVED_JVM
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 START_SECONDS = 120
-PROGRAM = """
+INTERRUPTED = """
 import os, signal, sys, threading, time
 from pathlib import Path
 from pyspark.sql import SparkSession
@@ -37,9 +40,32 @@ sys.exit(exit_code_of(lambda: start_spark(options, "asked") and 0))
 """
 
 
-def test_ctrl_c_while_spark_answers_is_one_line(tmp_path: Path) -> None:
-    outcome = subprocess.run(
-        [sys.executable, "-c", PROGRAM, tmp_path / "spark.log", tmp_path / "asked"],
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from spark_jobs.errors import JobError, exit_code_of
+from spark_jobs.options import SparkOptions
+from spark_jobs.session import started_spark
+
+def work():
+    options = SparkOptions(spark_log=Path(sys.argv[1]))
+    with started_spark(options, "killed") as spark:
+        if sys.argv[2] == "again":
+            spark.range(1).count()
+        process = spark.sparkContext._gateway.proc
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        if sys.argv[2] == "while it fails":
+            raise JobError("of something else")
+        spark.range(1).count()
+
+sys.exit(exit_code_of(work))
+"""
+
+
+def _run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
         cwd=REPOSITORY,
         env={**os.environ, **SHORT_LIVED_JVM},
         capture_output=True,
@@ -47,6 +73,18 @@ def test_ctrl_c_while_spark_answers_is_one_line(tmp_path: Path) -> None:
         timeout=START_SECONDS,
         check=False,
     )
+
+
+@pytest.mark.parametrize("when", ["in a call", "again", "while it fails"])
+def test_a_jvm_that_is_killed_is_one_line(when: str, tmp_path: Path) -> None:
+    outcome = _run(KILLED, tmp_path / "spark.log", when)
+    assert outcome.stderr.startswith("error: Spark's Java process has ended"), outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+    assert outcome.returncode == EXIT_FAILED
+
+
+def test_ctrl_c_while_spark_answers_is_one_line(tmp_path: Path) -> None:
+    outcome = _run(INTERRUPTED, tmp_path / "spark.log", tmp_path / "asked")
     assert (tmp_path / "asked").exists(), outcome.stderr
     assert outcome.stderr == "interrupted\n"
     assert outcome.returncode == 128 + signal.SIGINT
