@@ -56,6 +56,19 @@ def test_what_is_right_gives_typed_columns(spark: SparkSession, tmp_path: Path) 
     ]
 
 
+@pytest.mark.parametrize("condition", ["rejection IS NULL", "rejection IS NOT NULL"])
+def test_a_filter_on_rejections_parses_no_record_again(
+    condition: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = spark.createDataFrame([(None, bytearray(b"{}"), "t", 0, 0, None)], KAFKA)
+    rows = parsed(spark, records, load_definition("activity")).select("visitor", "rejection")
+    times = []
+    for each in (rows, rows.where(condition)):
+        each.explain()
+        times.append(capsys.readouterr().out.count(".parseJson("))
+    assert times[0] == times[1] > 0
+
+
 @pytest.mark.parametrize("time_hour", ["+294246-12-31T00:00:00Z", "-290308-12-21T20:00:00Z"])
 def test_a_flight_at_the_end_of_all_times_is_rejected_and_ends_no_job(
     time_hour: str, spark: SparkSession
