@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from spark_jobs.archive_directory import ArchiveDirectory
 from spark_jobs.archive_reading import read_archive
-from spark_jobs.places import require_file
+from spark_jobs.places import require_file, writing
 from spark_jobs.rejects import KEEP_NULLS
 
 if TYPE_CHECKING:
@@ -43,9 +43,11 @@ def export(
         if output is None:
             return _print(rows)
         unfinished = output.with_name(f".{output.name}.unfinished")
-        with unfinished.open("w", encoding="utf-8", newline="") as file:
-            count = _write_csv(rows, file) if output.suffix == ".csv" else _write_lines(rows, file)
-        unfinished.replace(output)
+        with writing("--output", output):
+            with unfinished.open("w", encoding="utf-8", newline="") as file:
+                write = _write_csv if output.suffix == ".csv" else _write_lines
+                count = write(rows, file)
+            unfinished.replace(output)
         return count
 
 

@@ -44,7 +44,7 @@ from spark_jobs.audit_findings import Findings, NotCompared, PartitionCounts, fi
 from spark_jobs.errors import EXIT_FAILED, BadOptionError, JobError, exit_code_of
 from spark_jobs.offsets import open_offsets
 from spark_jobs.options import TOPIC_HINT, SparkOptions, TopicName, parse_options
-from spark_jobs.places import require_file
+from spark_jobs.places import require_file, writing
 from spark_jobs.session import spark_session
 from spark_jobs.streams import failure_reason, read_batch
 from spark_jobs.topics import clear_errors, open_admin, open_topics
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 NAME = "audit"
 CLEANUP_POLICY = "cleanup.policy"
+WIDEST_TABLE = 1000
 
 
 class AuditOptions(SparkOptions):
@@ -102,7 +103,8 @@ def _run(argv: Sequence[str] | None) -> int:
         findings = audit(spark, options)
     if options.json_ is not None:
         text = json.dumps(as_json(findings, options), indent=1)
-        options.json_.write_text(text + "\n", encoding="utf-8")
+        with writing("--json", options.json_):
+            options.json_.write_text(text + "\n", encoding="utf-8")
     tell(findings, options, Console())
     return 0 if findings.is_exact(behind_is_well=options.behind_is_well) else EXIT_FAILED
 
@@ -171,7 +173,11 @@ def as_json(findings: Findings, options: AuditOptions) -> dict[str, object]:
 
 def tell(findings: Findings, options: AuditOptions, console: Console) -> None:
     """Print what was found, for people."""
-    console.print(_table(findings, options))
+    table = _table(findings, options)
+    # Numbers cut off to fit a narrow terminal, or a file, would tell nothing.
+    unbounded = console.options.update(max_width=WIDEST_TABLE)
+    console.width = max(console.width, console.measure(table, options=unbounded).maximum)
+    console.print(table)
     for gap in findings.gaps:
         console.print(
             f"{gap.state}: partition {gap.partition}, offsets {gap.first_offset} to "

@@ -1,13 +1,15 @@
-"""Whether a job will be able to write where it is told to: looked at before any work is done."""
+"""Whether a job can write where it is told to: looked at before any work, and told if it fails."""
 
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from spark_jobs.errors import BadOptionError
+from spark_jobs.errors import BadOptionError, JobError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -30,6 +32,17 @@ def require_file(flag: str, path: Path) -> None:
     require_directory(flag, path.parent)
     if path.exists() and not os.access(path, os.W_OK):
         raise BadOptionError(f"{flag}: {path} cannot be written to")
+
+
+@contextmanager
+def writing(flag: str, path: Path) -> Iterator[None]:
+    """Tell in one line why a file cannot be written after all: a full disk, say."""
+    try:
+        yield
+    except ConnectionError:  # not the file's
+        raise
+    except OSError as error:
+        raise JobError(f"{flag}: {path} cannot be written: {_reason(error)}") from error
 
 
 def _reason(error: OSError) -> str:

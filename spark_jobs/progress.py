@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from spark_jobs.places import require_file
+from spark_jobs.places import require_file, writing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -188,7 +188,10 @@ class Follower:
 
     def _note(self, report: BatchReport) -> None:
         if self._metrics is not None:
-            with self._metrics.open("a", encoding="utf-8") as file:
+            with (
+                writing("--metrics", self._metrics),
+                self._metrics.open("a", encoding="utf-8") as file,
+            ):
                 file.write(json.dumps(report.line()) + "\n")
 
 

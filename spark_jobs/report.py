@@ -33,7 +33,7 @@ from spark_jobs.errors import exit_code_of
 from spark_jobs.offsets import open_offsets
 from spark_jobs.options import SparkOptions, TopicName, parse_options
 from spark_jobs.parsed import parsed
-from spark_jobs.places import require_file
+from spark_jobs.places import require_file, writing
 from spark_jobs.report_numbers import ReportNumbers, as_time
 from spark_jobs.report_page import render
 from spark_jobs.report_reading import (
@@ -115,8 +115,10 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def write(spark: SparkSession, options: ReportOptions) -> None:
     """Gather the numbers and write the page."""
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(render(gather(spark, options)), encoding="utf-8")
+    page = render(gather(spark, options))
+    with writing("--output", options.output):
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(page, encoding="utf-8")
 
 
 def gather(spark: SparkSession, options: ReportOptions) -> ReportNumbers:

@@ -42,7 +42,7 @@ from spark_jobs.checkpoints import claim_checkpoint
 from spark_jobs.errors import JobError, exit_code_of
 from spark_jobs.offsets import Offsets, open_offsets
 from spark_jobs.options import DefinitionOptions, Duration, TopicName, parse_options
-from spark_jobs.places import require_file
+from spark_jobs.places import require_file, writing
 from spark_jobs.progress import BatchReport
 from spark_jobs.replay import replay
 from spark_jobs.retry_batches import Batch, Ends, Journal, ends_of, limited, next_batch
@@ -273,7 +273,8 @@ class Retrier:
             state_rows=0,
             dropped_by_watermark=0,
         )
-        with self._options.metrics.open("a", encoding="utf-8") as file:
+        path = self._options.metrics
+        with writing("--metrics", path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(report.line()) + "\n")
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from spark_jobs.archive_directory import ArchiveDirectory, files_of
 from spark_jobs.archiving import write_rows
 from spark_jobs.audit import AuditOptions, as_json, audit, main, tell
-from spark_jobs.audit_findings import Gap, KeyDifference, NotCompared
+from spark_jobs.audit_findings import Findings, Gap, KeyDifference, NotCompared, PartitionCounts
 from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError
 from tests.spark_jobs import days
 from tests.spark_jobs.archives import (
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_jobs.archive import ArchiveOptions
-    from spark_jobs.audit_findings import Findings
 
 LINES = slice(0, 300)
 
@@ -276,6 +275,15 @@ def test_what_is_found_is_told_to_people_and_programs(
         }
     ]
     assert sum(counts["records"] for counts in told["partitions"]) == 300
+
+
+def test_the_table_is_whole_where_lines_are_short() -> None:
+    counts = PartitionCounts(0, 1_234_567, 7_654_321, 7_654, 6_543, 1_111, 0, 0, 0, 0, 0, 0, 0)
+    text = io.StringIO()
+    tell(Findings([counts], keys=7, differing_keys=0), AuditOptions(), Console(file=text, width=80))
+    for word in ("first offset", "compacted", "1,234,567", "7,654,321", "6,543", "1,111"):
+        assert word in text.getvalue()
+    assert "\u2026" not in text.getvalue()
 
 
 def test_an_archive_of_another_topic_is_refused(

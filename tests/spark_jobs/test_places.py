@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError
 from spark_jobs.pipeline import main
-from spark_jobs.places import require_directory, require_file
+from spark_jobs.places import require_directory, require_file, writing
 
 
 def test_directories_are_made(tmp_path: Path) -> None:
@@ -34,6 +34,11 @@ def test_what_is_no_directory_is_named(tmp_path: Path) -> None:
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(BadOptionError, match="is a directory, expected a file"):
         require_file("--picture", tmp_path)
+
+
+def test_a_failure_of_the_network_is_none_of_the_file() -> None:
+    with pytest.raises(ConnectionResetError), writing("--output", Path("page.html")):
+        raise ConnectionResetError
 
 
 @pytest.mark.parametrize("flag", ["--work-dir", "--picture", "--spark-log", "--page"])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from spark_jobs.errors import JobError
 from spark_jobs.options import StreamOptions
 from spark_jobs.progress import BatchReport, Followed, Follower
 from spark_jobs.streams import read_stream, run_to_end, start_query
@@ -16,7 +18,6 @@ from tests.spark_jobs.producing import Record, create_topic, produce_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -89,6 +90,13 @@ def test_the_metrics_file_has_a_line_for_each_batch(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["batch"], line["rows"]) for line in lines] == [(0, 3), (1, 4)]
     assert all(line.keys() == KEYS for line in lines)
+
+
+def test_a_metrics_file_on_a_full_disk_is_one_line() -> None:
+    query = _query(_progress(0, 3))
+    message = "^--metrics: /dev/full cannot be written: no space left on device$"
+    with Follower([query], Path("/dev/full")) as follower, pytest.raises(JobError, match=message):
+        follower.look()
 
 
 def test_a_stream_is_told_batch_by_batch_until_nothing_is_left(
