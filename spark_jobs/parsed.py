@@ -65,7 +65,7 @@ def _behind_a_list(rows: DataFrame) -> DataFrame:
     """Return the same rows, of whose `rejection` filters take what it is, not how it was made.
 
     Spark moves a filter down to the records, with the SQL of each column in the column's place:
-    the JSON would be parsed anew for each rule, five times the processor time of all the rest. It
+    the JSON would be parsed anew for each rule, for five times the processor time in all. It
     moves none through `inline`; so the rejection passes that, as a list of one.
     """
     others = [name for name in rows.columns if name != "rejection"]
