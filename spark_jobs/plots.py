@@ -76,11 +76,17 @@ Points = list[tuple["datetime", float]]
 
 
 def draw_lines(
-    series: Sequence[tuple[str, Points]], label: str, theme: Theme, *, is_filled: bool = False
+    series: Sequence[tuple[str, Points]],
+    label: str,
+    theme: Theme,
+    *,
+    is_filled: bool = False,
+    is_named: bool = False,
 ) -> Figure:
     """Draw a line for each series over time; a legend names them when there are several.
 
-    Filled is only one that is alone: several would hide each other.
+    `is_named` has one that is alone named too. Filled is only one that is alone: several would
+    hide each other.
     """
     figure, axes = _frame(2.7, theme)
     for (name, points), colour in zip(series, _colours(theme, len(series)), strict=True):
@@ -90,6 +96,9 @@ def draw_lines(
         if is_filled and len(series) == 1:
             axes.fill_between(x, y, color=colour, alpha=0.22, linewidth=0)
     axes.set_ylim(0)
+    is_nothing = not any(y for _, points in series for _, y in points)
+    if is_nothing:  # not an axis of fractions that never were
+        axes.set_ylim(0, 1)
     axes.margins(x=0.01)
     times = [at for _, points in series for at, _ in points]
     if min(times) == max(times):  # a line of no length: the axis needs one
@@ -99,10 +108,10 @@ def draw_lines(
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     axes.xaxis.get_offset_text().set_color(theme.faint)
     axes.yaxis.set_major_formatter(FuncFormatter(_short))
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=is_nothing))
     axes.grid(axis="y", color=theme.grid, linewidth=0.8)
     axes.set_ylabel(label, color=theme.faint)
-    if len(series) > 1:
+    if len(series) > 1 or is_named:
         axes.legend(
             loc="lower left",
             bbox_to_anchor=(-0.01, 1.0),

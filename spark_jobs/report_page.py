@@ -140,7 +140,10 @@ def _append_times(numbers: ReportNumbers) -> Part | None:
         "Throughput by append time",
         "Records by their timestamp in the topic: when they were written, unless who produced "
         "them said otherwise. Topics of other times have plots of their own.",
-        [_throughput_plot(largest(group, MOST_LINES)) for group in groups],
+        [
+            _throughput_plot(largest(group, MOST_LINES), is_named=len(groups) > 1)
+            for group in groups
+        ],
         [facts, *(_throughput_table(group, _span(group)) for group in groups)],
     )
 
@@ -151,14 +154,17 @@ def _span(series: Sequence[Throughput]) -> str:
     return f"Records per {series[0].bucket.word}, {_second(first)} to {_second(last)}"
 
 
-def _throughput_plot(series: Sequence[Throughput]) -> Plot:
+def _throughput_plot(series: Sequence[Throughput], *, is_named: bool = False) -> Plot:
     word = series[0].bucket.word
     names = "; ".join(f"{s.name} {s.records:,}" for s in series)
     top = max((point[1], point[0]) for one in series for point in one.points)
     alt = f"{_span(series)} UTC: {names}. At most {top[0]:,} per {word}, at {_second(top[1])}."
     lines = [(one.name, [(at, float(count)) for at, count in one.points]) for one in series]
     return Plot.of(
-        alt, lambda theme: draw_lines(lines, f"records per {word}", theme, is_filled=True)
+        alt,
+        lambda theme: draw_lines(
+            lines, f"records per {word}", theme, is_filled=True, is_named=is_named
+        ),
     )
 
 

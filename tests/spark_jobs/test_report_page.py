@@ -116,6 +116,20 @@ def test_topics_of_one_plot_are_counted_by_the_same_length_of_time() -> None:
     assert long.records == 4
 
 
+def test_a_line_that_is_alone_is_named_where_another_plot_has_another() -> None:
+    [axes] = draw_lines([("flights", [(NOON, 3.0)])], "records", LIGHT, is_named=True).axes
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["flights"]
+
+
+def test_a_lag_of_nothing_has_no_fractions() -> None:
+    [axes] = draw_lines(
+        [("route", [(NOON, 0.0), (NOON + timedelta(hours=1), 0.0)])], "lag", LIGHT
+    ).axes
+    assert list(axes.get_yticks()) == [0, 1]
+
+
 def test_more_topics_than_colours_are_drawn_as_others() -> None:
     many = [Throughput(str(n), Bucket(1, "second"), [(NOON, n)]) for n in range(1, 11)]
     found = largest(many, 3)
