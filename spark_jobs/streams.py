@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from spark_jobs.errors import JobError, interrupt
@@ -148,7 +148,19 @@ def run_until_stopped(
 
 def _follow(queries: Sequence[StreamingQuery], metrics: Path | None) -> tuple[dict[str, int], int]:
     """Show and note how far the queries are; return rows, and the signal if one came."""
-    with _stop_requested() as stop, Follower(queries, metrics) as follower:
+    with _stop_requested() as stop:
+        try:
+            return _follow_until(stop, queries, metrics), stop.number
+        except (Py4JError, ConnectionError):
+            if stop.number:  # it came to the whole process group, and Spark's JVM has ended of it
+                interrupt(stop.number)
+            raise
+
+
+def _follow_until(
+    stop: _Stop, queries: Sequence[StreamingQuery], metrics: Path | None
+) -> dict[str, int]:
+    with Follower(queries, metrics) as follower:
         while True:
             follower.look()
             if stop.number or not all(query.isActive for query in queries):
@@ -159,7 +171,7 @@ def _follow(queries: Sequence[StreamingQuery], metrics: Path | None) -> tuple[di
         for query in queries:
             query.stop()
         follower.look()
-    return follower.rows(), stop.number
+        return follower.rows()
 
 
 def _raise_failure(queries: Sequence[StreamingQuery]) -> None:
