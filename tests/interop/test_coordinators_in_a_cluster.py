@@ -65,6 +65,8 @@ class Member(threading.Thread):
     def __init__(self, trio: Trio, group: str, topic: str) -> None:
         super().__init__(name="member")
         self.seen: list[tuple[int, int]] = []
+        self.assigned = 0
+        """Partitions that it has; none while it waits for the others."""
         self.revocations = 0
         self.is_stopped = threading.Event()
         self._consumer = Consumer(
@@ -79,7 +81,7 @@ class Member(threading.Thread):
                 "log_level": 0,
             }
         )
-        self._consumer.subscribe([topic], on_revoke=self._revoked)
+        self._consumer.subscribe([topic], on_assign=self._assigned, on_revoke=self._revoked)
 
     def run(self) -> None:
         with closing(self._consumer):
@@ -100,7 +102,11 @@ class Member(threading.Thread):
             else:
                 return
 
+    def _assigned(self, _: object, partitions: list[TopicPartition]) -> None:
+        self.assigned = len(partitions)
+
     def _revoked(self, *_: object) -> None:
+        self.assigned = 0
         self.revocations += 1
 
 
@@ -117,14 +123,15 @@ def committed(trio: Trio, group: str, topic: str) -> dict[int, int]:
 def test_a_group_goes_on_when_its_coordinator_is_killed(trio: Trio, new_name: NewName) -> None:
     topic, group = new_name("read"), new_name("readers")
     create_topic(trio.admin, topic, PARTITIONS, replicas=3)
-    send(trio, topic, PARTITIONS)
     members = [Member(trio, group, topic) for _ in range(2)]
     for member in members:
         member.start()
     try:
+        share = PARTITIONS / len(members)
+        eventually(lambda: all(member.assigned == share for member in members))
+        send(trio, topic, PARTITIONS)
         everything = dict.fromkeys(range(PARTITIONS), RECORDS)
         eventually(lambda: committed(trio, group, topic) == everything)
-        eventually(lambda: all(member.seen for member in members))
         revocations = [member.revocations for member in members]
 
         partition, killed = coordinator(trio, OFFSETS, group)

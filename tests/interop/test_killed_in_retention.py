@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 KILLS = 5
 PADDING = bytes(200)
 LEAST_SECONDS, MOST_SECONDS = 0.5, 1.2
+REST_SECONDS = 1.0
+"""Fifty looks of retention."""
 TOPIC = "thinned"
 LIMITS = {"segment.bytes": "60000", "retention.bytes": "120000", "index.interval.bytes": "200"}
 HASTY = {
@@ -55,9 +57,18 @@ def bounds(bootstrap: str) -> list[tuple[int, int]]:
         consumer.close()
 
 
+def bounds_at_rest(bootstrap: str) -> list[tuple[int, int]]:
+    """As `bounds`, once retention has nothing more to free: nobody writes any more."""
+    before, now = None, bounds(bootstrap)
+    while now != before:
+        time.sleep(REST_SECONDS)
+        before, now = now, bounds(bootstrap)
+    return now
+
+
 def check_what_is_left(bootstrap: str, loads: list[Load]) -> None:
     """All that was acknowledged is there, from the log start on, once and in order."""
-    held = bounds(bootstrap)
+    held = bounds_at_rest(bootstrap)
     assert max(low for low, _ in held) > 0, "retention has freed nothing"
     records = confluent.read(bootstrap, TOPIC, sum(high - low for low, high in held))
     left: dict[tuple[int, bytes], list[bytes]] = defaultdict(list)
