@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 from tests.support import wire
 from tests.support.children import DIES_WITH_PARENT
 
+CLIENT_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+FIRST_PORT = 10_000
 START_TIMEOUT_SECONDS = 90.0
 STOP_TIMEOUT_SECONDS = 30.0
 POLL_SECONDS = 0.01
@@ -177,10 +180,20 @@ class BrokerProcess:
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that nothing listens on at this moment.
+
+    It is drawn from those that the system gives no client: a broker that was killed would not get
+    its port back whenever somebody's connection has been given it meanwhile.
+    """
+    first_of_clients = int(CLIENT_PORTS.read_text(encoding="utf-8").split()[0])
+    while True:
+        port = random.SystemRandom().randrange(FIRST_PORT, first_of_clients)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def write_properties(path: Path, properties: dict[str, str]) -> Path:

@@ -50,6 +50,8 @@ class Trio:
         ]
         self.bootstrap = ",".join(broker.bootstrap for broker in self.brokers)
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        self._last_answer: object = None
+        """Of the cluster, to what it was asked last; for who reads why a test failed."""
 
     def start(self) -> None:
         """Start all that do not run, and wait until they do."""
@@ -91,11 +93,15 @@ class Trio:
         at = TopicPartition(topic, partition)
 
         def is_there() -> bool:
+            # librdkafka asks with the leader's epoch that it knows, and is fenced for minutes when
+            # the leader has stayed and its epoch has not: so it is told of that first.
+            self.leader(topic, partition)
             found: int = self.admin.list_offsets({at: latest})[at].result(CALL_SECONDS).offset
+            self._last_answer = found
             return found >= count
 
         is_reached = wait_until(lambda: self._asked(is_there), HEALED_SECONDS)
-        assert is_reached, f"{topic}-{partition} does not reach {count}"
+        assert is_reached, f"{topic}-{partition} does not reach {count}: {self._last_answer!r}"
 
     def _is_whole(self) -> bool:
         def are_all_in_sync() -> bool:
@@ -107,9 +113,9 @@ class Trio:
 
         return self._asked(are_all_in_sync)
 
-    @staticmethod
-    def _asked(question: Callable[[], bool]) -> bool:
+    def _asked(self, question: Callable[[], bool]) -> bool:
         try:
             return question()
-        except (KafkaException, TimeoutError):
+        except (KafkaException, TimeoutError) as error:
+            self._last_answer = error
             return False
