@@ -14,16 +14,17 @@ is what holds. Each is a table too, `--table`/sessions, funnels, transitions, to
 Two queries do it. `activity-sessions` remembers events of open sessions in Spark's state; a session
 is closed, told and counted in funnels and transitions when the watermark has passed its last event
 by the gap. So the last sessions of a topic stay open until later events push the watermark on.
-`activity-pages` counts views, each time that a batch changes a window.
+`activity-pages` counts views, each time that a batch changes a window, and writes rejects:
+`--only sessions` leaves both to who does `--only pages`.
 
 Everything is exact after any interruption: a batch that was interrupted comes to the same sessions
-and views again. Numbers of funnels and transitions are added up in their tables, once per batch,
-and the topics get what the tables hold; what they get twice is equal. A checkpoint and its tables
-are kept, or deleted, together.
+and views again. Numbers of funnels, transitions and views are added up in their tables, once per
+batch, and the topics get what the tables hold; what they get twice is equal. A checkpoint and its
+tables are kept, or deleted, together.
 
-An event that is older than the watermark allows is too late: it is left out of its window, and,
-unless it still touches an open session, of all sessions. How many were is told at the end and in
-the metrics (`dropped_by_watermark`), put together by visitor, or by window and page.
+An event that the watermark has passed by the gap is too late for sessions and left out, also where
+one is open that it would belong to. How many were, put together by visitor, is told at the end and
+in the metrics (`dropped_by_watermark`). No event is too late for the views of its page.
 """
 
 from __future__ import annotations
@@ -51,12 +52,11 @@ from spark_jobs.activity_tables import (
 from spark_jobs.checkpoints import claim_checkpoint
 from spark_jobs.errors import exit_code_of
 from spark_jobs.options import DefinitionOptions, TopicName, parse_options
-from spark_jobs.page_views import page_views
+from spark_jobs.page_views import opened
 from spark_jobs.parsed import parsed
-from spark_jobs.rejects import rejects
 from spark_jobs.session import spark_session
 from spark_jobs.sessions import ActivitySection, events, sessions
-from spark_jobs.streams import read_stream, run, start_batches, start_query, write_batch
+from spark_jobs.streams import read_stream, run, start_batches
 from spark_jobs.tables import Table
 from spark_jobs.topics import COMPACTED, open_topics
 from spark_jobs.upkeep import BackfillTable, StreamTable
@@ -71,11 +71,7 @@ if TYPE_CHECKING:
     from spark_jobs.upkeep import KeptTable
 
 NAME = "activity"
-SESSIONS_QUERY, PAGES_QUERY, REJECTS_QUERY = (
-    f"{NAME}-sessions",
-    f"{NAME}-pages",
-    f"{NAME}-rejects",
-)
+SESSIONS_QUERY, PAGES_QUERY = f"{NAME}-sessions", f"{NAME}-pages"
 HINT = "produce to it first, with `python -m spark_jobs produce_activity`, or name another --topic"
 
 
@@ -92,7 +88,7 @@ class ActivityOptions(DefinitionOptions):
     """directory for the tables, each in one of its name"""
 
     only: tuple[Literal["sessions", "pages"], ...] = ("sessions", "pages")
-    """what to do: sessions, with funnels and transitions, and pages"""
+    """what to do: sessions, with funnels and transitions; pages, with rejects"""
 
     keep_rejects: bool = True
     """write records that break a rule to the topic of rejects"""
@@ -127,7 +123,6 @@ def start(spark: SparkSession, options: ActivityOptions) -> list[StreamingQuery]
     """Start the queries, creating the topics that are not there."""
     names = {"sessions": SESSIONS_QUERY, "pages": PAGES_QUERY}
     queries = [names[name] for name in options.only]
-    queries += [REJECTS_QUERY] if options.keep_rejects else []
     with open_topics(spark, options) as topics:
         topics.require(options.topic, HINT)
         for query in queries:
@@ -140,18 +135,16 @@ def start(spark: SparkSession, options: ActivityOptions) -> list[StreamingQuery]
 def _create_topics(spark: SparkSession, options: ActivityOptions) -> None:
     with open_topics(spark, options) as topics:
         topics.create_missing(options.topics().values(), options.partitions, COMPACTED)
-        if options.keep_rejects:
+        if options.keep_rejects and "pages" in options.only:
             topics.create_missing([options.rejects()], options.partitions, {})
 
 
 def _made_with(options: ActivityOptions, query: str) -> dict[str, str]:
     """Return what a query's state and tables were made with, and must not change."""
-    if query == REJECTS_QUERY:
-        return {}
     section = options.section()
     fields = ["granularities", "page"]
     if query == SESSIONS_QUERY:
-        fields += ["visitor", "step", "referrer", "gap", "funnels"]
+        fields += ["visitor", "step", "referrer", "gap", "longest", "funnels"]
     return {name: json.dumps(getattr(section, name)) for name in fields}
 
 
@@ -161,14 +154,13 @@ def take(spark: SparkSession, records: DataFrame, options: ActivityOptions) -> N
     Windows then hold what the batch does. The tables must be others than a stream's.
     """
     _create_topics(spark, options)
-    rows = parsed(spark, records, options.load_definition())
-    valid, section = events(rows, options.load_definition()), options.section()
+    definition = options.load_definition()
+    rows = parsed(spark, records, definition)
     if "sessions" in options.only:
-        take_sessions(_target(options, OF_SESSIONS, None), sessions(valid, section), 0)
+        found = sessions(events(rows, definition), options.section())
+        take_sessions(_target(options, OF_SESSIONS, None), found, 0)
     if "pages" in options.only:
-        take_pages(_target(options, OF_PAGES, None), page_views(valid, section), 0)
-    if options.keep_rejects:
-        write_batch(rejects(rows, NAME, options.rejects()), options)
+        take_pages(_target(options, OF_PAGES, None), opened(rows, definition, NAME), 0)
 
 
 def _start_sessions(spark: SparkSession, options: ActivityOptions) -> StreamingQuery:
@@ -180,22 +172,11 @@ def _start_sessions(spark: SparkSession, options: ActivityOptions) -> StreamingQ
 
 def _start_pages(spark: SparkSession, options: ActivityOptions) -> StreamingQuery:
     target = _target(options, OF_PAGES, PAGES_QUERY)
-    valid = events(_stream(spark, options), options.load_definition())
-    rows = page_views(valid, options.section())
-    take = partial(take_pages, target)
-    return start_batches(rows, options, PAGES_QUERY, take, output_mode="update")
+    rows = opened(_stream(spark, options), options.load_definition(), NAME)
+    return start_batches(rows, options, PAGES_QUERY, partial(take_pages, target))
 
 
-def _start_rejects(spark: SparkSession, options: ActivityOptions) -> StreamingQuery:
-    records = rejects(_stream(spark, options), NAME, options.rejects())
-    return start_query(records, options, REJECTS_QUERY)
-
-
-_STARTS = {
-    SESSIONS_QUERY: _start_sessions,
-    PAGES_QUERY: _start_pages,
-    REJECTS_QUERY: _start_rejects,
-}
+_STARTS = {SESSIONS_QUERY: _start_sessions, PAGES_QUERY: _start_pages}
 
 
 def _stream(spark: SparkSession, options: ActivityOptions) -> DataFrame:
@@ -211,7 +192,8 @@ def _target(options: ActivityOptions, shapes: Mapping[str, Shape], query: str | 
             tables[name] = BackfillTable(table)
         else:
             tables[name] = StreamTable(table, options.checkpoint / query)
-    return Target(options, options.section(), options.topics(), tables)
+    rejects = options.rejects() if options.keep_rejects else None
+    return Target(options, options.section(), options.topics(), tables, rejects)
 
 
 if __name__ == "__main__":

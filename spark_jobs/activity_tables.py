@@ -1,4 +1,4 @@
-"""What becomes of a batch of sessions, or of page views: tables first, then topics.
+"""What becomes of a batch of sessions, or of opened pages: tables first, then topics.
 
 A batch may come twice. Each table takes it once, by its number; what goes to a topic is either the
 batch's own or what the table says has changed with that number, so the second time it is the same.
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from spark_jobs.local_tables import local_table
-from spark_jobs.page_views import top_pages, windows_of
+from spark_jobs.page_views import counted, page_views, top_pages, windows_of
+from spark_jobs.rejects import collected_rejects
 from spark_jobs.sessions import funnels, transitions
 from spark_jobs.streams import write_batch
 from spark_jobs.tables import Merge, Shape
@@ -38,7 +39,7 @@ OF_SESSIONS = {
     "transitions": Shape((*_WINDOW, "from", "to"), "start", Merge.ADD, ("times",)),
 }
 OF_PAGES = {
-    "pages": Shape((*_WINDOW, "page"), "start", period_characters=_DAY),
+    "pages": Shape((*_WINDOW, "page"), "start", Merge.ADD, ("views",), period_characters=_DAY),
     "top-pages": Shape(_WINDOW, "start"),
 }
 TOPICS = ("sessions", "funnels", "transitions", "top-pages")
@@ -55,6 +56,9 @@ class Target:
     """By table."""
 
     tables: Mapping[str, KeptTable]
+
+    rejects: str | None = None
+    """The topic of rejects, if they are kept."""
 
 
 def take_sessions(target: Target, sessions: DataFrame, batch: int) -> None:
@@ -74,17 +78,20 @@ def take_sessions(target: Target, sessions: DataFrame, batch: int) -> None:
     _write(sessions.sparkSession, target, changed)
 
 
-def take_pages(target: Target, views: DataFrame, batch: int) -> None:
-    """Write the views of pages (`page_views.page_views`), and the top pages of their windows."""
-    views.persist()
+def take_pages(target: Target, opened: DataFrame, batch: int) -> None:
+    """Count the views of pages (`page_views.opened`) and their top pages, and write rejects."""
+    rows = counted(opened).persist()
     try:
         pages = target.tables["pages"]
-        pages.commit(batch, lines_of(views))
-        top = list(top_pages(pages.table, windows_of(views), target.section.top))
+        pages.commit(batch, lines_of(page_views(rows)))
+        if target.rejects is not None:
+            write_batch(collected_rejects(rows, target.rejects), target.options)
     finally:
-        views.unpersist()
+        rows.unpersist()
+    windows = windows_of(pages.table.changed())
+    top = list(top_pages(pages.table, windows, target.section.top))
     target.tables["top-pages"].commit(batch, map(json.dumps, top))
-    _write(views.sparkSession, target, {"top-pages": top})
+    _write(opened.sparkSession, target, {"top-pages": top})
 
 
 def _write(spark: SparkSession, target: Target, rows: Mapping[str, list[Row]]) -> None:

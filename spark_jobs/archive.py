@@ -93,6 +93,8 @@ class ArchiveOptions(DefinitionOptions):
     def _one_thing(self) -> ArchiveOptions:
         if self.compact and self.is_reading():
             raise ValueError("--compact and --read-from, --read-to or --output exclude each other")
+        if self.read_from and self.read_to and self.read_from >= self.read_to:
+            raise ValueError("--read-from and --read-to: nothing lies between them")
         if self.output is not None and self.output.suffix not in {".jsonl", ".csv"}:
             raise ValueError(f"--output: expected a name in .jsonl or .csv, got '{self.output}'")
         return self

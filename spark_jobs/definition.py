@@ -59,7 +59,7 @@ SECTIONS = (
 
 OWN_COLUMNS = (
     *("key", "value", "topic", "partition", "offset", "timestamp", "timestamptype", "headers"),
-    *("text", "document", "types", "record_fields", "event_time", "rejection"),
+    *("text", "document", "is_typed", "record_fields", "event_time", "rejection"),
     *("route", "output", "output_key", "lookup_key"),
 )
 """Columns of the jobs, which a record cannot have; Spark does not tell capitals from small."""

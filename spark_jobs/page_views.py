@@ -7,40 +7,59 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.rejects import KEEP_NULLS
-from spark_jobs.windows import with_windows
+from spark_jobs.parsed import require_sql
+from spark_jobs.rejects import KEEP_NULLS, reject_sql
+from spark_jobs.sessions import ActivitySection, text_of
+from spark_jobs.windows import window_structs_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame
 
-    from spark_jobs.sessions import ActivitySection
+    from spark_jobs.definition import Definition
     from spark_jobs.tables import Row, Table
 
 Window = tuple[str, str]
 """Granularity and start."""
 
 
-def page_views(events: DataFrame, section: ActivitySection) -> DataFrame:
-    """Return a row per window and page: `value`, JSON as text, `granularity` and `start`."""
-    rows = with_windows(events, section.granularities, section.watermark)
-    counted = rows.groupBy("granularity", "window", "page").agg(F.count(F.lit(1)).alias("views"))
+def opened(parsed: DataFrame, definition: Definition, job: str) -> DataFrame:
+    """Return of each parsed record the window structs and the `page`, or else its `reject`.
+
+    Raises `BadOptionError` that names the expression of the definition which Spark refuses.
+    """
+    section = definition.section("activity", ActivitySection)
+    require_sql(parsed, definition, "activity.page", section.page)
+    windows = window_structs_sql(section.granularities)
+    return parsed.select(
+        F.expr(f"CASE WHEN rejection IS NULL THEN {windows} ELSE array(NULL) END").alias("places"),
+        F.when(F.expr("rejection IS NULL"), text_of(section, section.page)).alias("page"),
+        F.expr(reject_sql(job)).alias("reject"),
+    )
+
+
+def counted(opened: DataFrame) -> DataFrame:
+    """Return a row per window and page, with its `views`, and one per reject, which has no window.
+
+    So records are parsed once for both, and few rows are left of them.
+    """
+    rows = opened.select(F.explode("places").alias("place"), "page", "reject")
+    return rows.groupBy("place", "page", "reject").agg(F.count(F.lit(1)).alias("views"))
+
+
+def page_views(counted: DataFrame) -> DataFrame:
+    """Return `value`, JSON as text, per window and page."""
     value = (
-        "named_struct('granularity', granularity, 'start', window.start, 'end', window.end, "
-        "'page', page, 'views', views)"
+        "named_struct('granularity', place.granularity, 'start', place.window.start, "
+        "'end', place.window.end, 'page', page, 'views', views)"
     )
-    start = "date_format(window.start, \"yyyy-MM-dd'T'HH:mm:ssX\")"
-    return counted.select(
-        F.expr(f"to_json({value}, {KEEP_NULLS})").alias("value"),
-        "granularity",
-        F.expr(start).alias("start"),
-    )
+    rows = counted.where("place IS NOT NULL")
+    return rows.select(F.expr(f"to_json({value}, {KEEP_NULLS})").alias("value"))
 
 
-def windows_of(views: DataFrame) -> set[Window]:
-    """Return the windows that rows of `page_views` belong to."""
-    rows = views.select("granularity", "start").distinct().collect()
+def windows_of(rows: Iterable[Row]) -> set[Window]:
+    """Return the windows that rows of the table of views belong to."""
     return {(row["granularity"], row["start"]) for row in rows}
 
 

@@ -2,6 +2,10 @@
 
 What Spark reports of a batch is boiled down to a `BatchReport`. Lag is counted in records per
 partition: what the topic held at the end of the batch that the batch did not take.
+
+Reports are taken out of the JVM as JSON. PySpark's own `lastProgress` and `recentProgress` ask it
+for each number by itself, and through exceptions for each end of a list: 60 milliseconds of
+processor time a report, two seconds for the hundred that Spark keeps.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pyspark.sql.streaming.listener import StreamingQueryProgress
+    from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
     from pyspark.sql.streaming.query import StreamingQuery
 
 
@@ -64,33 +68,47 @@ class BatchReport:
         return values
 
     @classmethod
-    def of(cls, query: str, progress: StreamingQueryProgress) -> BatchReport:
-        """Boil Spark's report down."""
-        states = progress.stateOperators
+    def of(cls, query: str, progress: Mapping[str, Any]) -> BatchReport:
+        """Boil Spark's report down, which leaves out what is no number or not there."""
+        states = progress["stateOperators"]
         return cls(
             query=query,
-            batch=progress.batchId,
-            at=progress.timestamp,
-            rows=progress.numInputRows,
-            input_rows_per_second=_rate(progress.inputRowsPerSecond),
-            processed_rows_per_second=_rate(progress.processedRowsPerSecond),
-            duration_ms=progress.batchDuration,
-            lag=_lag([(s.endOffset, s.latestOffset) for s in progress.sources]),
-            watermark=progress.eventTime.get("watermark"),
-            state_rows=sum(state.numRowsTotal for state in states),
-            dropped_by_watermark=sum(state.numRowsDroppedByWatermark for state in states),
-            is_done="addBatch" in progress.durationMs,
+            batch=progress["batchId"],
+            at=progress["timestamp"],
+            rows=progress["numInputRows"],
+            input_rows_per_second=_rate(progress.get("inputRowsPerSecond")),
+            processed_rows_per_second=_rate(progress.get("processedRowsPerSecond")),
+            duration_ms=progress["batchDuration"],
+            lag=_lag(progress["sources"]),
+            watermark=progress.get("eventTime", {}).get("watermark"),
+            state_rows=sum(state["numRowsTotal"] for state in states),
+            dropped_by_watermark=sum(state["numRowsDroppedByWatermark"] for state in states),
+            is_done="addBatch" in progress["durationMs"],
         )
 
 
-def _rate(value: float) -> float:
-    return round(value, 1) if value == value and abs(value) != float("inf") else 0.0  # noqa: PLR0124
+def reports_of(query: StreamingQuery, known: BatchReport | None = None) -> list[BatchReport]:
+    """Return the reports that Spark still has of a query, oldest first: those behind `known`."""
+    found: list[BatchReport] = []
+    for progress in reversed(query._jsq.recentProgress()):  # noqa: SLF001 - see above
+        if known is not None and _is_of(progress, known):
+            break
+        found.append(BatchReport.of(query.name, json.loads(progress.json())))
+    return found[::-1]
 
 
-def _lag(sources: Sequence[tuple[str, str]]) -> dict[str, int]:
+def _is_of(progress: JavaObject, report: BatchReport) -> bool:
+    return (report.batch, report.at) == (progress.batchId(), progress.timestamp())
+
+
+def _rate(value: float | None) -> float:
+    return round(value, 1) if value is not None else 0.0
+
+
+def _lag(sources: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     lag = {}
-    for end, latest in sources:
-        taken, there = _offsets(end), _offsets(latest)
+    for source in sources:
+        taken, there = _offsets(source["endOffset"]), _offsets(source["latestOffset"])
         for topic, partitions in there.items():
             for partition, offset in partitions.items():
                 behind = offset - taken.get(topic, {}).get(partition, 0)
@@ -98,12 +116,9 @@ def _lag(sources: Sequence[tuple[str, str]]) -> dict[str, int]:
     return lag
 
 
-def _offsets(text: str | None) -> dict[str, dict[str, int]]:
-    try:
-        found: Any = json.loads(text or "{}")
-    except ValueError:  # a source other than Kafka's
-        return {}
-    return found if isinstance(found, dict) else {}
+def _offsets(offsets: object) -> dict[str, dict[str, int]]:
+    """Return offsets by topic and partition; none of a source other than Kafka's."""
+    return offsets if isinstance(offsets, dict) else {}
 
 
 @dataclass(slots=True)
@@ -173,14 +188,18 @@ class Follower:
         """Return the rows that each query has read."""
         return {name: followed.rows for name, followed in self._followed.items()}
 
+    def batches(self) -> dict[str, int]:
+        """Return the last batch that each query has ended, as far as it is known here."""
+        return {name: followed.batch for name, followed in self._followed.items()}
+
     def look(self) -> None:
         """Take in what the queries report since the last look."""
         for query in self._queries:
             followed = self._followed[query.name]
-            if _is_known(followed.last, query.lastProgress):
+            reports = reports_of(query, followed.last)
+            if not reports:
                 continue
-            for progress in query.recentProgress:
-                report = BatchReport.of(query.name, progress)
+            for report in reports:
                 if followed.take(report):
                     self._note(report)
             words = _words(followed, followed.last)
@@ -193,13 +212,6 @@ class Follower:
                 self._metrics.open("a", encoding="utf-8") as file,
             ):
                 file.write(json.dumps(report.line()) + "\n")
-
-
-def _is_known(last: BatchReport | None, progress: StreamingQueryProgress | None) -> bool:
-    """Say whether there is nothing new, which spares taking all recent reports out of the JVM."""
-    if last is None or progress is None:
-        return progress is None
-    return (last.batch, last.at) == (progress.batchId, progress.timestamp)
 
 
 def _words(followed: Followed, last: BatchReport | None) -> str:

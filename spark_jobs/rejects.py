@@ -65,11 +65,32 @@ def reject_key_sql() -> str:
     return f"CASE WHEN length(key) <= {KEY_BYTES} THEN key END"
 
 
+def reject_sql(job: str) -> str:
+    """Return SQL for a parsed record's reject as a struct; NULL for a valid record."""
+    return (
+        "CASE WHEN rejection IS NOT NULL THEN named_struct('partition', partition, "
+        f"'offset', offset, 'key', {reject_key_sql()}, "
+        f"'value', cast({reject_json_sql(job)} AS binary), 'headers', {HEADERS_SQL}) END"
+    )
+
+
 def rejects(parsed: DataFrame, job: str, topic: str) -> DataFrame:
     """Return the rejected ones of parsed records as records to write to `topic`."""
-    return parsed.where("rejection IS NOT NULL").select(
-        F.expr(reject_key_sql()).alias("key"),
-        F.expr(reject_json_sql(job)).cast("binary").alias("value"),
-        F.lit(topic).alias("topic"),
-        F.expr(HEADERS_SQL).alias("headers"),
+    structs = parsed.where("rejection IS NOT NULL").select(F.expr(reject_sql(job)).alias("reject"))
+    return _records(structs, topic)
+
+
+def collected_rejects(rows: DataFrame, topic: str) -> DataFrame:
+    """Return the rejects of a batch (column `reject`) as records to write to `topic`.
+
+    Whatever order the rows are in, rejects of a partition are written in the order they had in it.
+    """
+    structs = rows.where("reject IS NOT NULL").select("reject")
+    in_order = structs.repartition("reject.partition").sortWithinPartitions("reject.offset")
+    return _records(in_order, topic)
+
+
+def _records(structs: DataFrame, topic: str) -> DataFrame:
+    return structs.select(
+        "reject.key", "reject.value", F.lit(topic).alias("topic"), "reject.headers"
     )

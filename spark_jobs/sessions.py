@@ -1,9 +1,10 @@
 """Sessions of visitors, and what follows from them: funnels, and ways from page to page.
 
-A session is what a visitor does with no pause of the gap or longer. Steps of a session are in the
-order of event time, and of partition and offset where times are equal. A funnel is a list of steps;
-a session has reached its second step if that came somewhere after the first, and so on. Both it
-and the transitions, from each step to the next, count for the windows in which sessions begin.
+A session is what a visitor does with no pause of the gap or longer, and no further than the next
+multiple of the longest time there is for one, if a definition has that. Steps of a session are in
+the order of event time, and of partition and offset where times are equal. A funnel is a list of
+steps; a session has reached its second step if that came somewhere after the first, and so on. Both
+it and the transitions, from each step to the next, count for the windows in which sessions begin.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from spark_jobs.definition import Definition, Reason, Section
 from spark_jobs.options import Duration, TopicName  # noqa: TC001 - pydantic reads them
 from spark_jobs.parsed import require_sql
 from spark_jobs.rejects import KEEP_NULLS
-from spark_jobs.windows import window_structs_sql
+from spark_jobs.windows import seconds_of, window_structs_sql
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import Column, DataFrame
 
 START, END = "(start)", "(end)"
@@ -43,6 +46,10 @@ class ActivitySection(Section):
     referrer: str = "NULL"
     gap: Duration = "30 minutes"
     """a pause that ends a session"""
+
+    longest: Duration | None = None
+    """each multiple of it since 1970, UTC, ends all sessions: `1 day` at midnight. What never
+    pauses, a robot say, otherwise has a session that grows, and costs more with each batch"""
 
     watermark: Duration = "15 minutes"
     """how late a record may be and still count"""
@@ -77,11 +84,13 @@ def events(parsed: DataFrame, definition: Definition) -> DataFrame:
         "event_time",
         "partition",
         "offset",
-        *(
-            F.left(F.expr(sql).cast("string"), F.lit(section.longest_text)).alias(name)
-            for name, sql in texts.items()
-        ),
+        *(text_of(section, sql).alias(name) for name, sql in texts.items()),
     )
+
+
+def text_of(section: ActivitySection, sql: str) -> Column:
+    """Return what an expression of the section makes, as text of which not too much counts."""
+    return F.left(F.expr(sql).cast("string"), F.lit(section.longest_text))
 
 
 def sessions(events: DataFrame, section: ActivitySection) -> DataFrame:
@@ -93,7 +102,7 @@ def sessions(events: DataFrame, section: ActivitySection) -> DataFrame:
     """
     rows = (
         events.withWatermark("event_time", section.watermark)
-        .groupBy(F.session_window("event_time", section.gap).alias("session"), "visitor")
+        .groupBy(F.session_window("event_time", section.gap).alias("session"), *_who(section))
         .agg(F.expr(f"sort_array(collect_list(struct({_EVENT})))").alias("events"))
         .withColumn("path", F.expr("transform(events, event -> event.step)"))
         .withColumn("reached", F.expr(_reached_sql(section)))
@@ -115,6 +124,13 @@ def sessions(events: DataFrame, section: ActivitySection) -> DataFrame:
         "path",
         "reached",
     )
+
+
+def _who(section: ActivitySection) -> Iterator[Column]:
+    yield F.col("visitor")
+    if section.longest is not None:
+        seconds = seconds_of(section.longest)
+        yield F.floor(F.unix_seconds("event_time") / seconds).alias("span")
 
 
 def _reached_sql(section: ActivitySection) -> str:
@@ -161,14 +177,18 @@ def funnels(sessions: DataFrame, section: ActivitySection) -> DataFrame:
 
 def transitions(sessions: DataFrame, section: ActivitySection) -> DataFrame:
     """Return `value`, JSON as text, per window and pair of steps: how often it was gone."""
-    whole = f"concat(array('{START}'), path, array('{END}'))"
-    pairs = (
-        f"transform(sequence(1, size(path) + 1), i -> "
-        f"named_struct('from', element_at({whole}, i), 'to', element_at({whole}, i + 1)))"
-    )
+    # Nothing but what is there is looked up by place: Spark makes what a lambda names anew for each
+    # of its elements.
+    into = f"transform(path, (to, i) -> named_struct('from', {_before('i')}, 'to', to))"
+    out = f"named_struct('from', {_before('size(path)')}, 'to', '{END}')"
+    pairs = f"array_append({into}, {out})"
     rows = _in_windows(sessions, section).withColumn("pair", F.explode(F.expr(pairs)))
     counted = rows.groupBy("place", "pair").agg(F.count(F.lit(1)).alias("times"))
     return counted.select(_json("'from', pair.from, 'to', pair.to, 'times', times"))
+
+
+def _before(place: str) -> str:
+    return f"if({place} = 0, '{START}', get(path, {place} - 1))"
 
 
 def _in_windows(sessions: DataFrame, section: ActivitySection) -> DataFrame:

@@ -129,7 +129,7 @@ def _aggregate(setting: Setting) -> Job:
 
 def _activity(setting: Setting) -> Job:
     flags = ("--set", f"prefix={setting.topic}", "--table", str(setting.place / "tables"))
-    queries = ("activity-sessions", "activity-pages", "activity-rejects")
+    queries = ("activity-sessions", "activity-pages")
     return setting.job("activity", *flags, queries=queries)
 
 

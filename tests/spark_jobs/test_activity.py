@@ -12,7 +12,6 @@ from confluent_kafka import Producer
 
 from spark_jobs.activity import (
     PAGES_QUERY,
-    REJECTS_QUERY,
     SESSIONS_QUERY,
     ActivityOptions,
     start,
@@ -20,10 +19,10 @@ from spark_jobs.activity import (
 )
 from spark_jobs.definition import load_definition
 from spark_jobs.errors import BadOptionError, JobError
-from spark_jobs.page_views import page_views
+from spark_jobs.page_views import counted, opened, page_views
 from spark_jobs.parsed import parsed
 from spark_jobs.produce_activity import ActivityProducerOptions, produce
-from spark_jobs.progress import BatchReport
+from spark_jobs.progress import reports_of
 from spark_jobs.sessions import ActivitySection, events, funnels, sessions
 from spark_jobs.streams import read_batch, run_to_end
 from tests.spark_jobs import website
@@ -74,7 +73,7 @@ def followed(
         table=place / "tables",
     )
     assert run_to_end(start(spark, options)) == dict.fromkeys(
-        (SESSIONS_QUERY, PAGES_QUERY, REJECTS_QUERY), visited.lines
+        (SESSIONS_QUERY, PAGES_QUERY), visited.lines
     )
     return options
 
@@ -145,7 +144,7 @@ def test_many_batches_and_a_restart_come_to_the_same_as_one(
     check(of_topics(servers, topic), expected)
 
 
-def test_an_event_behind_the_watermark_is_left_out_and_counted(
+def test_an_event_behind_the_watermark_is_left_out_of_sessions_and_counted(
     servers: str,
     spark: SparkSession,
     tmp_path: Path,
@@ -166,15 +165,16 @@ def test_an_event_behind_the_watermark_is_left_out_and_counted(
     assert producer.flush(30) == 0
     queries = start(spark, options)
     assert run_to_end(queries) == {SESSIONS_QUERY: 1, PAGES_QUERY: 1}
-    reports = [BatchReport.of(q.name, p) for q in queries for p in q.recentProgress]
+    reports = [report for query in queries for report in reports_of(query)]
     dropped = Counter({r.query: r.dropped_by_watermark for r in reports if r.rows})
-    assert dropped == {SESSIONS_QUERY: 1, PAGES_QUERY: 1}, "its hour; its day is not over"
+    assert dropped == {SESSIONS_QUERY: 1, PAGES_QUERY: 0}
     assert f"{SESSIONS_QUERY}: 1 rows came too late for their windows" in capsys.readouterr().err
     after = of_tables(options.table)
     assert after["sessions"] == before["sessions"]
     new = [row for row in after["pages"] if row not in before["pages"]]
-    assert [(row["granularity"], row["page"], row["views"]) for row in new] == [
-        ("1 day", "/late", 1)
+    assert sorted((row["granularity"], row["page"], row["views"]) for row in new) == [
+        ("1 day", "/late", 1),
+        ("1 hour", "/late", 1),
     ]
 
 
@@ -234,10 +234,19 @@ def test_sessions_end_with_a_pause_and_funnels_want_their_steps_in_order(
     assert [row["reached"]["purchase"] for row in rows] == reached
 
 
+def test_sessions_end_at_multiples_of_the_longest_time_for_one(spark: SparkSession) -> None:
+    section = load_definition("activity").section("activity", ActivitySection)
+    steps = "40:home 59:product 60:cart 79:home 119:cart 120:home"
+    rows = _rows(spark, steps, section.model_copy(update={"longest": "1 hour"}))
+    paths = [" ".join(row["path"]) for row in rows if "path" in row]
+    assert paths == ["home product", "cart home", "cart", "home"]
+
+
 def _records(spark: SparkSession, *values: dict[str, Any]) -> DataFrame:
     """Return events as Spark's Kafka source gives them."""
-    rows = [(json.dumps(value).encode(), TOPIC, 0, n) for n, value in enumerate(values)]
-    return spark.createDataFrame(rows, "value binary, topic string, partition int, offset long")
+    rows = [(None, json.dumps(value).encode(), TOPIC, 0, n) for n, value in enumerate(values)]
+    names = "key binary, value binary, topic string, partition int, offset long"
+    return spark.createDataFrame(rows, names)
 
 
 def test_long_texts_are_cut_so_that_sessions_and_pages_fit_their_topics(
@@ -248,12 +257,12 @@ def test_long_texts_are_cut_so_that_sessions_and_pages_fit_their_topics(
     event |= {"referrer": None, "device": "mobile", "load_ms": 1}
     definition = load_definition("activity")
     section = definition.section("activity", ActivitySection)
-    valid = events(parsed(spark, _records(spark, event, event), definition), definition)
-    (session,) = sessions(valid, section).collect()
+    rows = parsed(spark, _records(spark, event, event), definition)
+    (session,) = sessions(events(rows, definition), section).collect()
     assert len(session["key"]) + len(session["value"]) < 8_000
-    (hour, _day) = page_views(valid, section).orderBy("start").collect()
-    assert json.loads(hour["value"])["views"] == 2
-    assert len(hour["value"]) < 2_000
+    for view in page_views(counted(opened(rows, definition, "activity"))).collect():
+        assert json.loads(view["value"])["views"] == 2
+        assert len(view["value"]) < 2_000
 
 
 def test_event_times_at_the_end_of_all_times_end_no_job(
@@ -271,8 +280,9 @@ def test_event_times_at_the_end_of_all_times_end_no_job(
     event = {"at": "", "visitor": "v", "page": "/", "referrer": None, "device": "", "load_ms": 1}
     rows = parsed(spark, _records(spark, *(event | {"micros": at} for at in ends)), definition)
     assert [row[0] for row in rows.select("rejection.reason").collect()] == ["impossible-time"] * 3
-    views = page_views(events(rows, definition), definition.section("activity", ActivitySection))
-    assert views.collect() == []
+    counts = counted(opened(rows, definition, "activity"))
+    assert page_views(counts).collect() == []
+    assert counts.count() == len(ends), "the rejects"
 
 
 def test_a_missing_topic_and_a_wrong_expression_are_told(

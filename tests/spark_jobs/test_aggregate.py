@@ -18,7 +18,7 @@ from spark_jobs.definition import load_definition
 from spark_jobs.errors import BadOptionError
 from spark_jobs.parsed import parsed
 from spark_jobs.produce_flights import ProduceOptions, produce
-from spark_jobs.progress import BatchReport
+from spark_jobs.progress import reports_of
 from spark_jobs.streams import read_batch, run_to_end
 from spark_jobs.tally import tally_windows
 from tests.spark_jobs.conftest import TOPIC
@@ -234,7 +234,7 @@ def test_a_late_flight_counts_in_the_windows_that_are_not_over(
     assert {key: n - before[key] for key, n in after.items() if n != before[key]} == {
         ("1 day", day, flight["origin"]): 1
     }
-    reports = [BatchReport.of(q.name, p) for q in queries for p in q.recentProgress]
+    reports = [report for query in queries for report in reports_of(query)]
     assert sum(report.dropped_by_watermark for report in reports) == 3
 
 

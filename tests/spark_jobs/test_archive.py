@@ -264,6 +264,10 @@ def test_files_are_plain_parquet(archive: ArchiveOptions) -> None:
     ("flags", "words"),
     [
         (["--read-from", "yesterday"], "--read-from: expected a time as 2013-03-01"),
+        (
+            ["--read-from", "2013-03-01T01:00:00+01:00", "--read-to", "2013-03-01"],
+            "--read-from and --read-to: nothing lies between them",
+        ),
         (["--compact", "--read-to", "2013-03-01"], "--compact and --read-from, --read-to or --out"),
         (["--output", "rows.parquet"], "--output: expected a name in .jsonl or .csv"),
         (["--compact", "--file-mb", "0"], "--file-mb: Input should be greater than 0"),

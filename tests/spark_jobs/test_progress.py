@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from spark_jobs.errors import JobError
 from spark_jobs.options import StreamOptions
-from spark_jobs.progress import BatchReport, Followed, Follower
+from spark_jobs.progress import BatchReport, Followed, Follower, reports_of
 from spark_jobs.streams import read_stream, run_to_end, start_query
 from tests.spark_jobs.producing import Record, create_topic, produce_records
 
@@ -27,27 +27,33 @@ KEYS = {
 }
 
 
-def _progress(batch: int, rows: int, **changes: Any) -> Any:
+def _progress(batch: int, rows: int, **changes: Any) -> dict[str, Any]:
     """Return a report as Spark gives it; without rows, one of a look that found nothing."""
     progress = {
         "batchId": batch,
-        "timestamp": f"2013-03-01T10:00:0{batch}.000Z",
+        "timestamp": f"2013-03-01T10:00:0{batch}.{rows:03}Z",
         "numInputRows": rows,
         "inputRowsPerSecond": 100.0,
         "processedRowsPerSecond": 250.0,
         "batchDuration": 40,
         "durationMs": {"addBatch": 30, "latestOffset": 1} if rows else {"latestOffset": 1},
-        "eventTime": {},
         "stateOperators": [],
-        "sources": [SimpleNamespace(endOffset='{"t":{"0":5}}', latestOffset='{"t":{"0":9,"1":4}}')],
+        "sources": [{"endOffset": {"t": {"0": 5}}, "latestOffset": {"t": {"0": 9, "1": 4}}}],
     }
-    return SimpleNamespace(**progress | changes)
+    return progress | changes
 
 
-def _query(*reports: Any) -> Any:
-    return SimpleNamespace(
-        name="q", recentProgress=list(reports), lastProgress=reports[-1] if reports else None
-    )
+def _query(*reports: dict[str, Any]) -> Any:
+    """Return a query as far as it is asked: its reports as objects of the JVM."""
+    kept = [
+        SimpleNamespace(
+            batchId=lambda report=report: report["batchId"],
+            timestamp=lambda report=report: report["timestamp"],
+            json=lambda report=report: json.dumps(report),
+        )
+        for report in reports
+    ]
+    return SimpleNamespace(name="q", _jsq=SimpleNamespace(recentProgress=lambda: kept))
 
 
 def test_lag_is_what_each_partition_holds_that_was_not_taken() -> None:
@@ -56,16 +62,23 @@ def test_lag_is_what_each_partition_holds_that_was_not_taken() -> None:
     assert report.total_lag == 8
 
 
-@pytest.mark.parametrize("offsets", ["12", None, "null", "not JSON"])
-def test_a_source_without_partitions_has_no_lag(offsets: str | None) -> None:
-    source = SimpleNamespace(endOffset=offsets, latestOffset=offsets)
+@pytest.mark.parametrize("offsets", [12, None, "text"])
+def test_a_source_without_partitions_has_no_lag(offsets: object) -> None:
+    source = {"endOffset": offsets, "latestOffset": offsets}
     assert BatchReport.of("q", _progress(0, 1, sources=[source])).lag == {}
 
 
-@pytest.mark.parametrize("rate", [float("nan"), float("inf")])
-def test_a_rate_of_no_time_is_none(rate: float) -> None:
-    report = BatchReport.of("q", _progress(0, 1, inputRowsPerSecond=rate))
-    assert json.dumps(report.input_rows_per_second) == "0.0"
+def test_a_rate_of_no_time_which_spark_leaves_out_is_none() -> None:
+    progress = _progress(0, 1)
+    del progress["inputRowsPerSecond"]
+    assert BatchReport.of("q", progress).input_rows_per_second == 0.0
+
+
+def test_only_reports_behind_the_known_one_are_taken_out_of_the_jvm() -> None:
+    query = _query(_progress(0, 3), _progress(1, 4), _progress(2, 5))
+    assert [report.batch for report in reports_of(query)] == [0, 1, 2]
+    assert [report.batch for report in reports_of(query, reports_of(query)[1])] == [2]
+    assert reports_of(query, reports_of(query)[2]) == []
 
 
 def test_a_batch_counts_once_and_when_it_ran_not_when_it_was_looked_for() -> None:
@@ -83,7 +96,7 @@ def test_the_metrics_file_has_a_line_for_each_batch(tmp_path: Path) -> None:
     query = _query()
     with Follower([query], path) as follower:
         for reports in ([_progress(0, 0)], [_progress(0, 3)], [_progress(0, 3), _progress(1, 4)]):
-            query.recentProgress, query.lastProgress = reports, reports[-1]
+            query._jsq = _query(*reports)._jsq
             follower.look()
             follower.look()
         assert follower.rows() == {"q": 7}
