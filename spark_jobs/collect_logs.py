@@ -32,7 +32,7 @@ if not __package__:  # given as a file: let the imports below find the package
 import spark_jobs.extra  # noqa: F401 - first of all: it says what is not installed
 
 # isort: split
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pydantic import Field, PositiveFloat, PositiveInt
@@ -58,6 +58,17 @@ ATTEMPTS_ONCE = 4
 """How often `--once` tries; without it the collector tries until it is stopped."""
 
 LONGEST_PAUSE_SECONDS = 30.0
+_NEVER_BETTER = {
+    KafkaError._INVALID_ARG: (  # noqa: SLF001 - that is the name of librdkafka's own errors
+        "--client has a setting that librdkafka does not take"
+    ),
+    KafkaError.MSG_SIZE_TOO_LARGE: (
+        "lower --max-line-bytes, or raise max.message.bytes of the topic and, with --client, "
+        "message.max.bytes"
+    ),
+}
+"""What to tell a person, by errors that trying again does not mend."""
+
 LOOKS_ONCE = 10
 """How often `--once` looks at logs that are rotated while it does."""
 
@@ -155,7 +166,7 @@ class Collector:
         """Collect until told to stop or, with `once`, all that is there; return lines produced.
 
         Raises `JobError` when another collector of the name has begun, when a log cannot be read
-        with `once`, or when the broker is not there for `ATTEMPTS_ONCE`.
+        with `once`, when the broker is not there for `ATTEMPTS_ONCE`, or for `_NEVER_BETTER`.
         """
         failures = 0
         with self._console.status("") as status:
@@ -182,6 +193,9 @@ class Collector:
                 f"the collector '{self._options.name()}' cannot go on: {reason.str()}. If another "
                 "one of that name runs, give each its own --collector"
             ) from error
+        hint = _NEVER_BETTER.get(reason.code())
+        if hint is not None:
+            raise JobError(f"{reason.str()}: {hint}") from error
         if self._options.once and failures == ATTEMPTS_ONCE:
             raise JobError(f"{self._options.bootstrap_servers}: {reason.str()}") from error
         print(f"{reason.str()}; trying again", file=sys.stderr)

@@ -2,7 +2,8 @@
 
 Each record carries the header `line`, the feed's name and the line's number. Since lines are
 appended in order, the last one in a partition says that all earlier ones of that partition are
-there too.
+there too. The header `partitions` tells how many there were: in a topic that was grown, lines are
+in other partitions than their keys say.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException
 from spark_jobs.errors import JobError
 
 LINE_HEADER = "line"
+PARTITIONS_HEADER = "partitions"
 GROUP = "spark_jobs-feed-position"
 TIMEOUT_SECONDS = 15.0
 ATTEMPTS = 10
@@ -45,31 +47,42 @@ def line_header(feed: Named, number: int) -> bytes:
 def last_lines(topic: str, partitions: int, feed: Named, settings: dict[str, Any]) -> list[int]:
     """Return for each partition the number of the last line in it, or -1.
 
-    Raises `JobError` when the topic holds records of another feed or of somebody else.
+    Raises `JobError` when the topic holds records of another feed or of somebody else, or was
+    grown by partitions since the feed was produced.
     """
     consumer = Consumer({**settings, "group.id": GROUP, "enable.auto.commit": False})
     try:
-        return [_last_line(consumer, topic, partition, feed) for partition in range(partitions)]
+        headers = [_last_headers(consumer, topic, partition) for partition in range(partitions)]
     finally:
         consumer.close()
+    return [NOTHING if each is None else _line(each, topic, partitions, feed) for each in headers]
 
 
-def _last_line(consumer: Consumer, topic: str, partition: int, feed: Named) -> int:
+def _last_headers(consumer: Consumer, topic: str, partition: int) -> dict[str, Any] | None:
     where = TopicPartition(topic, partition, OFFSET_INVALID)
     low, high = _bounds(consumer, where)
     if low == high:
-        return NOTHING
+        return None
     consumer.assign([TopicPartition(topic, partition, high - 1)])
     message = consumer.poll(TIMEOUT_SECONDS)
     if message is None or message.error() is not None:
         raise JobError(f"{topic}-{partition}: its last record, {high - 1}, cannot be read")
-    headers: dict[str, Any] = dict(message.headers() or [])
+    return dict(message.headers() or [])
+
+
+def _line(headers: dict[str, Any], topic: str, partitions: int, feed: Named) -> int:
     header = bytes(headers.get(LINE_HEADER) or b"").decode(errors="replace")
     name, _, number = header.rpartition("/")
     if name != feed.name:
         raise JobError(
             f"topic '{topic}' holds records of another feed ({name or 'unknown'}): "
             "name another with --topic, or delete it"
+        )
+    before = int(headers.get(PARTITIONS_HEADER) or partitions)
+    if before != partitions:
+        raise JobError(
+            f"topic '{topic}' was grown from {before} to {partitions} partitions, and lines would "
+            "come into it twice: name another with --topic, or delete it"
         )
     return int(number)
 

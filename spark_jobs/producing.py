@@ -2,8 +2,8 @@
 
 Each record carries the header `line`: the stream's name and the line's number. The last record of
 each partition says how far the stream came, and only lines beyond are sent. This rests on two
-things: a line's partition depends on its key alone, and an idempotent producer appends to a
-partition in order and without gaps.
+things: a line's partition depends on its key alone, so that a topic which was grown by partitions
+is refused, and an idempotent producer appends to a partition in order and without gaps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spark_jobs.errors import JobError
-from spark_jobs.feed_position import LINE_HEADER, last_lines, line_header
+from spark_jobs.feed_position import LINE_HEADER, PARTITIONS_HEADER, last_lines, line_header
 from spark_jobs.options import KafkaOptions, TopicName
 from spark_jobs.reachable import check_reachable
 
@@ -181,6 +181,7 @@ class _Sender:
         self._topic = options.topic
         self._stream = stream
         self._reached = reached
+        self._partitions = str(len(reached)).encode()
         self._begin = time.monotonic()
 
     def send_all(self) -> Outcome:
@@ -233,7 +234,10 @@ class _Sender:
                     partition=partition,
                     on_delivery=outcome.note_delivery,
                     timestamp=line.timestamp_ms,
-                    headers=[(LINE_HEADER, line_header(self._stream, line.number))],
+                    headers=[
+                        (LINE_HEADER, line_header(self._stream, line.number)),
+                        (PARTITIONS_HEADER, self._partitions),
+                    ],
                 )
             except KafkaException as error:  # a delivery failed, and the ones behind it must too
                 self._serve(self._producer.poll, 0)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sys
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -30,6 +32,13 @@ if TYPE_CHECKING:
     from spark_jobs.options import SparkOptions, StreamOptions
 
 POLL_SECONDS = 0.25
+STOP_POLL_SECONDS = 0.02
+STOP_SECONDS = 60.0
+"""How long a batch under way may take when a signal asked for the end."""
+
+IN_A_BATCH = frozenset({"Processing new data", "No new data but cleaning up state"})
+"""What Spark says a query does while a batch runs; before it looks for data, and after it waits."""
+
 READER_SETTINGS = {"isolation.level": "read_committed", "allow.auto.create.topics": "false"}
 """What an aborted transaction wrote is no record; one that is open holds up what is behind it. And
 a topic that is deleted under a reader stays deleted."""
@@ -168,10 +177,36 @@ def _follow_until(
                 if stop.number or not any(query.isActive for query in queries):
                     break
             stop.event.wait(POLL_SECONDS)
-        for query in queries:
-            query.stop()
+        _stop_after_batches(stop, queries, follower)
         follower.look()
         return follower.rows()
+
+
+def _stop_after_batches(stop: _Stop, queries: Sequence[StreamingQuery], follower: Follower) -> None:
+    """Stop each query when its batch under way has ended; at once when another signal comes.
+
+    Spark's own stop interrupts the batch, which would be done again by the next run, and what it
+    has written to topics would be there twice. After `STOP_SECONDS` that is how it ends, too.
+    """
+    left, before = list(queries), follower.batches()
+    end, signals = time.monotonic() + STOP_SECONDS, stop.signals
+    if sys.stderr.isatty() and any(_is_in_a_batch(query) for query in left):
+        print("ending after the batch under way; another signal ends it now", file=sys.stderr)
+    while left:
+        _raise_failure(left)
+        follower.look()
+        is_over = stop.signals > signals or time.monotonic() >= end
+        for query in list(left):
+            has_ended = follower.batches()[query.name] > before[query.name]
+            if is_over or has_ended or not _is_in_a_batch(query):
+                query.stop()
+                left.remove(query)
+        time.sleep(STOP_POLL_SECONDS if left else 0)
+
+
+def _is_in_a_batch(query: StreamingQuery) -> bool:
+    status = query.status
+    return bool(status["isTriggerActive"]) and status["message"] in IN_A_BATCH
 
 
 def _raise_failure(queries: Sequence[StreamingQuery]) -> None:
@@ -218,6 +253,8 @@ class _Stop:
 
     event: threading.Event = field(default_factory=threading.Event)
     number: int = 0
+    signals: int = 0
+    """How many came."""
 
 
 @contextmanager
@@ -230,6 +267,7 @@ def _stop_requested() -> Iterator[_Stop]:
 
     def request(signal_number: int, frame: FrameType | None) -> None:  # noqa: ARG001
         stop.number = signal_number
+        stop.signals += 1
         stop.event.set()
 
     kept = {number: signal.signal(number, request) for number in (signal.SIGTERM, signal.SIGINT)}

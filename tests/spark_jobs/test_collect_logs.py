@@ -113,6 +113,29 @@ def test_a_pattern_that_matches_nothing_is_named(
         _collect(_options(servers, new_name("logs"), tmp_path / "none*"))
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"client": {"no.such": "1"}}, r'^No such configuration property: "no.such": --client '),
+        ({"max_line_bytes": 3_000_000}, r"^.*Message size too large: lower --max-line-bytes"),
+    ],
+)
+def test_what_trying_again_does_not_mend_ends_a_running_collector(
+    more: dict[str, Any], words: str, servers: str, tmp_path: Path, new_name: Callable[[str], str]
+) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"x" * 2_000_000 + b"\n")
+    options = _options(servers, new_name("logs"), log, **more).model_copy(update={"once": False})
+    stop = threading.Event()
+    late = threading.Timer(TIMEOUT_SECONDS / 6, stop.set)
+    late.start()
+    try:
+        with pytest.raises(JobError, match=words):
+            Collector(options).run(stop)
+    finally:
+        late.cancel()
+
+
 def _command(options: CollectOptions, *more: str) -> list[str]:
     return [
         *(sys.executable, "-m", "spark_jobs", "collect_logs"),

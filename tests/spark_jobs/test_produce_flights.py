@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from spark_jobs.errors import EXIT_FAILED, JobError
 from spark_jobs.feed_position import line_header
@@ -94,6 +94,18 @@ def test_a_topic_of_another_feed_is_left_alone(servers: str) -> None:
     other = ProduceOptions(bootstrap_servers=servers, topic=TOPIC, months=(1,))
     with pytest.raises(JobError, match="topic 'march' holds records of another feed"):
         produce(other)
+
+
+def test_a_topic_that_was_grown_is_left_alone(servers: str, new_name: Callable[[str], str]) -> None:
+    topic = new_name("grown")
+    options = _options(servers, topic)
+    before = produce(options).lines
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_partitions([NewPartitions(topic, 4)])[topic].result()
+    words = f"topic '{topic}' was grown from 2 to 4 partitions, .*: name another with --topic"
+    with pytest.raises(JobError, match=words):
+        produce(options)
+    assert len(read_topic(servers, topic)) == before
 
 
 def test_a_wrong_port_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
