@@ -8,6 +8,8 @@ trickle of records to another topic with acks=all and notes how long each takes.
 The speed is that of the follower's files from their first byte to their last, and is shown as a
 share of the speed at which one file after the other is copied on the same disk, by reading and
 writing 1 MiB at a time. Files are in the page cache in both cases, and neither waits for the disk.
+Both begin after the same rest: on a virtual machine that gives memory back, a new page of a file
+costs several times more once memory has lain free for some seconds.
 The processor time is that of all three, with the start of the one. Latencies while the follower
 catches up are shown as a multiple of those just before it returned.
 """
@@ -100,6 +102,7 @@ class CatchingUpRows:
         bootstrap = ",".join(one.bootstrap for one in survivors)
         fill(bootstrap, self._size)
         wanted = sum(_sizes(survivors[0].data_directory))
+        time.sleep(self._size.quiet_seconds)
         copied = copy_speed(survivors[0].data_directory, place / "copy")
         with Trickle(bootstrap) as trickle:
             time.sleep(self._size.quiet_seconds)

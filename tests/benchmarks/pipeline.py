@@ -206,6 +206,7 @@ def _plan_of(options: argparse.Namespace) -> Plan:
         sample_seconds=max(options.seconds / 60, 0.5),
         job=options.job,
         flags=tuple(shlex.split(options.job_flags)),
+        trigger_seconds=options.trigger_seconds,
         on_cluster=options.cluster,
     )
     parts, months = tuple(options.parts), tuple(options.months)
@@ -229,7 +230,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=600.0, help="how long the load lasts")
     parser.add_argument("--job", default="activity", help="what takes the load in")
     parser.add_argument(
-        "--job-flags", default="--driver-memory 2g", help="more for that job's command line"
+        "--job-flags", default="--driver-memory 4g", help="more for that job's command line"
+    )
+    parser.add_argument(
+        "--trigger-seconds", type=float, default=10.0, help="least time from batch to batch"
     )
     parser.add_argument(
         "--cluster", action="store_true", help="the load's executors are processes of their own"

@@ -1,8 +1,9 @@
 """A stream job under a steady load for minutes: generator, broker and Spark on this machine.
 
-The generator and the job are processes, as a person starts them; on request the job runs on a
-standalone Spark cluster of two workers. What the topic holds is asked of the broker, what the job
-has taken is read from its checkpoint: offsets of the last batch that is committed.
+The job is a process, as a person starts it; on request it runs on a standalone Spark cluster of two
+workers. Another replays events that were made before (`replaying`). What the topic holds is asked
+of the broker, what the job has taken is read from its checkpoint: offsets of the last batch that is
+committed.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from spark_jobs.visits import Site
 from tests.benchmarks.pipeline_jobs import PARTITIONS, PipelineBenchError
 from tests.benchmarks.pipeline_load import Sample
+from tests.benchmarks.replaying import record
 from tests.benchmarks.rows import TOPIC_TIMEOUT_SECONDS
 from tests.spark_jobs.job_process import Job, running
 from tests.support.children import DIES_WITH_PARENT
@@ -39,8 +42,8 @@ if TYPE_CHECKING:
 
 START_SECONDS = 300.0
 POLL_SECONDS = 0.1
-ENOUGH = 2
-"""The generator is given so many times the events of a run: it must not end before."""
+SPARE_SECONDS = 60.0
+"""The generator has events for so much longer than a run: it must not end before."""
 
 KEEPING_TABLES = ("activity", "aggregate")
 TOPIC_CONFIG = {"retention.ms": "-1", "segment.bytes": str(256 << 20)}
@@ -62,7 +65,7 @@ class Load:
     seconds: float = 600.0
     sample_seconds: float = 10.0
     job: str = "activity"
-    trigger_seconds: float = 5.0
+    trigger_seconds: float = 10.0
     flags: tuple[str, ...] = ()
     """More for the job's command line."""
 
@@ -77,13 +80,14 @@ def sustain(broker: BrokerProcess, load: Load, directory: Path) -> list[Sample]:
     new_topic = NewTopic(topic, PARTITIONS, 1, config=TOPIC_CONFIG)
     admin.create_topics([new_topic])[topic].result(TOPIC_TIMEOUT_SECONDS)
     with ExitStack() as stack:
+        events = _events(load, directory)
         cluster = _cluster(directory) if load.on_cluster else None
         if cluster is not None:
             stack.enter_context(cluster)
         job = _job(broker, load, topic, directory, cluster)
         driver = stack.enter_context(running(job))
         _wait_until_started(job, driver)
-        generator = stack.enter_context(_generating(broker, load, topic, directory))
+        generator = stack.enter_context(_generating(broker, load, topic, events))
         settings = {"bootstrap.servers": broker.bootstrap, "group.id": "lag", "log_level": 0}
         consumer = Consumer(settings)
         stack.callback(consumer.close)
@@ -122,15 +126,21 @@ def _wait_until_started(job: Job, driver: JobProcess) -> None:
         time.sleep(POLL_SECONDS)
 
 
+def _events(load: Load, directory: Path) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    events = directory / "events"
+    count = int(load.rate * (load.seconds + SPARE_SECONDS))
+    record(Site(pace=load.pace), count, PARTITIONS, events)
+    return events
+
+
 @contextmanager
 def _generating(
-    broker: BrokerProcess, load: Load, topic: str, directory: Path
+    broker: BrokerProcess, load: Load, topic: str, events: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "spark_jobs", "produce_activity"]
-    command += ["--bootstrap-servers", broker.bootstrap, "--topic", topic]
-    command += ["--rate", str(load.rate), "--pace", str(load.pace)]
-    command += ["--events", str(int(load.rate * load.seconds * ENOUGH))]
-    with (directory / "generator.out").open("wb") as output:
+    command = [sys.executable, "-m", "tests.benchmarks.replaying", str(events)]
+    command += [broker.bootstrap, topic, str(load.rate)]
+    with events.with_name("generator.out").open("wb") as output:
         process = subprocess.Popen(
             [*DIES_WITH_PARENT, *command],
             cwd=REPOSITORY,
