@@ -13,7 +13,7 @@ from spark_jobs.options import SparkOptions
 from spark_jobs.produce_flights import Outcome, ProduceOptions, produce
 from tests.spark_jobs.month import DAMAGED, MONTH
 from tests.support.apache import apache_4
-from tests.support.java_command import SHORT_LIVED_JVM
+from tests.support.java_command import LONG_TEST_JVM
 from tests.support.ours import ours
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     options = SparkOptions(spark_log=tmp_path_factory.mktemp("spark") / "spark.log")
     with pytest.MonkeyPatch.context() as environment:
-        for name, value in SHORT_LIVED_JVM.items():
+        for name, value in LONG_TEST_JVM.items():
             environment.setenv(name, value)
         session = start_spark(options, "tests")
     yield session

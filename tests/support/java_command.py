@@ -10,6 +10,11 @@ SMALL_HEAP = "-Xmx256m"
 SHORT_LIVED_JVM = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """Environment of programs that end before the second compiler pays: it takes half their CPU."""
 
+LONG_TEST_JVM = {
+    "JDK_JAVA_OPTIONS": f"{SHORT_LIVED_JVM['JDK_JAVA_OPTIONS']} -XX:ReservedCodeCacheSize=480m"
+}
+"""The same for one that serves many tests: 48 MB of code, the first compiler's share, run out."""
+
 
 def java_command(
     version: str,
