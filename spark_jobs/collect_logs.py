@@ -38,6 +38,7 @@ from confluent_kafka.cimpl import NewTopic
 from pydantic import Field, PositiveFloat, PositiveInt
 from rich.console import Console
 
+from spark_jobs.client_failures import HINTS
 from spark_jobs.errors import BadOptionError, JobError, exit_code_of
 from spark_jobs.log_files import logs_of
 from spark_jobs.log_position_topic import TOPIC_SETTINGS
@@ -59,9 +60,7 @@ ATTEMPTS_ONCE = 4
 
 LONGEST_PAUSE_SECONDS = 30.0
 _NEVER_BETTER = {
-    KafkaError._INVALID_ARG: (  # noqa: SLF001 - that is the name of librdkafka's own errors
-        "--client has a setting that librdkafka does not take"
-    ),
+    **HINTS,
     KafkaError.MSG_SIZE_TOO_LARGE: (
         "lower --max-line-bytes, or raise max.message.bytes of the topic and, with --client, "
         "message.max.bytes"

@@ -9,19 +9,25 @@ in other partitions than their keys say.
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, TopicPartition
 
 from spark_jobs.errors import JobError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 LINE_HEADER = "line"
 PARTITIONS_HEADER = "partitions"
+REPLAYED_HEADER = "replayed"
 GROUP = "spark_jobs-feed-position"
 TIMEOUT_SECONDS = 15.0
 ATTEMPTS = 10
 RETRY_SECONDS = 0.3
 NOTHING = -1
+LOOK_BACK_FACTOR = 10
+"""How much farther back each look for the last line goes than the one before."""
 
 PASSING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
@@ -50,7 +56,14 @@ def last_lines(topic: str, partitions: int, feed: Named, settings: dict[str, Any
     Raises `JobError` when the topic holds records of another feed or of somebody else, or was
     grown by partitions since the feed was produced.
     """
-    consumer = Consumer({**settings, "group.id": GROUP, "enable.auto.commit": False})
+    consumer = Consumer(
+        {
+            **settings,
+            "group.id": GROUP,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
     try:
         headers = [_last_headers(consumer, topic, partition) for partition in range(partitions)]
     finally:
@@ -59,15 +72,39 @@ def last_lines(topic: str, partitions: int, feed: Named, settings: dict[str, Any
 
 
 def _last_headers(consumer: Consumer, topic: str, partition: int) -> dict[str, Any] | None:
-    where = TopicPartition(topic, partition, OFFSET_INVALID)
-    low, high = _bounds(consumer, where)
-    if low == high:
-        return None
-    consumer.assign([TopicPartition(topic, partition, high - 1)])
-    message = consumer.poll(TIMEOUT_SECONDS)
-    if message is None or message.error() is not None:
-        raise JobError(f"{topic}-{partition}: its last record, {high - 1}, cannot be read")
-    return dict(message.headers() or [])
+    """Return those of the last record that was not replayed; None when there is none."""
+    low, high = _bounds(consumer, TopicPartition(topic, partition, OFFSET_INVALID))
+    begin, count = high, 1
+    while begin > low:
+        end, begin = begin, max(low, begin - count)
+        found = [
+            headers
+            for headers in _headers(consumer, TopicPartition(topic, partition, begin), end)
+            if REPLAYED_HEADER not in headers
+        ]
+        if found:
+            return found[-1]
+        count *= LOOK_BACK_FACTOR
+    return None
+
+
+def _headers(consumer: Consumer, where: TopicPartition, end: int) -> Iterator[dict[str, Any]]:
+    """Read those of all records from a place to before an offset; some offsets have none."""
+    consumer.assign([where])
+    while True:
+        message = consumer.poll(TIMEOUT_SECONDS)
+        error = None if message is None else message.error()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+            return
+        if message is None or error is not None:
+            raise JobError(
+                f"{where.topic}-{where.partition}: what stands at {where.offset} cannot be read "
+                f"({error or 'no answer'})"
+            )
+        offset = message.offset()
+        if offset is None or offset >= end:
+            return
+        yield dict(message.headers() or [])
 
 
 def _line(headers: dict[str, Any], topic: str, partitions: int, feed: Named) -> int:

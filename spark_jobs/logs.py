@@ -89,7 +89,7 @@ def _run(argv: Sequence[str] | None) -> int:
     options.aggregates()
     with spark_session(options, NAME) as spark:
         rows = run(start(spark, options), options)
-    print(f"{NAME}: {rows[NAME]:,} lines parsed")
+    print(f"{NAME}: {rows[NAME]:,} lines taken in, parsed or kept as rejects")
     return 0
 
 

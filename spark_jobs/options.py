@@ -229,8 +229,10 @@ def _add_flag(parser: argparse.ArgumentParser, name: str, field: FieldInfo) -> N
         settings["metavar"] = spelling(name).upper().rpartition("_")[2]
         if typing.get_origin(field.annotation) is tuple:
             settings["nargs"] = "+"
-        if field.default not in (None, ()):
-            help_text += f" (default: {field.default})"
+        if field.default not in (None, (), ""):
+            several = isinstance(field.default, tuple)
+            words = " ".join(map(str, field.default)) if several else field.default
+            help_text += f" (default: {words})"
     parser.add_argument(_flag(name), help=help_text, **settings)
 
 

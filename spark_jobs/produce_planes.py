@@ -25,6 +25,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pydantic import PositiveInt  # noqa: TC002 - pydantic reads it
 
+from spark_jobs.client_failures import client_failure
 from spark_jobs.errors import JobError, exit_code_of
 from spark_jobs.options import TopicName, parse_options
 from spark_jobs.producing import ProducerOptions
@@ -77,7 +78,7 @@ def produce(options: PlanesOptions) -> tuple[int, int]:
             return len(planes), 0
         return len(planes), _send(options, planes)
     except KafkaException as error:
-        raise JobError(f"{options.bootstrap_servers}: {error.args[0].str()}") from error
+        raise client_failure(options.bootstrap_servers, error) from error
 
 
 def plane_rows() -> list[dict[str, int | str | None]]:

@@ -24,6 +24,7 @@ from pydantic import Field, PositiveInt
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from spark_jobs.client_failures import client_failure
 from spark_jobs.errors import JobError
 from spark_jobs.feed_position import LINE_HEADER, PARTITIONS_HEADER, last_lines, line_header
 from spark_jobs.options import KafkaOptions, TopicName
@@ -138,19 +139,13 @@ def produce_stream(options: ProducerOptions, stream: Numbered) -> Outcome:
         reached = last_lines(options.topic, partitions, stream, settings)
         outcome = _Sender(options, stream, reached).send_all()
     except KafkaException as error:
-        raise JobError(f"{options.bootstrap_servers}: {_words(error.args[0])}") from error
+        raise client_failure(options.bootstrap_servers, error) from error
     if outcome.acknowledged != outcome.sent:
         raise JobError(
             f"{outcome.sent - outcome.acknowledged:,} of {outcome.sent:,} records were not "
             f"delivered ({outcome.first_error or 'no answer'}); run again to complete the topic"
         )
     return outcome
-
-
-def _words(error: KafkaError) -> str:
-    if error.code() in {KafkaError._TRANSPORT, KafkaError._TIMED_OUT}:  # noqa: SLF001 - their names
-        return f"something listens there but does not answer as a Kafka broker ({error.str()})"
-    return str(error.str())
 
 
 def partition_of(key: bytes, partitions: int) -> int:
@@ -162,7 +157,14 @@ def _prepare_topic(options: ProducerOptions, settings: dict[str, Any]) -> int:
     admin = AdminClient(settings)
     topics = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
     if options.topic in topics:
-        return len(topics[options.topic].partitions)
+        found = len(topics[options.topic].partitions)
+        if "partitions" in options.model_fields_set and options.partitions != found:
+            print(
+                f"topic '{options.topic}' is there and keeps its {found} partitions: "
+                f"--partitions {options.partitions} is for one that has to be created",
+                file=sys.stderr,
+            )
+        return found
     topic = NewTopic(options.topic, num_partitions=options.partitions, config=TOPIC_SETTINGS)
     admin.create_topics([topic], operation_timeout=TIMEOUT_SECONDS)[options.topic].result()
     return options.partitions

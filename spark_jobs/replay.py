@@ -25,7 +25,9 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from spark_jobs.client_failures import client_failure
 from spark_jobs.errors import JobError
+from spark_jobs.feed_position import REPLAYED_HEADER
 from spark_jobs.reachable import check_reachable
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def replay(servers: str, topic: str, client: Mapping[str, str]) -> int:
     try:
         return _Replay(topic, settings).run()
     except KafkaException as error:
-        raise JobError(f"{servers}: {error.args[0].str()}; run again to go on") from error
+        raise client_failure(servers, error, "; run again to go on") from error
 
 
 class _Replay:
@@ -131,7 +133,7 @@ class _Replay:
             key=letter.key(),
             value=value,
             partition=origin["partition"],
-            headers=[("origin", source), ("replayed", place)],
+            headers=[("origin", source), (REPLAYED_HEADER, place)],
         )
         self._producer.poll(0)
 

@@ -6,11 +6,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from spark_jobs.errors import EXIT_FAILED, JobError
-from spark_jobs.feed_position import line_header
+from spark_jobs.feed_position import REPLAYED_HEADER, TIMEOUT_SECONDS, line_header
 from spark_jobs.local_broker import _free_port
 from spark_jobs.produce_flights import ProduceOptions, main, partition_of, produce
 from tests.spark_jobs.conftest import TOPIC
@@ -106,6 +107,30 @@ def test_a_topic_that_was_grown_is_left_alone(servers: str, new_name: Callable[[
     with pytest.raises(JobError, match=words):
         produce(options)
     assert len(read_topic(servers, topic)) == before
+
+
+def test_what_a_replay_left_behind_the_lines_is_passed_over(
+    servers: str, new_name: Callable[[str], str]
+) -> None:
+    topic = new_name("replayed")
+    options = _options(servers, topic)
+    lines = produce(options).lines
+    replaying = Producer({"bootstrap.servers": servers, "transactional.id": topic})
+    replaying.init_transactions(TIMEOUT_SECONDS)
+    for record in (b"once more", b"and again"):
+        replaying.begin_transaction()
+        replaying.produce(topic, record, partition=0, headers={REPLAYED_HEADER: b"dead/0/1"})
+        replaying.commit_transaction(TIMEOUT_SECONDS)
+    again = produce(options)
+    assert (again.sent, again.already_there) == (0, lines)
+
+
+def test_a_setting_that_is_none_is_told_as_that(
+    servers: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--bootstrap-servers", servers, "--client", "no.such=1"]) == EXIT_FAILED
+    [line] = capfd.readouterr().err.splitlines()
+    assert line.startswith('error: No such configuration property: "no.such": --client ')
 
 
 def test_a_wrong_port_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

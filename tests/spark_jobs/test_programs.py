@@ -77,6 +77,8 @@ def test_help_names_every_option_and_its_default(name: str) -> None:
     outcome = _job(name, "--help", COLUMNS="100")
     assert outcome.returncode == 0
     assert "--bootstrap-servers" in outcome.stdout
+    assert "(default: )" not in outcome.stdout
+    assert "(default: (" not in outcome.stdout
     assert f"(default: {DEFAULTS.get(name, 'flights')})" in outcome.stdout
 
 
