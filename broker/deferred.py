@@ -17,6 +17,9 @@ class Deferred(Generic[T]):
     `is_ordered_only` says that later requests of the same connection may be handled meanwhile
     (their answers still wait for this one); otherwise the connection rests until the value is
     there, as Apache Kafka's do for all requests. `abandon` tells that nobody waits any more.
+
+    Who waits and who completes hold each other through it; once either has ended, it lets go of
+    both, so that a request is freed with its answer and not by the collector of garbage cycles.
     """
 
     __slots__ = ("_listener", "_on_abandon", "_value", "is_ordered_only")
@@ -39,15 +42,18 @@ class Deferred(Generic[T]):
         if self._value is not _PENDING:
             return False
         self._value = value
-        if self._listener is not None:
-            self._listener(value)
+        self._on_abandon = None
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener(value)
         return True
 
     def then(self, listener: Callable[[T], None]) -> None:
         """Call `listener` with the value: now if it is there, else when it comes."""
         assert self._listener is None
-        self._listener = listener
-        if self._value is not _PENDING:
+        if self._value is _PENDING:
+            self._listener = listener
+        else:
             listener(cast("T", self._value))
 
     @property
@@ -59,5 +65,6 @@ class Deferred(Generic[T]):
     def abandon(self) -> None:
         """The requester is gone: forget the listener and let the completer free what it holds."""
         self._listener = None
-        if self._value is _PENDING and self._on_abandon is not None:
-            self._on_abandon()
+        on_abandon, self._on_abandon = self._on_abandon, None
+        if on_abandon is not None:
+            on_abandon()

@@ -105,7 +105,7 @@ class Outgoing:
     def release(self) -> None:
         """The connection is gone."""
         if self._twin is not None:
-            asyncio.get_running_loop().remove_writer(self._twin)
+            asyncio.get_running_loop().remove_writer(self._twin.fileno())
             self._twin.close()
             self._twin = None
         self._parts.clear()
@@ -172,11 +172,12 @@ class Outgoing:
         """Go on once the socket, which is full, takes more."""
         assert self._twin is not None
         self.is_paused = True
-        asyncio.get_running_loop().add_writer(self._twin, self._go_on)
+        # By number: asked for a socket that it does not know, a selector describes it in words.
+        asyncio.get_running_loop().add_writer(self._twin.fileno(), self._go_on)
 
     def _go_on(self) -> None:
         assert self._twin is not None
-        asyncio.get_running_loop().remove_writer(self._twin)
+        asyncio.get_running_loop().remove_writer(self._twin.fileno())
         try:
             self.resume()
         except OSError:  # the peer is gone, or the file; nothing of it may be sent any more

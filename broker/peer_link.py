@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 SIZE_BYTES = 4
 BUFFER_BYTES = 128 * 1024
 """Room for an answer of ordinary size. A larger one gets more, kept while such answers come."""
+GULP_BYTES = 256 * 1024
+"""How much of a large answer shall be there before the loop is woken to take it (SO_RCVLOWAT)."""
 
 Address = tuple[str, int]
 
@@ -122,12 +124,14 @@ class _Wire(asyncio.BufferedProtocol):
         self._asked_at = 0.0
         self._watchdog: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport = cast("asyncio.Transport", None)
+        self._socket: socket.socket = cast("socket.socket", None)
+        self._low_water = 1
         self.is_lost = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        connected: socket.socket = transport.get_extra_info("socket")
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = transport.get_extra_info("socket")
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_lost = True
@@ -160,8 +164,12 @@ class _Wire(asyncio.BufferedProtocol):
         self._filled += nbytes
         if self._filled >= SIZE_BYTES and not self._is_size_known:
             self._learn_size()
-        if self._filled < self._wanted or self.is_lost:
+        missing = self._wanted - self._filled
+        if missing > 0 or self.is_lost:
+            if self._wanted > BUFFER_BYTES and not self.is_lost:
+                self._wake_at(min(missing, GULP_BYTES))
             return
+        self._wake_at(1)
         answer, self._answer = self._answer, None
         frame = self._buffer[SIZE_BYTES : self._wanted]
         if answer is None or self._filled > self._wanted:
@@ -174,6 +182,12 @@ class _Wire(asyncio.BufferedProtocol):
         self._is_size_known = False
         if answer is not None and not answer.done():
             answer.set_result(frame)
+
+    def _wake_at(self, count: int) -> None:
+        """Have the loop see the socket as readable only once so many bytes are there."""
+        if count != self._low_water:
+            self._low_water = count
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
 
     def _learn_size(self) -> None:
         size = int.from_bytes(self._buffer[:SIZE_BYTES], "big", signed=True)

@@ -16,7 +16,7 @@ class Gather:
     __slots__ = ("_finish", "_missing")
 
     def __init__(self, finish: Callable[[], object]) -> None:
-        self._finish = finish
+        self._finish: Callable[[], object] | None = finish
         self._missing = 1
 
     def expect(self, listener: Callable[[ErrorCode], object]) -> Callable[[ErrorCode], None]:
@@ -35,5 +35,6 @@ class Gather:
 
     def _arrived(self) -> None:
         self._missing -= 1
-        if not self._missing:
-            self._finish()
+        if not self._missing and self._finish is not None:
+            finish, self._finish = self._finish, None  # whose owner holds this in turn
+            finish()

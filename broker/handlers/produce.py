@@ -105,7 +105,7 @@ def _produce_in_transaction(
     if all(_is_open(partition, header) for partition, header in batches.values()):
         return _produce(appends)  # as most are: only the first batch asks for more
     transaction = Transaction(request.transactional_id, *producers.pop())
-    return VerifiedProduce(appends, transaction, batches).start()
+    return VerifiedProduce(appends).start(transaction, batches)
 
 
 def _is_open(partition: Partition, header: BatchHeader) -> bool:
@@ -163,37 +163,27 @@ def _deliver(deferred: Deferred[Outcome], work: Callable[[], Now | Later]) -> No
 class VerifiedProduce:
     """A produce that is part of a transaction."""
 
-    def __init__(
-        self,
-        appends: Appends,
-        transaction: Transaction,
-        batches: dict[Key, tuple[Partition, BatchHeader]],
-    ) -> None:
-        version = appends.context.api_version
+    def __init__(self, appends: Appends) -> None:
+        self._appends = appends
+        self._deferred: Deferred[Outcome] | None = None
+        self._is_abandoned = False
+
+    def start(
+        self, transaction: Transaction, batches: dict[Key, tuple[Partition, BatchHeader]]
+    ) -> Now | Later:
+        """Ask, and append as soon as there is an answer: now, as a rule."""
+        version = self._appends.context.api_version
         support = Support.BASIC
         if version >= ADDS_PARTITIONS_SINCE:
             support = Support.ADDS_PARTITIONS
         elif version >= ABORTABLE_SINCE:
             support = Support.ABORTABLE
-        self._appends = appends
-        self._deferred: Deferred[Outcome] | None = None
-        self._is_abandoned = False
-        self._verification = Verification(
-            appends.context.broker,
-            transaction,
-            {
-                key: (partition, header.base_sequence)
-                for key, (partition, header) in batches.items()
-            },
-            support,
-            self._verified,
-        )
-
-    def start(
-        self,
-    ) -> Now | Later:
-        """Ask, and append as soon as there is an answer: now, as a rule."""
-        self._verification.ask()
+        first_sequences = {
+            key: (partition, header.base_sequence) for key, (partition, header) in batches.items()
+        }
+        Verification(
+            self._appends.context.broker, transaction, first_sequences, support, self._verified
+        ).ask()
         if self._appends.verified is not None:
             return _produce(self._appends)
         # The connection's buffer takes other requests meanwhile.

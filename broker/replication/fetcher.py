@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 Answer = FetchResponse.Response.Partition
 
-PIECE_BYTES = 256 * 1024
+PIECE_BYTES = 1024 * 1024
 """How much of one partition is appended at once. More is written by another thread."""
 
 NAMES_IN_A_LINE = 3
@@ -173,15 +173,18 @@ class ReplicaFetcher:
     async def _take_all(self, response: FetchResponse) -> list[Partition]:
         """Take what was answered; returns the partitions that strayed."""
         strayed = []
+        large = []
         for topic in response.responses:
             for answer in topic.partitions:
                 partition = self._partitions.get((topic.topic_id, answer.partition_index))
                 if partition is None:
                     continue
-                if len(answer.records or b"") > PIECE_BYTES and not answer.error_code:
-                    await self._take_in_pieces(partition, answer)
+                if len(answer.records or b"") > 256 * 1024 and not answer.error_code:
+                    large.append(self._take_in_pieces(partition, answer))
                 elif self._take(partition, answer):
                     strayed.append(partition)
+        if large:
+            await asyncio.gather(*large)
         return strayed
 
     def _take(self, partition: Partition, answer: Answer) -> bool:
