@@ -34,8 +34,14 @@ logger = logging.getLogger(__name__)
 
 Answer = FetchResponse.Response.Partition
 
+MUCH_BYTES = 256 * 1024
+"""What is more than this of one partition is written by another thread."""
+
 PIECE_BYTES = 1024 * 1024
-"""How much of one partition is appended at once. More is written by another thread."""
+"""How much of one partition is appended at once: the event loop serves nobody else meanwhile.
+
+Smaller ones cost more in going to a thread and back than they gain.
+"""
 
 NAMES_IN_A_LINE = 3
 """How many partitions are named that the leader refuses for one reason."""
@@ -173,18 +179,18 @@ class ReplicaFetcher:
     async def _take_all(self, response: FetchResponse) -> list[Partition]:
         """Take what was answered; returns the partitions that strayed."""
         strayed = []
-        large = []
+        much = []
         for topic in response.responses:
             for answer in topic.partitions:
                 partition = self._partitions.get((topic.topic_id, answer.partition_index))
                 if partition is None:
                     continue
-                if len(answer.records or b"") > 256 * 1024 and not answer.error_code:
-                    large.append(self._take_in_pieces(partition, answer))
+                if len(answer.records or b"") > MUCH_BYTES and not answer.error_code:
+                    much.append(self._take_in_pieces(partition, answer))
                 elif self._take(partition, answer):
                     strayed.append(partition)
-        if large:
-            await asyncio.gather(*large)
+        if much:
+            await asyncio.gather(*much)  # one is checked while another is written
         return strayed
 
     def _take(self, partition: Partition, answer: Answer) -> bool:

@@ -11,7 +11,7 @@ writing 1 MiB at a time. Files are in the page cache in both cases, and neither 
 Both begin after the same rest: on a virtual machine that gives memory back, a new page of a file
 costs several times more once memory has lain free for some seconds.
 The processor time is that of all three, with the start of the one. Latencies while the follower
-catches up are shown as a multiple of those just before it returned.
+catches up are shown as a multiple of those before it was started.
 """
 
 from __future__ import annotations
@@ -107,6 +107,7 @@ class CatchingUpRows:
         with Trickle(bootstrap) as trickle:
             time.sleep(self._size.quiet_seconds)
             cpu_before = sum(one.cpu_seconds() for one in survivors)
+            trickle.end_quiet()
             laggard.launch()
             seconds = watch(laggard.data_directory, wanted, trickle.begin)
             used = sum(one.cpu_seconds() for one in brokers.members) - cpu_before
@@ -124,7 +125,8 @@ class Trickle:
     before: list[float] = field(default_factory=list)
     meanwhile: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
-    _began: float | None = None
+    _is_quiet: bool = True
+    _is_catching_up: bool = False
     _is_over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread = field(init=False)
 
@@ -137,9 +139,13 @@ class Trickle:
         self._is_over.set()
         self._thread.join()
 
+    def end_quiet(self) -> None:
+        """From now on the follower starts, which is counted neither way."""
+        self._is_quiet = False
+
     def begin(self) -> None:
         """From now on the follower catches up."""
-        self._began = time.monotonic()
+        self._is_catching_up = True
 
     def wait_for_some(self) -> None:
         """Wait until some records have been answered since, however short it was."""
@@ -167,9 +173,9 @@ class Trickle:
         latency = message.latency()
         if error is not None or latency is None:
             self.failures.append(str(error))
-        elif self._began is None:
+        elif self._is_quiet:
             self.before.append(latency)
-        elif not self._is_over.is_set():
+        elif self._is_catching_up and not self._is_over.is_set():
             self.meanwhile.append(latency)
 
 

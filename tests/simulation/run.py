@@ -43,7 +43,7 @@ class Run:
         keys = {"replica_fetch_max_bytes": fetch.choice((300, 3000, 1 << 20))}
         if self.faults.blackout:
             keys["log_flush_interval_messages"] = 1
-        self.piece_bytes = fetch.choice((1, 500, fetcher.PIECE_BYTES))
+        self.piece_bytes = fetch.choice((1, 500, fetcher.MUCH_BYTES))
         self.cluster = SimulatedCluster(self.loop, self.random, 3, **keys)
         self.partitions = self.random.randint(1, 3)
         self.producers = [
@@ -58,7 +58,8 @@ class Run:
     def go(self) -> None:
         """Run to the end; raises Violation."""
         token_bytes, randbelow = secrets.token_bytes, secrets.randbelow
-        piece_bytes, fetcher.PIECE_BYTES = fetcher.PIECE_BYTES, self.piece_bytes
+        sizes = fetcher.MUCH_BYTES, fetcher.PIECE_BYTES
+        fetcher.MUCH_BYTES = fetcher.PIECE_BYTES = self.piece_bytes
         secrets.token_bytes = lambda nbytes=32: self.random.randbytes(nbytes or 32)
         secrets.randbelow = lambda exclusive_upper_bound: self.random.randrange(  # noqa: PLW0108
             exclusive_upper_bound
@@ -73,7 +74,7 @@ class Run:
             raise Violation(f"seed {self.seed}: {violation}") from violation
         finally:
             secrets.token_bytes, secrets.randbelow = token_bytes, randbelow
-            fetcher.PIECE_BYTES = piece_bytes
+            fetcher.MUCH_BYTES, fetcher.PIECE_BYTES = sizes
             asyncio.set_event_loop(None)
             for task in asyncio.all_tasks(self.loop):
                 task._log_destroy_pending = False  # type: ignore[attr-defined]

@@ -134,10 +134,16 @@ def test_a_role_that_changes_while_it_is_fetched_aside_is_taken_up(tmp_path: Pat
     run_ensemble(tmp_path, scenario)
 
 
+def in_pieces(monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
+    """Have what is larger than that written by threads, in pieces of that size."""
+    monkeypatch.setattr(fetcher, "MUCH_BYTES", piece_bytes)
+    monkeypatch.setattr(fetcher, "PIECE_BYTES", piece_bytes)
+
+
 def test_others_have_the_event_loop_while_much_is_appended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetcher, "PIECE_BYTES", 4 * len(VALUE))
+    in_pieces(monkeypatch, 4 * len(VALUE))
 
     async def scenario(nodes: Ensemble) -> None:
         await fall_behind(nodes)
@@ -152,7 +158,7 @@ def test_others_have_the_event_loop_while_much_is_appended(
 def test_the_rest_of_an_answer_is_not_used_after_a_change_of_roles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetcher, "PIECE_BYTES", len(VALUE))
+    in_pieces(monkeypatch, len(VALUE))
 
     async def scenario(nodes: Ensemble) -> None:
         await fall_behind(nodes)
