@@ -10,6 +10,10 @@ failed" must not do it afterwards; so ``_GatedClient`` refuses such a request, u
 which the connection's state changes. A request that was under way when the connection broke may or
 may not have happened; that is settled by the time the session is connected again, for ZooKeeper
 closes the old connection of a session before it takes up the new one.
+
+And kazoo waits for the first answer on a connection as long as the session may last. A server that
+is just starting may take a connection and never answer; the session would be over when kazoo tries
+again. So `_GatedClient` gives each attempt a part of that time.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss
+from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.states import KazooState
 
 if TYPE_CHECKING:
@@ -36,6 +41,11 @@ WAITING_LIMIT = 200_000
 CLOSE_SECONDS = 3.0
 """How long ending the session may take; ZooKeeper ends it by itself if it hears nothing."""
 
+ATTEMPT_PART = 1 / 6
+"""How much of the session's time one attempt to connect may take, and no less than the next."""
+
+SHORTEST_ATTEMPT_SECONDS = 1.0
+
 RECONNECT = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 1.0}
 
 logger = logging.getLogger(__name__)
@@ -45,12 +55,32 @@ class NotConnectedError(Exception):
     """The request was not sent."""
 
 
-class _GatedClient(KazooClient):  # type: ignore[misc]
-    """A client that takes no request while it has no connection."""
+class _ImpatientHandler(SequentialThreadingHandler):  # type: ignore[misc]
+    """Threads and sockets for kazoo; a connection that does not come is soon given up."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+    def __init__(self, attempt_seconds: float) -> None:
+        super().__init__()
+        self._attempt_seconds = attempt_seconds
+
+    def create_connection(self, *args: Any, timeout: float, **kwargs: Any) -> Any:  # noqa: ANN401
+        return super().create_connection(
+            *args, timeout=min(timeout, self._attempt_seconds), **kwargs
+        )
+
+
+class _GatedClient(KazooClient):  # type: ignore[misc]
+    """A client that takes no request while it has no connection, and is impatient to get one."""
+
+    def __init__(self, *, timeout: float, **kwargs: Any) -> None:  # noqa: ANN401
         self._gate = threading.RLock()
-        super().__init__(*args, **kwargs)
+        attempt = max(timeout * ATTEMPT_PART, SHORTEST_ATTEMPT_SECONDS)
+        super().__init__(timeout=timeout, handler=_ImpatientHandler(attempt), **kwargs)
+        invoke = self._connection._invoke  # noqa: SLF001 - kazoo has no setting for it
+
+        def invoke_sooner(timeout: float, *args: Any) -> Any:  # noqa: ANN401
+            return invoke(min(timeout, attempt), *args)
+
+        self._connection._invoke = invoke_sooner  # noqa: SLF001
 
     def submit(self, request: object, result: _Answer) -> None:
         """Queue the request, or fail ``result`` at once."""

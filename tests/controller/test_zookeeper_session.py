@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +52,60 @@ def _end_session_elsewhere(server: ZooKeeperServer, store: ZooKeeperStore) -> No
     thief.start()
     thief.stop()
     thief.close()
+
+
+class _DeafAtFirst:
+    """Takes connections to a port; never says a word on the first, and passes on all others."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listening.getsockname()[1])
+        self.accepted: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listening.close()
+        for one in self.accepted:
+            one.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                self.accepted.append(client)
+                if len(self.accepted) > 1:
+                    server = socket.create_connection(("127.0.0.1", self._target))
+                    for way in ((client, server), (server, client)):
+                        threading.Thread(target=_carry, args=way, daemon=True).start()
+
+
+def _carry(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while piece := source.recv(65536):
+            sink.sendall(piece)
+
+
+def test_a_server_that_never_answers_a_connection_is_asked_again_within_the_session(
+    zookeeper: ZooKeeperServer,
+) -> None:
+    deaf = _DeafAtFirst(zookeeper.port)
+
+    async def scenario() -> None:
+        store = await ZooKeeperStore.connect(
+            parse_address(f"127.0.0.1:{deaf.port}/deaf"),
+            session_timeout_ms=LONGEST_SESSION_MS // 5,
+            connection_timeout_ms=LONGEST_SESSION_MS // 10,
+            max_in_flight=10,
+        )
+        await store.create("/here", None)
+        assert len(deaf.accepted) == 2
+        await store.close()
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        deaf.close()
 
 
 def test_nodes_are_open_to_all_and_null_data_stay_null(zookeeper: ZooKeeperServer) -> None:
