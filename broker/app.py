@@ -23,7 +23,6 @@ from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.peers import Peers
-from broker.coordinators.shards import Loop
 from broker.coordinators.transactions import TransactionCoordinators
 from broker.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
@@ -32,6 +31,7 @@ from broker.joining import describe_broker, unless_stopped
 from broker.listener import ListenError, Listeners
 from broker.local_channel import LocalChannels
 from broker.log_cleaner import LogCleaner
+from broker.loop import Loop
 from broker.metadata_cache import LEADER_DURING_DELETE, MetadataCache
 from broker.metrics.wanted import wanted_metrics
 from broker.opening import (
@@ -47,6 +47,7 @@ from broker.producer_ids import ProducerIds
 from broker.reconfiguring import reconfigure
 from broker.replicas import Replicas
 from broker.side_work import SideWork
+from broker.slices import Turns
 from broker.timers import Timers
 from broker.topic_configs import TopicConfigs
 from config.errors import ConfigError
@@ -111,6 +112,8 @@ class Broker:
         self.clock = self._platform.clock
         self._loop = asyncio.get_running_loop()
         self.timers = Timers(self._loop)
+        self.slices = Turns(self._platform.stopwatch).slices
+        self._background = Loop(self.clock, self.timers, self.spawn, self.slices)
         self.metadata = MetadataCache()
         self.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots,
@@ -217,14 +220,12 @@ class Broker:
         self.groups.start()
         self.transactions.start()
         self._housekeeping = Housekeeping(
-            config, self.logs, self.clock, self._executor, self.replicas.note_starts
+            config, self.logs, self._background, self._executor, self.replicas.note_starts
         )
-        self._housekeeping.start(self.timers)
+        self._housekeeping.start()
         if config.log_cleaner_enable:
-            self.cleaner = LogCleaner(
-                self.config, self.logs, self.clock, self.timers, self._executor
-            )
-            self.cleaner.start(self.spawn)
+            self.cleaner = LogCleaner(self.config, self.logs, self._background, self._executor)
+            self.cleaner.start()
         self._metrics.serve(self._listeners, self._housekeeping, self.cleaner)
         if not self.is_in_cluster:
             await self._serve()
@@ -259,13 +260,13 @@ class Broker:
         store = self.store
         self.cluster = Cluster(self)
         self.replicas = Replicas(self.logs, self.topic_configs, self.cluster.surroundings())
-        self.control = LocalChannels(self.replicas, self.metadata, self.topic_configs)
+        self.control = LocalChannels(self.replicas, self.metadata, self.topic_configs, self.slices)
         self.controller = Controller(
             config.broker_id,
             store,
             self.cluster.channels(self.control),
             self.clock.now_ms,
-            is_unclean_default=config.unclean_leader_election_enable,
+            self.slices,
         )
         self._registrar = Registrar(
             store,
@@ -279,17 +280,13 @@ class Broker:
         self.auto_topics = AutoTopics(config, self.metadata, self.topics, self.spawn)
         self.internal_topics = InternalTopics(config, self.metadata, self.auto_topics, self.spawn)
         self.groups = GroupCoordinators(
-            config,
-            self.clock,
-            self.timers,
-            self.spawn,
-            lambda: self.internal_topics.partition_count(GROUP_KEY),
+            config, self._background, lambda: self.internal_topics.partition_count(GROUP_KEY)
         )
         self.producer_ids = ProducerIds(lambda: allocate_producer_ids(store, config.broker_id))
         peers = Peers(self)
         self.transactions = TransactionCoordinators(
             config,
-            Loop(self.clock, self.timers, self.spawn),
+            self._background,
             self.producer_ids,
             MarkerSender(
                 peers,

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
-    from broker.clock import Clock
-    from broker.timers import Cancellable, Timers
+    from broker.loop import Loop
+    from broker.timers import Cancellable
     from config.broker import BrokerConfig
     from storage.directories import LogDirectories
 
 logger = logging.getLogger(__name__)
 
 REMOVAL_INTERVAL_MS = 1000
-SLICE_MS = 5
 FLUSH_CHECK_INTERVAL_MS = 1000
 """Apache looks after `flush.ms` every log.flush.scheduler.interval.ms, by default never."""
 
@@ -36,16 +34,15 @@ class Housekeeping:
         self,
         config: BrokerConfig,
         logs: LogDirectories,
-        clock: Clock,
+        loop: Loop,
         executor: Executor,
         on_expired: Callable[[], None] = _nothing,
     ) -> None:
         """`on_expired` is called when retention has given up files."""
         self._config = config
         self._logs = logs
-        self._clock = clock
+        self._clock, self._timers, self._spawn, self._slices = loop
         self._executor = executor
-        self._timers: Timers = cast("Timers", None)
         self._series: list[Cancellable] = []
         self._checkpointed: object = None
         self._is_deleting = False
@@ -53,9 +50,9 @@ class Housekeeping:
         self.expired_files = 0
         """Files that retention gave up so far."""
 
-    def start(self, timers: Timers) -> None:
+    def start(self) -> None:
         """Begin."""
-        self._timers = timers
+        timers = self._timers
         config = self._config
         flush_ms = min(config.log_flush_scheduler_interval_ms, FLUSH_CHECK_INTERVAL_MS)
         work: list[tuple[int, Callable[[], None]]] = [
@@ -93,19 +90,18 @@ class Housekeeping:
         self._submit(self._logs.checkpoint_cleaner_offsets)
 
     def _delete_expired(self) -> None:
-        """Go through the logs, in slices: on many of them, segments have to be read for this."""
         if not self._is_deleting:
-            self._delete_some(self._logs.delete_expired(self._clock.now_ms()), 0)
+            self._is_deleting = True
+            self._spawn(self._give_up_expired(), "retention")
 
-    def _delete_some(self, steps: Iterator[int], count: int) -> None:
-        started_ms = self._clock.monotonic_ms()
-        self._is_deleting = False  # should this raise, the next pass begins as usual
-        for files in steps:
-            count += files
-            if self._clock.monotonic_ms() - started_ms >= SLICE_MS:
-                self._is_deleting = True
-                self._timers.soon(partial(self._delete_some, steps, count))
-                return
+    async def _give_up_expired(self) -> None:
+        """Go through the logs, in slices: on many of them, segments have to be read for this."""
+        count = 0
+        try:
+            async for files in self._slices().each(self._logs.delete_expired(self._clock.now_ms())):
+                count += files
+        finally:  # should this raise, the next pass begins as usual
+            self._is_deleting = False
         self.expired_files += count
         if count:
             self._on_expired()

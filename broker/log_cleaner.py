@@ -14,10 +14,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker.cleaner_process import CleanerProcess, ProcessEndedError
 from storage.compaction.choice import COMPACT, assess, make_job
@@ -26,22 +25,19 @@ from storage.compaction.swap import LogUnderCleaning, discard_cleaned
 from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
-    from broker.clock import Clock
-    from broker.timers import Timers
+    from broker.loop import Loop
     from config.broker import BrokerConfig
     from storage.compaction.choice import Cleanable
     from storage.directories import LogDirectories
     from storage.log import Log
 
 T = TypeVar("T")
-Spawn = Callable[[Coroutine[Any, Any, None], str], object]
 
 logger = logging.getLogger(__name__)
 
-LOGS_AT_A_TIME: Final = 64
-"""Looked at before the event loop serves others."""
 CHECK_SECONDS: Final = 1.0
 """How often it is seen to it that a log under cleaning is still wanted."""
 HOLD_MS: Final = 60_000
@@ -72,24 +68,22 @@ class LogCleaner:
         self,
         config: BrokerConfig,
         logs: LogDirectories,
-        clock: Clock,
-        timers: Timers,
+        loop: Loop,
         executor: Executor,
     ) -> None:
         self._logs = logs
-        self._clock = clock
-        self._timers = timers
+        self._clock, self._timers, self._spawn, self._slices = loop
         self._executor = executor
-        self._spawn: Spawn | None = None
+        self._is_started = False
         self._running: set[int] = set()
         self.reconfigure(config)
         self._uncleanable: set[Log] = set()
         self._held_until_ms: dict[Log, int] = {}
         self.counts = CleanerCounts()
 
-    def start(self, spawn: Spawn) -> None:
-        """Begin, as often at once as there may be processes; `spawn` owns the tasks."""
-        self._spawn = spawn
+    def start(self) -> None:
+        """Begin, as often at once as there may be processes."""
+        self._is_started = True
         self._fill()
 
     def reconfigure(self, config: BrokerConfig) -> None:
@@ -107,7 +101,7 @@ class LogCleaner:
 
     def _fill(self) -> None:
         for number in range(self._threads):
-            if self._spawn is not None and number not in self._running:
+            if self._is_started and number not in self._running:
                 self._running.add(number)
                 self._spawn(self._run(number), f"log cleaner {number}")
 
@@ -133,9 +127,7 @@ class LogCleaner:
         """What is worth it most, marked as in progress; None when nothing is worth it."""
         best: Cleanable | None = None
         now_ms = self._clock.now_ms()
-        for count, log in enumerate(self._logs):
-            if count % LOGS_AT_A_TIME == LOGS_AT_A_TIME - 1:
-                await self._timers.sleep(0)
+        async for log in self._slices().each(self._logs):
             if self._may_clean(log, now_ms):
                 with suppress(LogDirectoryError), log.directory:
                     found = assess(log, now_ms)

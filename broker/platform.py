@@ -5,6 +5,7 @@ The network is not here: it comes with the event loop.
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,6 +28,9 @@ class Platform(Protocol):
     def clock(self) -> Clock:
         """The clocks."""
 
+    def stopwatch(self) -> float:
+        """Seconds since some moment, which pass while the event loop works."""
+
     @property
     def filesystem(self) -> FileSystem:
         """The disks."""
@@ -44,6 +48,10 @@ class LocalPlatform:
     def __init__(self) -> None:
         self.clock = SystemClock()
         self.filesystem = LocalFileSystem()
+
+    def stopwatch(self) -> float:
+        """The machine's most precise clock."""
+        return time.perf_counter()
 
     def threads(self, count: int, name: str) -> Executor:
         """Threads of the operating system."""

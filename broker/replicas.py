@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from broker.partition import Partition
 from protocol.errors import ApiError, ErrorCode
-from protocol.messages.leader_and_isr import (
-    LeaderAndIsrPartitionError,
-    LeaderAndIsrRequest,
-    LeaderAndIsrResponse,
-)
-from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from protocol.messages.stop_replica import StopReplicaRequest
 from protocol.uuids import ZERO_UUID
 from storage.errors import LogDirectoryError
 
@@ -91,37 +86,43 @@ class Replicas:
         """Have `listener(partition)` called after each word of the controller, and the last."""
         self._assignment_listeners.append(listener)
 
-    def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Apply the controller's word on who leads; errors are per partition."""
-        response = LeaderAndIsrResponse(error_code=ErrorCode.NONE)
-        for topic in request.topic_states:
-            errors = [
-                LeaderAndIsrPartitionError(
-                    topic_name=topic.topic_name,
-                    partition_index=state.partition_index,
-                    error_code=self._assume(topic.topic_name, topic.topic_id, state),
-                )
-                for state in topic.partition_states
-            ]
-            response.topics.append(
-                LeaderAndIsrResponse.Topic(topic_id=topic.topic_id, partition_errors=errors)
-            )
-        return response
+    def lead_or_follow(
+        self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState
+    ) -> ErrorCode:
+        """Apply the controller's word on who leads a partition; its log is made if need be."""
+        try:
+            partition = self._obtain(topic, topic_id, state)
+            was_leader, old_epoch = partition.is_leader, partition.leader_epoch
+            if not partition.assume(state):
+                return ErrorCode.STALE_CONTROLLER_EPOCH
+        except LogDirectoryError as error:  # told when it failed
+            return error.code
+        except ApiError as error:
+            logger.warning("%s-%d: %s", topic, state.partition_index, error)
+            return error.code
+        has_missed_epoch = partition.is_leader and partition.leader_epoch > old_epoch + 1
+        if has_missed_epoch or was_leader != partition.is_leader:
+            for listener in self._listeners:
+                listener(partition, partition.is_leader)
+        for told in self._assignment_listeners:
+            told(partition)
+        return ErrorCode.NONE
 
-    def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        """Stop serving replicas; with `delete_partition`, give up their logs too."""
-        errors = []
-        for topic in request.topic_states:
-            for state in topic.partition_states:
-                code = self._stop(topic.topic_name, state)
-                errors.append(
-                    StopReplicaResponse.PartitionError(
-                        topic_name=topic.topic_name,
-                        partition_index=state.partition_index,
-                        error_code=code,
-                    )
-                )
-        return StopReplicaResponse(error_code=ErrorCode.NONE, partition_errors=errors)
+    def stop(self, topic: str, state: StopState) -> ErrorCode:
+        """Stop serving a replica; with `delete_partition`, give up its log too."""
+        partition = self.partition(topic, state.partition_index)
+        if partition is not None:
+            if NO_EPOCH < state.leader_epoch < partition.leader_epoch:
+                return ErrorCode.FENCED_LEADER_EPOCH
+            if partition.log.directory.failure is not None:
+                return ErrorCode.KAFKA_STORAGE_ERROR
+            self._give_up(partition)
+        if state.delete_partition:
+            try:
+                self._logs.delete(topic, state.partition_index, self._clock.now_ms())
+            except ApiError as error:
+                return error.code
+        return ErrorCode.NONE
 
     def check_lag(self) -> None:
         """Have leaders see which of their followers stay behind; call it by the clock."""
@@ -142,25 +143,6 @@ class Replicas:
             for partition in self:
                 if partition.leading is not None:
                     partition.leading.raise_high_watermark()
-
-    def _assume(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> ErrorCode:
-        try:
-            partition = self._obtain(topic, topic_id, state)
-            was_leader, old_epoch = partition.is_leader, partition.leader_epoch
-            if not partition.assume(state):
-                return ErrorCode.STALE_CONTROLLER_EPOCH
-        except LogDirectoryError as error:  # told when it failed
-            return error.code
-        except ApiError as error:
-            logger.warning("%s-%d: %s", topic, state.partition_index, error)
-            return error.code
-        has_missed_epoch = partition.is_leader and partition.leader_epoch > old_epoch + 1
-        if has_missed_epoch or was_leader != partition.is_leader:
-            for listener in self._listeners:
-                listener(partition, partition.is_leader)
-        for told in self._assignment_listeners:
-            told(partition)
-        return ErrorCode.NONE
 
     def _obtain(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> Partition:
         index = state.partition_index
@@ -196,21 +178,6 @@ class Replicas:
         config = self._topic_configs.topic_config(topic)
         now_ms = self._clock.now_ms()
         return self._logs.create(topic, state.partition_index, topic_id, config, now_ms)
-
-    def _stop(self, topic: str, state: StopState) -> ErrorCode:
-        partition = self.partition(topic, state.partition_index)
-        if partition is not None:
-            if NO_EPOCH < state.leader_epoch < partition.leader_epoch:
-                return ErrorCode.FENCED_LEADER_EPOCH
-            if partition.log.directory.failure is not None:
-                return ErrorCode.KAFKA_STORAGE_ERROR
-            self._give_up(partition)
-        if state.delete_partition:
-            try:
-                self._logs.delete(topic, state.partition_index, self._clock.now_ms())
-            except ApiError as error:
-                return error.code
-        return ErrorCode.NONE
 
     def _give_up(self, partition: Partition) -> None:
         partitions = self.by_topic[partition.topic]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from controller.announcements import Announcements
 from controller.broker_changes import bring_back, brokers_arrived, brokers_died, take_out_missing
 from controller.commands import ControllerCommands, give
+from controller.context import ControllerContext
 from controller.delivery import Delivery
 from controller.election import ControllerMovedError, current_controller, elect
 from controller.event_queue import Event, EventQueue
@@ -30,15 +31,15 @@ from protocol.errors import ApiError, ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from controller.context import ControllerContext, Term, TopicPartition
+    from controller.context import Term, TopicPartition
     from controller.event_queue import Handler
-    from controller.ports import BrokerChannels
+    from controller.ports import BrokerChannels, Slices
 
 RETRY_AFTER_SECONDS = 1.0
 """Pause after the store refused an event."""
 
 TOPICS_AT_ONCE = 64
-"""New topics that are brought up before clients are served again."""
+"""New topics whose stored state is read in one flight."""
 
 logger = logging.getLogger(__name__)
 
@@ -54,14 +55,11 @@ class Controller:
         store: MetadataStore,
         channels: BrokerChannels,
         now_ms: Callable[[], int],
-        *,
-        is_unclean_default: bool = False,
+        slices: Callable[[], Slices],
     ) -> None:
-        """Take part as ``broker_id``, which must be registered in the store by then.
-
-        ``is_unclean_default`` is for topics that do not configure unclean.leader.election.enable.
-        """
-        self._unclean = UncleanDefault(is_unclean_default)
+        """Take part as ``broker_id``, which must be registered in the store by then."""
+        self._unclean = UncleanDefault(is_allowed=False)
+        self._slices = slices
         self._broker_id = broker_id
         self._store = store
         self._delivery = Delivery(channels, self._on_replicas_stopped, self._on_replicas_failed)
@@ -224,7 +222,11 @@ class Controller:
         logger.info("broker %d is controller, epoch %d", self._broker_id, term.epoch)
         self._office = None
         office = self._incoming = Office(
-            self._store, self._broker_id, term, self._delivery.deliver, self._unclean
+            ControllerContext(self._broker_id, term),
+            self._store,
+            self._delivery.deliver,
+            self._unclean,
+            self._slices,
         )
         with contextlib.suppress(NodeExistsError):
             await self._store.create(FEATURE, FEATURE_DATA)
@@ -304,7 +306,6 @@ class Controller:
             some = new[start : start + TOPICS_AT_ONCE]
             added = await load_topics(self._store, context, some, self._watch_topic)
             await self._bring_up(office, added)
-            await asyncio.sleep(0)  # noqa: TID251  (gives way to clients, takes no time)
 
     async def _on_topic(self, topic: str) -> None:
         office = self._office

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from controller.context import ControllerContext
 from controller.control_requests import ControlRequestBatch
 from controller.deletion import TopicDeletion
 from controller.election import FencedStore
@@ -19,7 +18,8 @@ from protocol.errors import ApiError, ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from controller.context import Term
+    from controller.context import ControllerContext
+    from controller.ports import Slices
     from controller.store import MetadataStore
     from protocol.schema import Request
 
@@ -38,21 +38,22 @@ class Office:
 
     def __init__(
         self,
+        context: ControllerContext,
         store: MetadataStore,
-        broker_id: int,
-        term: Term,
         deliver: Callable[[int, Request], None],
         unclean: UncleanDefault,
+        slices: Callable[[], Slices],
     ) -> None:
-        """Begin with nothing known; the controller loads the context."""
-        self.context = ControllerContext(broker_id, term)
-        self.store = FencedStore(store, term)
+        """Begin with an empty context of the term; the controller loads it."""
+        self.context = context
+        self.store = FencedStore(store, context.term)
+        self.slices = slices
         self.batch = ControlRequestBatch(self.context)
         self._reader = store
         self._deliver = deliver
         self._unclean = unclean
         self.partitions = PartitionMachine(
-            self.context, self.store, self.batch, self._allow_unclean
+            self.context, self.store, self.batch, self._allow_unclean, slices
         )
         self.replicas = ReplicaMachine(self.context, self.batch)
         self.in_sync = InSyncChanges(self.context, self.store, self.batch)

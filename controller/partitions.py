@@ -6,10 +6,9 @@ a partition whose write is refused keeps its phase.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from controller.context import ControllerContext, Leadership, TopicPartition
 from controller.leader_selection import Choice, initial_leader, leader_when_offline
@@ -32,17 +31,14 @@ from controller.znodes import (
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from controller.control_requests import ControlRequestBatch
     from controller.election import FencedStore
+    from controller.ports import Slices
     from controller.znodes import Replicas
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-AT_ONCE = 64
-"""How many partitions are decided, or told of, before clients of this broker are served again."""
 
 Election = Callable[[TopicPartition, "Replicas", PartitionState], Choice | None]
 """Chooses a leader from a partition's assignment and state."""
@@ -57,11 +53,14 @@ class PartitionMachine:
         store: FencedStore,
         batch: ControlRequestBatch,
         allow_unclean: Callable[[set[str]], Awaitable[set[str]]],
+        slices: Callable[[], Slices],
     ) -> None:
         """Share the term's context, store and batch.
 
         ``allow_unclean`` tells which of some topics would rather lose records than have no leader.
+        The controller does one thing at a time: its context stays between two slices.
         """
+        self._slices = slices
         self._allow_unclean = allow_unclean
         self._context = context
         self._store = store
@@ -103,7 +102,7 @@ class PartitionMachine:
 
     async def _initialise(self, partitions: Sequence[TopicPartition]) -> None:
         decisions: list[tuple[TopicPartition, PartitionState]] = []
-        async for at in _in_slices(partitions):
+        async for at in self._slices().each(partitions):
             choice = initial_leader(self._context.replicas_of(at), self._context.live_brokers)
             if choice is None:
                 logger.error("%s-%d has no live replica, so it has no leader", *at)
@@ -120,7 +119,7 @@ class PartitionMachine:
             ]
         )
         told = list(zip(decisions, outcomes, strict=True))
-        async for (at, state), outcome in _in_slices(told):
+        async for (at, state), outcome in self._slices().each(told):
             if _refused(at, outcome):
                 continue
             self._context.leadership[at] = Leadership(state, 0)
@@ -148,7 +147,7 @@ class PartitionMachine:
         """
         results: dict[TopicPartition, ErrorCode] = {}
         decisions: list[tuple[TopicPartition, PartitionState]] = []
-        async for at in _in_slices(partitions):
+        async for at in self._slices().each(partitions):
             leadership = self._context.leadership.get(at)
             if leadership is None:
                 results[at] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -158,7 +157,7 @@ class PartitionMachine:
             if choice is not None and results[at] is ErrorCode.NONE:
                 decisions.append((at, self._state(choice, leadership.state.leader_epoch + 1)))
         stored = await self._change(decisions)
-        async for at, _ in _in_slices(decisions):
+        async for at, _ in self._slices().each(decisions):
             if at not in stored:
                 results[at] = ErrorCode.INVALID_UPDATE_VERSION
                 continue
@@ -242,17 +241,6 @@ class PartitionMachine:
             return True
         logger.error("%s-%d cannot go from %s to %s", *at, current.value, phase.value)
         return False
-
-
-async def _in_slices(items: Iterable[T]) -> AsyncIterator[T]:
-    """The same, while the event loop serves others in between.
-
-    The controller does one thing at a time, so its context does not change meanwhile.
-    """
-    for number, item in enumerate(items, 1):
-        yield item
-        if number % AT_ONCE == 0:
-            await asyncio.sleep(0)  # noqa: TID251  (gives way to others, takes no time)
 
 
 def _verdict(choice: Choice | None, state: PartitionState) -> ErrorCode:

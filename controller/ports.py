@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import AsyncIterator, Iterable
 
     from protocol.schema import Request, Response
+
+T = TypeVar("T")
+
+
+class Slices(Protocol):
+    """A long piece of work on the event loop; a new one for each."""
+
+    def each(self, items: Iterable[T], /) -> AsyncIterator[T]:
+        """The same items; every few milliseconds others are served before the next."""
+
+    async def give_way(self) -> None:
+        """The same for work that is no loop over items: call it before each step."""
 
 
 class BrokerChannels(Protocol):

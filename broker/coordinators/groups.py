@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING
 
 from broker.coordinators.local_groups import LocalGroups
 from broker.coordinators.local_shard import Stage, Surroundings
-from broker.coordinators.shards import Loop, Shards, Slices
+from broker.coordinators.shards import Shards
 from controller.topic_names import GROUP_METADATA_TOPIC
 from coordinator.settings import GroupSettings
 from protocol.errors import ApiError, ErrorCode
 from protocol.uuids import UUID_BYTES, from_random_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine
-    from typing import Any
+    from collections.abc import Callable, Collection
 
-    from broker.clock import Clock
+    from broker.loop import Loop
     from broker.partition import Partition
-    from broker.timers import Cancellable, Timers
+    from broker.timers import Cancellable
     from config.broker import BrokerConfig
 
 MINUTE_MS = 60_000
@@ -49,21 +48,16 @@ class GroupCoordinators(Shards[LocalGroups]):
     """Shards of groups, and what is done for all of them from time to time."""
 
     def __init__(
-        self,
-        config: BrokerConfig,
-        clock: Clock,
-        timers: Timers,
-        spawn: Callable[[Coroutine[Any, Any, None], str], object],
-        partition_count: Callable[[], int],
+        self, config: BrokerConfig, loop: Loop, partition_count: Callable[[], int]
     ) -> None:
         """`partition_count` tells how many partitions `__consumer_offsets` has, or will have."""
         settings = group_settings(config)
-        surroundings = Surroundings(clock, timers, config.offsets_commit_timeout_ms)
+        surroundings = Surroundings(loop.clock, loop.timers, config.offsets_commit_timeout_ms)
 
         def make(partition: Partition) -> LocalGroups:
             return LocalGroups(partition, surroundings, settings, new_member_id)
 
-        super().__init__(GROUP_METADATA_TOPIC, Loop(clock, timers, spawn), make, partition_count)
+        super().__init__(GROUP_METADATA_TOPIC, loop, make, partition_count)
         self._clean_up_interval_ms = config.offsets_retention_check_interval_ms
         self._clean_up_series: Cancellable | None = None
 
@@ -89,15 +83,14 @@ class GroupCoordinators(Shards[LocalGroups]):
 
     async def clean_up(self) -> None:
         """Expire offsets and groups of all shards, giving way to clients in between."""
-        slices = Slices(self.clock)
+        slices = self.slices()
         for shard in list(self.active_shards()):
-            for group_id in list(shard.groups.group_ids):
+            async for group_id in slices.each(list(shard.groups.group_ids)):
                 if shard.stage is not Stage.ACTIVE:
                     break
                 tombstones = shard.groups.expire_offsets(group_id, self.clock.now_ms())
                 if tombstones:
                     shard.forget(tombstones)
-                await slices.give_way()
 
     def topics_deleted(self, topics: Collection[str]) -> None:
         """Have the offsets of topics that are no more forgotten, in the background."""
@@ -105,10 +98,9 @@ class GroupCoordinators(Shards[LocalGroups]):
 
     async def forget_topics(self, topics: Collection[str]) -> None:
         """Forget the offsets of topics, giving way to clients in between."""
-        slices = Slices(self.clock)
+        slices = self.slices()
         for shard in list(self.active_shards()):
-            for tombstones in shard.groups.handle_topics_deleted(topics):
+            async for tombstones in slices.each(shard.groups.handle_topics_deleted(topics)):
                 if shard.stage is not Stage.ACTIVE:
                     break
                 shard.forget(tombstones)
-                await slices.give_way()

@@ -8,47 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from broker.coordinators.local_shard import LocalShard, Stage
 from coordinator.partitioning import partition_for
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Iterator
 
-    from broker.clock import Clock
+    from broker.loop import Loop
     from broker.partition import Partition
-    from broker.timers import Timers
 
 logger = logging.getLogger(__name__)
 
-SLICE_MS = 5
-"""How long loading or cleaning up may keep the event loop before clients are served again."""
-
 ShardT = TypeVar("ShardT", bound=LocalShard[Any])
-
-
-class Loop(NamedTuple):
-    """The running broker as coordinators see it."""
-
-    clock: Clock
-    timers: Timers
-    spawn: Callable[[Coroutine[Any, Any, None], str], object]
-
-
-class Slices:
-    """Keeps a long piece of work from keeping the event loop."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._began_ms = clock.monotonic_ms()
-
-    async def give_way(self) -> None:
-        """Let others run, if this has gone on for long enough."""
-        if self._clock.monotonic_ms() - self._began_ms >= SLICE_MS:
-            await asyncio.sleep(0)  # noqa: TID251  (gives way to others, takes no time)
-            self._began_ms = self._clock.monotonic_ms()
 
 
 class Shards(Generic[ShardT]):
@@ -62,7 +36,7 @@ class Shards(Generic[ShardT]):
         partition_count: Callable[[], int],
     ) -> None:
         """`partition_count` tells how many partitions the topic has, or will have."""
-        self.clock, self.timers, self.spawn = loop
+        self.clock, self.timers, self.spawn, self.slices = loop
         self._topic = topic
         self._make = make
         self._partition_count = partition_count
@@ -115,9 +89,7 @@ class Shards(Generic[ShardT]):
             self._all_loaded.set()
 
     async def _replay(self, shard: ShardT) -> None:
-        slices = Slices(self.clock)
-        for _ in shard.replay_log():
-            await slices.give_way()
+        async for _ in self.slices().each(shard.replay_log()):
             if shard.stage is Stage.UNLOADED:
                 return
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from broker.coordinators.local_shard import Stage, Surroundings
 from broker.coordinators.local_transactions import LocalTransactions
-from broker.coordinators.shards import Loop, Shards, Slices
+from broker.coordinators.shards import Shards
 from broker.deferred import Deferred
 from broker.features import TRANSACTION_VERSION
 from controller.topic_names import TRANSACTION_STATE_TOPIC
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from broker.coordinators.marker_sender import MarkerSender
+    from broker.loop import Loop
     from broker.partition import Partition
     from broker.producer_ids import ProducerIds
     from broker.timers import Cancellable
@@ -229,21 +230,19 @@ class TransactionCoordinators(Shards[LocalTransactions]):
 
     async def abort_overdue(self) -> None:
         """Abort what is open for longer than its timeout, giving way to clients in between."""
-        slices = Slices(self.clock)
+        slices = self.slices()
         for shard in list(self.active_shards()):
-            for transactional_id in shard.transactions.overdue(self.clock.now_ms()):
+            overdue = shard.transactions.overdue(self.clock.now_ms())
+            async for transactional_id in slices.each(overdue):
                 if shard.stage is not Stage.ACTIVE:
                     break
                 shard.run(shard.transactions.expire(transactional_id, self.clock.now_ms()))
-                await slices.give_way()
 
     async def forget_expired(self) -> None:
         """Forget transactional ids that were not used for too long."""
-        slices = Slices(self.clock)
-        for shard in list(self.active_shards()):
+        async for shard in self.slices().each(list(self.active_shards())):
             if shard.stage is Stage.ACTIVE:
                 shard.forget(list(shard.transactions.forgettable(self.clock.now_ms())))
-            await slices.give_way()
 
     def _new_id(self) -> int | None:
         """A producer id if one is at hand; else one is fetched for when the client comes again."""

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from broker.housekeeping import SLICE_MS, Housekeeping
+from broker.housekeeping import Housekeeping
+from broker.loop import Loop
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from storage.checkpoints import decode_offsets
+from tests.controller.harness import turns
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, crash, open_directories
+from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
     from pathlib import Path
 
     from storage.directories import LogDirectories
 
 LOGS = 6
+RETENTION_MS = 77
 CONFIG = dataclasses.replace(SMALL, retention_ms=1000, file_delete_delay_ms=3000)
 
 
@@ -29,7 +34,6 @@ class HandTimers:
     def __init__(self) -> None:
         self.series: list[tuple[float, Callable[[], object]]] = []
         self.once: list[tuple[float, Callable[[], object]]] = []
-        self.next: list[Callable[[], object]] = []
 
     def every(self, interval_ms: float, callback: Callable[[], object]) -> HandTimers:
         self.series.append((interval_ms, callback))
@@ -38,9 +42,6 @@ class HandTimers:
     def schedule(self, delay_ms: float, callback: Callable[[], object]) -> HandTimers:
         self.once.append((delay_ms, callback))
         return self
-
-    def soon(self, callback: Callable[[], object]) -> None:
-        self.next.append(callback)
 
     def cancel(self) -> None:
         self.series.clear()
@@ -52,34 +53,37 @@ class HandTimers:
             if interval == interval_ms:
                 callback()
 
-    def run_soon(self) -> bool:
-        """Run what waits for the loop; tells whether there was anything."""
-        waiting, self.next = self.next, []
-        for callback in waiting:
-            callback()
-        return bool(waiting)
-
-
-class SteppingClock:
-    """Each look at it takes a while."""
-
-    def __init__(self, step_ms: int) -> None:
-        self.now = NOW_MS + 10**6
-        self._step_ms = step_ms
-
-    def now_ms(self) -> int:
-        return self.now
-
-    def monotonic_ms(self) -> int:
-        self.now += self._step_ms
-        return self.now
-
 
 class AtOnce:
     """An executor without threads."""
 
     def submit(self, work: Callable[..., object], *arguments: object) -> None:
         work(*arguments)
+
+
+class Household:
+    """Housekeeping on a clock and timers that the test turns; its tasks run on the loop."""
+
+    def __init__(self, logs: LogDirectories, **keys: Any) -> None:
+        self.now = NOW_MS + 10**6
+        self.timers = HandTimers()
+        self.tasks: list[asyncio.Task[None]] = []
+        loop = Loop(self, cast("Any", self.timers), self._spawn, one_step_at_a_time)
+        config = BrokerConfig(log_retention_check_interval_ms=RETENTION_MS, **keys)
+        Housekeeping(config, logs, loop, cast("Any", AtOnce())).start()
+
+    def now_ms(self) -> int:
+        return self.now
+
+    def monotonic_ms(self) -> int:
+        return self.now
+
+    def _spawn(self, work: Coroutine[Any, Any, None], _: str) -> None:
+        self.tasks.append(asyncio.get_running_loop().create_task(work))
+
+    async def finish(self) -> None:
+        """Until everything that was begun is done."""
+        await asyncio.gather(*self.tasks)
 
 
 @pytest.fixture
@@ -94,80 +98,93 @@ def logs(tmp_path: Path) -> Iterator[LogDirectories]:
     crash(directories)
 
 
-def started(logs: LogDirectories, clock: SteppingClock, **keys: Any) -> HandTimers:
-    timers = HandTimers()
-    config = BrokerConfig(log_retention_check_interval_ms=77, **keys)
-    Housekeeping(config, logs, clock, cast("Any", AtOnce())).start(cast("Any", timers))
-    return timers
-
-
 def starts(logs: LogDirectories) -> list[int]:
     return [log.log_start_offset for log in logs]
 
 
-def test_retention_gives_way_after_each_slice(logs: LogDirectories) -> None:
-    timers = started(logs, SteppingClock(step_ms=SLICE_MS))
+def test_retention_gives_way_after_each_log(logs: LogDirectories) -> None:
+    async def scenario() -> None:
+        household = Household(logs)
 
-    timers.run_every(77)
-    slices = [starts(logs)]
-    while timers.run_soon():
-        slices.append(starts(logs))
+        household.timers.run_every(RETENTION_MS)
+        seen = [starts(logs)]
+        while not household.tasks[0].done():
+            await asyncio.sleep(0)  # noqa: TID251
+            if seen[-1] != starts(logs):
+                seen.append(starts(logs))
 
-    assert slices[0] == [6, 0, 0, 0, 0, 0]
-    assert slices[-1] == [6] * LOGS
-    assert len(slices) == LOGS + 1
+        assert seen == [[6] * done + [0] * (LOGS - done) for done in range(LOGS + 1)]
+
+    asyncio.run(scenario())
 
 
 def test_retention_does_not_begin_anew_before_it_has_ended(logs: LogDirectories) -> None:
-    timers = started(logs, SteppingClock(step_ms=SLICE_MS))
+    async def scenario() -> None:
+        household = Household(logs)
 
-    timers.run_every(77)
-    timers.run_every(77)
-    assert len(timers.next) == 1
-    while timers.run_soon():
-        pass
-    timers.run_every(77)
+        household.timers.run_every(RETENTION_MS)
+        household.timers.run_every(RETENTION_MS)
+        assert len(household.tasks) == 1
+        await household.finish()
+        household.timers.run_every(RETENTION_MS)
 
-    assert len(timers.next) == 1
+        assert len(household.tasks) == 2
+        await household.finish()
+
+    asyncio.run(scenario())
 
 
 def test_log_that_is_deleted_between_two_slices_is_passed_by(logs: LogDirectories) -> None:
-    timers = started(logs, SteppingClock(step_ms=SLICE_MS))
+    async def scenario() -> None:
+        household = Household(logs)
 
-    timers.run_every(77)
-    logs.delete("flights", 3)
-    while timers.run_soon():
-        pass
+        household.timers.run_every(RETENTION_MS)
+        await turns(1)
+        logs.delete("flights", 3)
+        await household.finish()
 
-    assert starts(logs) == [6] * (LOGS - 1)
+        assert starts(logs) == [6] * (LOGS - 1)
+
+    asyncio.run(scenario())
+
+
+def files_to_go(directory: Path) -> list[Path]:
+    return list(directory.glob("*/*.deleted"))
 
 
 def test_files_go_when_their_delay_is_over(logs: LogDirectories, tmp_path: Path) -> None:
-    clock = SteppingClock(step_ms=0)
-    timers = started(logs, clock)
+    async def scenario() -> None:
+        household = Household(logs)
 
-    timers.run_every(77)
-    deleted = len(list(tmp_path.glob("*/*.deleted")))
-    clock.now += 2999
-    timers.run_every(1000)
-    assert len(list(tmp_path.glob("*/*.deleted"))) == deleted > 0
-    clock.now += 1
-    timers.run_every(1000)
+        household.timers.run_every(RETENTION_MS)
+        await household.finish()
+        deleted = files_to_go(tmp_path)
+        household.now += 2999
+        household.timers.run_every(1000)
+        assert files_to_go(tmp_path) == deleted != []
+        household.now += 1
+        household.timers.run_every(1000)
 
-    assert not list(tmp_path.glob("*/*.deleted"))
+        assert not files_to_go(tmp_path)
+
+    asyncio.run(scenario())
 
 
 def test_retention_and_recovery_points_come_soon_after_the_start(
     logs: LogDirectories, tmp_path: Path
 ) -> None:
-    timers = started(logs, SteppingClock(step_ms=0), log_initial_task_delay_ms=500)
-    for log in logs:
-        log.flush()
+    async def scenario() -> None:
+        household = Household(logs, log_initial_task_delay_ms=500)
+        for log in logs:
+            log.flush()
 
-    assert {delay for delay, _ in timers.once} == {500}
-    for _, callback in timers.once:
-        callback()
+        assert {delay for delay, _ in household.timers.once} == {500}
+        for _, callback in household.timers.once:
+            callback()
+        await household.finish()
 
-    assert starts(logs) == [6] * LOGS
-    noted = decode_offsets((tmp_path / "recovery-point-offset-checkpoint").read_bytes())
-    assert noted == {("flights", index): 6 for index in range(LOGS)}
+        assert starts(logs) == [6] * LOGS
+        noted = decode_offsets((tmp_path / "recovery-point-offset-checkpoint").read_bytes())
+        assert noted == {("flights", index): 6 for index in range(LOGS)}
+
+    asyncio.run(scenario())

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from broker.clock import SystemClock
 from broker.connection_limits import configured_limits
 from broker.log_cleaner import LogCleaner
+from broker.loop import Loop
 from broker.timers import Timers
 from config.broker import BrokerConfig
 from storage.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log_reading import LogSettings
+from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -40,8 +42,9 @@ def test_cleaners_become_more_and_fewer(tmp_path: Path) -> None:
         tasks: list[asyncio.Task[None]] = []
         logs = LogDirectories.open([str(tmp_path)], Disk(LocalFileSystem()), LogSettings())
         with ThreadPoolExecutor(1) as executor:
-            cleaner = LogCleaner(cleaning(2), logs, SystemClock(), timers, executor)
-            cleaner.start(spawn)
+            loop = Loop(SystemClock(), timers, spawn, one_step_at_a_time)
+            cleaner = LogCleaner(cleaning(2), logs, loop, executor)
+            cleaner.start()
             assert running == {"log cleaner 0", "log cleaner 1"}
             cleaner.reconfigure(cleaning(3))
             assert running == {f"log cleaner {number}" for number in range(3)}

@@ -10,7 +10,7 @@ import pytest
 from broker.replicas import Replicas
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
-from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.stop_replica import StopReplicaRequest
 from tests.broker.replication.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, append, batch, open_directories
@@ -52,7 +52,7 @@ class ToldBroker:
         self.changes.append((f"{partition.topic}-{partition.index}", is_leader))
 
     def lead(self, index: int = 0, **fields: Any) -> ErrorCode:
-        """Tell it about one partition; returns the error code for it, or of all."""
+        """Tell it about one partition; returns the error code for it."""
         topic_id = fields.pop("topic_id", TOPIC_ID)
         values = {
             "leader": 0,
@@ -64,35 +64,14 @@ class ToldBroker:
             **fields,
         }
         state = LeaderAndIsrPartitionState(partition_index=index, controller_epoch=1, **values)
-        topic = LeaderAndIsrRequest.TopicState(
-            topic_name=TOPIC, topic_id=topic_id, partition_states=[state]
-        )
-        response = self.replicas.become_leader_or_follower(
-            LeaderAndIsrRequest(
-                controller_id=0,
-                controller_epoch=1,
-                topic_states=[topic],
-                live_leaders=[],
-            )
-        )
-        if response.error_code:
-            return ErrorCode(response.error_code)
-        return ErrorCode(response.topics[0].partition_errors[0].error_code)
+        return self.replicas.lead_or_follow(TOPIC, topic_id, state)
 
     def stop(self, index: int = 0, *, delete: bool, leader_epoch: int = 9) -> ErrorCode:
         """Tell it to stop a replica."""
-        kind = StopReplicaRequest.TopicState
-        state = kind.PartitionState(
+        state = StopReplicaRequest.TopicState.PartitionState(
             partition_index=index, leader_epoch=leader_epoch, delete_partition=delete
         )
-        response = self.replicas.stop_replicas(
-            StopReplicaRequest(
-                controller_id=0,
-                controller_epoch=1,
-                topic_states=[kind(topic_name=TOPIC, partition_states=[state])],
-            )
-        )
-        return ErrorCode(response.error_code or response.partition_errors[0].error_code)
+        return self.replicas.stop(TOPIC, state)
 
 
 @pytest.fixture

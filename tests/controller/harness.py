@@ -19,6 +19,7 @@ from protocol.messages.leader_and_isr import (
 )
 from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -105,7 +106,9 @@ class Member:
         self.broker_id = broker_id
         self.store = store
         self.channels = NotingChannels()
-        self.controller = Controller(broker_id, store, self.channels, lambda: NOW_MS)
+        self.controller = Controller(
+            broker_id, store, self.channels, lambda: NOW_MS, one_step_at_a_time
+        )
 
 
 class Cluster:

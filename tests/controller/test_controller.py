@@ -34,6 +34,7 @@ from protocol.messages.stop_replica import StopReplicaRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
 from tests.controller.harness import NOW_MS, Cluster, NotingChannels, run_cluster, turns
 from tests.controller.volatile_files import VolatileFiles
+from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from protocol.schema import Request
@@ -262,7 +263,7 @@ def test_new_broker_hears_the_whole_cluster() -> None:
 def test_a_controller_that_does_not_run_is_not_ready() -> None:
     async def scenario(cluster: Cluster) -> None:
         member = cluster.members[0]
-        idle = Controller(9, member.store, member.channels, lambda: 0)
+        idle = Controller(9, member.store, member.channels, lambda: 0, one_step_at_a_time)
         assert not idle.is_active
         assert idle.context is None
         await idle.retire()
@@ -293,7 +294,7 @@ def test_full_disk_delays_leaders_but_does_not_lose_them(monkeypatch: pytest.Mon
         await create_skeleton(store)
         endpoint = Endpoint("PLAINTEXT", "h", 1)
         await register_broker(store, 0, BrokerRegistration((endpoint,)))
-        member = Controller(0, store, NotingChannels(), lambda: NOW_MS)
+        member = Controller(0, store, NotingChannels(), lambda: NOW_MS, one_step_at_a_time)
         task = asyncio.get_running_loop().create_task(member.run())
         await member.wait_until_ready()
         topics = TopicCommands(store, lambda _: 0, lambda count: b"\x05" * count)

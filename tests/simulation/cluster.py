@@ -49,6 +49,10 @@ SLOW_SECONDS = (0.0, 0.001, 0.3)
 """How long a replica's write may wait for its thread: at most as long as a busy disk takes."""
 
 
+STEP_SECONDS = (0.0, 0.001, 0.02)
+"""How long a step of long work takes, as far as its slices are concerned."""
+
+
 class InlineExecutor(Executor):
     """Threads without threads: the work is done a moment later, on the loop."""
 
@@ -82,6 +86,13 @@ class SimulatedPlatform:
         self._cluster = cluster
         self.clock = LoopClock(cluster.loop, skew_ms)
         self.filesystem = disk
+        self._steps = Random("steps")
+        self._worked_seconds = 0.0
+
+    def stopwatch(self) -> float:
+        """Virtual time stands still while a callback works, yet long work must be interrupted."""
+        self._worked_seconds += self._steps.choice(STEP_SECONDS)
+        return self._worked_seconds
 
     def threads(self, count: int, name: str) -> Executor:
         delays = Random("replicas") if name == REPLICAS else None

@@ -13,6 +13,7 @@ import broker.handlers.offset_fetch  # noqa: F401
 from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.dispatch import error_response
+from broker.loop import Loop
 from broker.routing import ROUTES
 from config.broker import BrokerConfig
 from controller.topics import NewTopic
@@ -26,6 +27,7 @@ from protocol.messages.group_membership import (
 )
 from tests.broker.handlers.one_broker import OneBroker
 from tests.controller.harness import NOW_MS
+from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -55,12 +57,11 @@ class GroupBroker(OneBroker):
     def __init__(self, directory: Path, config: BrokerConfig) -> None:
         super().__init__(directory, config)
         self.clock = ManualClock()
+        self.background = Loop(self.clock, self.timers, self.spawn, one_step_at_a_time)
         self.internal_topics = InternalTopics(config, self.metadata, self.auto_topics, self.spawn)
         self.groups = GroupCoordinators(
             config,
-            self.clock,
-            self.timers,
-            self.spawn,
+            self.background,
             lambda: self.internal_topics.partition_count(GROUP_KEY),
         )
         self.replicas.on_leadership_change(self.groups.partition_changed)

@@ -9,7 +9,7 @@ from controller.topics import NewTopic
 from coordinator import records
 from protocol.errors import ErrorCode
 from protocol.messages.group_membership import HeartbeatRequest
-from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.records.builder import NewRecord, build_batch
@@ -141,16 +141,7 @@ def replication(broker: GroupBroker, replicas: list[int], in_sync: list[int], le
         partition_epoch=partition.partition_epoch + 1,
         replicas=replicas,
     )
-    topic = LeaderAndIsrRequest.TopicState(
-        topic_name=OFFSETS_TOPIC, topic_id=partition.topic_id, partition_states=[state]
-    )
-    request = LeaderAndIsrRequest(
-        controller_id=0,
-        controller_epoch=partition.controller_epoch,
-        topic_states=[topic],
-        live_leaders=[],
-    )
-    broker.replicas.become_leader_or_follower(request)
+    broker.replicas.lead_or_follow(OFFSETS_TOPIC, partition.topic_id, state)
 
 
 def test_commit_is_answered_and_read_only_once_the_followers_have_it(tmp_path: Path) -> None:

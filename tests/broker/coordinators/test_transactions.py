@@ -10,7 +10,7 @@ import pytest
 from broker.metadata_cache import LEADER_DURING_DELETE
 from coordinator.transactions.states import TransactionState
 from protocol.errors import ErrorCode
-from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.producers import ListTransactionsRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
 from protocol.records.batch import iterate_headers
@@ -270,17 +270,7 @@ def lead_on(broker: TransactionBroker, partition: Partition, epoch: int) -> None
         replicas=[BROKER_ID],
         is_new=False,
     )
-    topic = LeaderAndIsrRequest.TopicState(
-        topic_name=partition.topic, topic_id=partition.topic_id, partition_states=[state]
-    )
-    broker.replicas.become_leader_or_follower(
-        LeaderAndIsrRequest(
-            controller_id=BROKER_ID,
-            controller_epoch=partition.controller_epoch,
-            topic_states=[topic],
-            live_leaders=[],
-        )
-    )
+    broker.replicas.lead_or_follow(partition.topic, partition.topic_id, state)
 
 
 def test_nothing_is_sent_before_metadata_is_complete(tmp_path: Path) -> None:

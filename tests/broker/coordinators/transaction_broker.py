@@ -13,7 +13,6 @@ import broker.handlers.transactions  # noqa: F401
 from broker.coordinators.internal_topics import TRANSACTION_KEY
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.peers import Peers
-from broker.coordinators.shards import Loop
 from broker.coordinators.transactions import TransactionCoordinators
 from config.broker import BrokerConfig
 from protocol.errors import ErrorCode
@@ -100,7 +99,7 @@ class TransactionBroker(GroupBroker):
         self.sender = MarkerSender(board, self.clock, self.timers, self.steps.append)
         return TransactionCoordinators(
             self.config,
-            Loop(self.clock, self.timers, self.spawn),
+            self.background,
             self.producer_ids,
             self.sender,
             board,

@@ -21,7 +21,7 @@ from broker.side_work import SideWork
 from config.broker import BrokerConfig
 from controller.topics import NewTopic
 from protocol.messages.fetch import FetchRequest
-from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.produce import ProduceRequest
 from protocol.messages.topics import DeleteTopicsRequest
 from protocol.records.batch import iterate_headers
@@ -156,15 +156,7 @@ class DataBroker(OneBroker):
             partition_epoch=epoch,
             replicas=[0, 1, 2],
         )
-        topic = LeaderAndIsrRequest.TopicState(
-            topic_name=partition.topic, topic_id=partition.topic_id, partition_states=[state]
-        )
-        response = self.replicas.become_leader_or_follower(
-            LeaderAndIsrRequest(
-                controller_id=0, controller_epoch=1, topic_states=[topic], live_leaders=[]
-            )
-        )
-        return response.topics[0].partition_errors[0].error_code
+        return self.replicas.lead_or_follow(partition.topic, partition.topic_id, state)
 
 
 def produce_request(

@@ -32,6 +32,7 @@ from storage.log_reading import LogSettings
 from tests.broker.replication.harness import surroundings
 from tests.controller.harness import NOW_MS
 from tests.support.arrival import arrival
+from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -67,8 +68,12 @@ class OneBroker:
         self.replicas = Replicas(
             self.logs, self.topic_configs, surroundings(BROKER_ID, self.timers)
         )
-        self.channels = LocalChannels(self.replicas, self.metadata, self.topic_configs)
-        self.controller = Controller(BROKER_ID, self.store, self.channels, lambda: NOW_MS)
+        self.channels = LocalChannels(
+            self.replicas, self.metadata, self.topic_configs, one_step_at_a_time
+        )
+        self.controller = Controller(
+            BROKER_ID, self.store, self.channels, lambda: NOW_MS, one_step_at_a_time
+        )
         self.topics = TopicCommands(self.store, lambda _: 0, self._random_bytes)
         self.auto_topics = AutoTopics(config, self.metadata, self.topics, self.spawn)
         self.producer_ids = ProducerIds(lambda: allocate_producer_ids(self.store, BROKER_ID))

@@ -28,7 +28,7 @@ from broker.timers import Timers
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from protocol.errors import ErrorCode
-from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from storage.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
@@ -204,15 +204,7 @@ class Ensemble:
                 replicas=list(self.nodes),
                 is_new=True,
             )
-            topic = LeaderAndIsrRequest.TopicState(
-                topic_name=TOPIC, topic_id=TOPIC_ID, partition_states=[state]
-            )
-            response = node.replicas.become_leader_or_follower(
-                LeaderAndIsrRequest(
-                    controller_id=0, controller_epoch=1, topic_states=[topic], live_leaders=[]
-                )
-            )
-            assert response.topics[0].partition_errors[0].error_code == ErrorCode.NONE
+            assert node.replicas.lead_or_follow(TOPIC, TOPIC_ID, state) is ErrorCode.NONE
 
     async def until(self, is_reached: Callable[[], bool]) -> None:
         """Wait, at most ten seconds."""

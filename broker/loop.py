@@ -1,0 +1,23 @@
+"""The event loop as parts of the broker see it: its time, its timers, its tasks, its slices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from broker.clock import Clock
+    from broker.slices import Slices
+    from broker.timers import Timers
+
+
+class Loop(NamedTuple):
+    """What works in the background is handed this."""
+
+    clock: Clock
+    timers: Timers
+    spawn: Callable[[Coroutine[Any, Any, None], str], object]
+    """Runs a coroutine as a task of this name, which the broker owns."""
+    slices: Callable[[], Slices]
+    """For a piece of work that may be long."""
