@@ -371,6 +371,7 @@ def _note_sent(wanted: FetchedPartition, answer: Answer) -> bool:
         return True
     is_news = bool(
         answer.records
+        or answer.preferred_read_replica >= 0
         or answer.high_watermark != wanted.sent_high_watermark
         or answer.log_start_offset != wanted.sent_log_start_offset
     )

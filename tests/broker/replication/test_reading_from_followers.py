@@ -114,6 +114,39 @@ def test_leader_names_the_follower_in_the_consumers_rack(version: int, tmp_path:
     run_ensemble(tmp_path, scenario)
 
 
+def test_a_session_with_nothing_else_to_say_names_the_nearer_replica(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        await ten_records(nodes)
+        wanted = FetchRequest.Topic.Partition(
+            partition=0, fetch_offset=10, partition_max_bytes=1 << 20
+        )
+        opening = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=1,
+            session_epoch=0,
+            topics=[FetchRequest.Topic(topic_id=TOPIC_ID, partitions=[wanted])],
+            rack_id="south",
+        )
+        opened: Any = await nodes[0].answer(opening, 13)
+        assert opened.responses[0].partitions[0].high_watermark == 10
+
+        tell_racks(nodes)
+        further = FetchRequest(
+            max_wait_ms=10_000,
+            min_bytes=1,
+            session_id=opened.session_id,
+            session_epoch=1,
+            topics=[],
+            rack_id="south",
+        )
+        response: Any = await nodes[0].answer(further, 13)
+
+        ((answer,),) = (topic.partitions for topic in response.responses)
+        assert answer.preferred_read_replica in {1, 2}
+
+    run_ensemble(tmp_path, scenario)
+
+
 @pytest.mark.parametrize("rack", ["", "north", "elsewhere"])
 def test_leader_serves_who_has_no_nearer_replica(rack: str, tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
