@@ -10,8 +10,11 @@ A partition of which a follower has all that there is *rests*: it is not looked 
 log grows or its leadership changes. So what an idle partition costs does not depend on how often it
 is asked for.
 
-An unknown id or an unexpected epoch is an error of the whole request. Epochs wrap to 1. A session
-speaks of topics either by name (before v13) or by id, never both.
+An unknown id or an unexpected epoch is an error of the whole request; so is an epoch that was good
+when the request came, if the session has gone on before its answer was made. Epochs wrap to 1. A
+session speaks of topics either by name (before v13) or by id, never both.
+
+When all slots are taken, `broker.session_eviction` says who gives way: consumers to followers.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
 from broker.pace import Pace
+from broker.session_eviction import NO_RANK, EvictionOrder
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
@@ -85,7 +89,12 @@ class FetchedPartition:
         self._session: FetchSession | None = None
 
     def rest(self, session: FetchSession, partition: Growing, follower: Follower) -> None:
-        """Nothing is to be sent, and there will be nothing until `partition` calls `check`."""
+        """Nothing is to be sent, and there will be nothing until `partition` calls `check`.
+
+        In a session that was closed meanwhile nothing rests: nobody would ever rouse it.
+        """
+        if session.is_closed:
+            return
         del session.active[self]
         self._session, self._resting_on, self._follower = session, partition, follower
         follower.rest(session)
@@ -125,26 +134,36 @@ class FetchSession:
     """The partitions of one reader."""
 
     __slots__ = (
-        *("active", "broker_epoch", "epoch", "fetched_ms", "identity"),
-        *("is_by_id", "last_used_ms", "pace", "partitions", "waiting"),
+        *("active", "broker_epoch", "created_ms", "epoch", "fetched_ms", "identity"),
+        *("is_by_follower", "is_by_id", "is_closed", "is_mature", "last_used_ms"),
+        *("pace", "partitions", "rank", "waiting"),
     )
 
     def __init__(
         self,
         identity: int,
+        partitions: OrderedDict[tuple[str | UUID, int], FetchedPartition],
+        now_ms: int,
         *,
         is_by_id: bool,
-        partitions: OrderedDict[tuple[str | UUID, int], FetchedPartition],
+        is_by_follower: bool,
     ) -> None:
         self.identity = identity
         self.is_by_id = is_by_id
+        self.is_by_follower = is_by_follower
+        """Whether a replica fetches: Apache Kafka calls its session privileged."""
         self.partitions = partitions
         self.active = dict.fromkeys(partitions.values())
         """Those that do not rest, in the order in which they are served next."""
         self.waiting: Waiting | None = None
         self.pace = Pace()
         self.epoch = 1
-        self.last_used_ms = 0
+        self.created_ms = now_ms
+        self.last_used_ms = now_ms
+        self.rank = NO_RANK
+        """Its place, and whether it is mature, in `broker.session_eviction`, which sets both."""
+        self.is_mature = False
+        self.is_closed = False
         self.fetched_ms = 0
         """When a follower fetched last, by a monotonic clock; `replication.followers.Presence`."""
         self.broker_epoch = UNSENT
@@ -170,6 +189,7 @@ class FetchSession:
 
     def close(self) -> None:
         """Nobody asks any more."""
+        self.is_closed = True
         for partition in self.partitions.values():
             partition.rouse()
 
@@ -181,7 +201,7 @@ class FetchSession:
 class Opened:
     """How one request shall be answered."""
 
-    __slots__ = ("is_incremental", "partitions", "session")
+    __slots__ = ("_epoch", "is_incremental", "partitions", "session")
 
     def __init__(
         self,
@@ -194,11 +214,17 @@ class Opened:
         """Those to look at; of a session, the ones that do not rest, now and later."""
         self.session = session
         self.is_incremental = is_incremental
+        self._epoch = 0 if session is None else session.epoch
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is fetched at all."""
-        return self.session is None and not self.partitions
+        return not self.partitions and (self.session is None or not self.session.partitions)
+
+    @property
+    def is_superseded(self) -> bool:
+        """Whether the session had a further request since: its reader has given this one up."""
+        return self.session is not None and self.session.epoch != self._epoch
 
     @property
     def session_id(self) -> int:
@@ -212,9 +238,12 @@ class FetchSessions:
     def __init__(self, slots: int, eviction_ms: int, draw_identity: Callable[[], int]) -> None:
         """`draw_identity` gives random positive int32 numbers."""
         self._slots = slots
-        self._eviction_ms = eviction_ms
         self._draw_identity = draw_identity
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        """In the order in which they were used."""
+        self._order = EvictionOrder(eviction_ms)
+        self.evicted_count = 0
+        """Sessions that gave way to others so far."""
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -223,13 +252,13 @@ class FetchSessions:
         """Find or make the session of a request; raises ApiError for the whole of it."""
         is_by_id = version >= FIRST_VERSION_BY_ID
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            former = self._sessions.pop(request.session_id, None)
+            former = self._sessions.get(request.session_id)
             if former is not None:
-                former.close()
+                self._remove(former)
             partitions = _listed(request, is_by_id=is_by_id)
             session = None
-            if request.session_epoch == INITIAL_EPOCH and partitions and self._has_room(now_ms):
-                session = self._create(partitions, is_by_id=is_by_id, now_ms=now_ms)
+            if request.session_epoch == INITIAL_EPOCH:
+                session = self._create(request, partitions, now_ms, is_by_id=is_by_id)
             return Opened(list(partitions.values()), session, is_incremental=False)
         session = self._sessions.get(request.session_id)
         if session is None:
@@ -240,39 +269,53 @@ class FetchSessions:
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         self._update(session, request)
         if not session.partitions:
-            del self._sessions[session.identity]
+            self._remove(session)
             return Opened([], None, is_incremental=False)
         session.advance()
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.identity)
+        self._order.note_use(session, now_ms)
         return Opened(session.active.keys(), session, is_incremental=True)
 
-    def _has_room(self, now_ms: int) -> bool:
-        """Whether a session may be added; one that rested for long is evicted for it."""
+    def _remove(self, session: FetchSession) -> None:
+        del self._sessions[session.identity]
+        self._order.forget(session)
+        session.close()
+
+    def _has_room(self, size: int, now_ms: int, *, is_by_follower: bool) -> bool:
+        """Whether a session may be added; one that has to give way to it is evicted."""
         if len(self._sessions) < self._slots:
             return True
         if not self._sessions:
             return False
-        oldest = next(iter(self._sessions.values()))
-        if now_ms - oldest.last_used_ms < self._eviction_ms:
-            return False
-        del self._sessions[oldest.identity]
-        oldest.close()
+        evicted = next(iter(self._sessions.values()))
+        if not self._order.is_stale(evicted, now_ms):
+            identity = self._order.first_below(size, is_by_follower=is_by_follower)
+            if identity is None:
+                return False
+            evicted = self._sessions[identity]
+        self._remove(evicted)
+        self.evicted_count += 1
         return True
 
     def _create(
         self,
+        request: FetchRequest,
         partitions: OrderedDict[tuple[str | UUID, int], FetchedPartition],
+        now_ms: int,
         *,
         is_by_id: bool,
-        now_ms: int,
-    ) -> FetchSession:
+    ) -> FetchSession | None:
+        is_by_follower = max(request.replica_id, request.replica_state.replica_id) >= 0
+        if not self._has_room(len(partitions), now_ms, is_by_follower=is_by_follower):
+            return None
         identity = self._draw_identity()
         while identity in self._sessions or identity == NO_SESSION:
             identity = self._draw_identity()
-        session = FetchSession(identity, is_by_id=is_by_id, partitions=partitions)
-        session.last_used_ms = now_ms
-        self._sessions[identity] = session
+        session = self._sessions[identity] = FetchSession(
+            identity, partitions, now_ms, is_by_id=is_by_id, is_by_follower=is_by_follower
+        )
+        self._order.note_use(session, now_ms)
         return session
 
     @staticmethod

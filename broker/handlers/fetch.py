@@ -165,8 +165,15 @@ class FetchRead:
         return [partition for partition in found if partition is not None]
 
     def response(self) -> FetchResponse:
-        """What was read; in an incremental session, only what is news."""
+        """What was read; in an incremental session, only what is news.
+
+        Nothing when the session has gone on meanwhile: what its reader knows is noted there, and
+        must not become what an answer said that came too late (`IncrementalFetchContext`).
+        """
         opened = self._opened
+        if opened.is_superseded:
+            code = ErrorCode.INVALID_FETCH_SESSION_EPOCH
+            return FetchResponse(error_code=code, session_id=opened.session_id, responses=[])
         throttle, size = self._throttled
         if throttle is not None:
             throttle.record(size)

@@ -156,6 +156,11 @@ class BrokerCollector(Collector):
             "Fetch sessions",
             len(self._broker.fetch_sessions),
         )
+        yield _counter(
+            "kafka_server_fetchsessioncache_incrementalfetchsessionevictions",
+            "Fetch sessions that gave way to others",
+            self._broker.fetch_sessions.evicted_count,
+        )
 
     def _groups(self) -> Iterator[Metric]:
         states: Counter[GroupState] = Counter()

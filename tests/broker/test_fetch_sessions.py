@@ -112,10 +112,10 @@ def test_epoch_wraps_to_one() -> None:
 def test_full_cache_answers_without_session_until_the_oldest_has_rested() -> None:
     cache = sessions(slots=1, eviction_ms=1000)
     assert cache.open(request(0, 0, a=[0]), NAMED, 0).session_id == 1
-    assert cache.open(request(0, 0, b=[0]), NAMED, 999).session_id == 0
-    assert cache.open(request(0, 0, b=[0]), NAMED, 1000).session_id == 2
+    assert cache.open(request(0, 0, b=[0]), NAMED, 1000).session_id == 0
+    assert cache.open(request(0, 0, b=[0]), NAMED, 1001).session_id == 2
     with pytest.raises(ApiError):
-        cache.open(request(1, 1), NAMED, 1000)
+        cache.open(request(1, 1), NAMED, 1001)
 
 
 def test_partition_listed_twice_is_served_once() -> None:
@@ -127,3 +127,22 @@ def test_epoch_zero_with_an_old_session_closes_it() -> None:
     cache.open(request(0, 0, a=[0]), NAMED, 0)
     assert cache.open(request(1, 0, a=[0]), NAMED, 0).session_id == 2
     assert len(cache) == 1
+
+
+def test_a_request_without_partitions_opens_a_session_that_gets_them_later() -> None:
+    cache = sessions()
+    opened = cache.open(request(0, 0), NAMED, 0)
+    assert opened.is_empty
+    assert opened.session_id == 1
+    added = cache.open(request(1, 1, a=[0]), NAMED, 0)
+    assert not added.is_empty
+    assert keys(added) == [("a", 0)]
+
+
+def test_an_answer_knows_whether_its_session_has_gone_on_since() -> None:
+    cache = sessions()
+    cache.open(request(0, 0, a=[0]), NAMED, 0)
+    second = cache.open(request(1, 1), NAMED, 0)
+    before = second.is_superseded
+    third = cache.open(request(1, 2), NAMED, 0)
+    assert (before, second.is_superseded, third.is_superseded) == (False, True, False)

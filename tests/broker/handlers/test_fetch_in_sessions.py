@@ -11,12 +11,14 @@ from tests.broker.handlers.data_broker import (
     TOPIC,
     DataBroker,
     answers,
+    fetch_request,
     fill,
     offsets,
     records,
     run_data_broker,
     wanted,
 )
+from tests.support.arrival import arrival
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,3 +164,29 @@ def test_without_room_for_a_session_the_answer_is_a_full_one(tmp_path: Path) -> 
         assert len(offsets(answers(response)[0])) == 9
 
     run_data_broker(tmp_path, scenario, max_incremental_fetch_session_cache_slots=0)
+
+
+def test_an_answer_that_comes_after_the_sessions_next_request_is_refused(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await fill(broker, batches=1)
+        reader = Reader(broker)
+        await reader.fetch(wanted(offset=3))
+        late = broker.call(
+            fetch_request(
+                max_wait_ms=10_000, session_id=reader.session_id, session_epoch=reader.epoch
+            ),
+            12,
+        )
+        reader.epoch += 1
+        assert await reader.fetch() == []
+
+        await broker.produce({(TOPIC, 0): records(3)})
+        refused = await arrival(late)
+
+        assert refused.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        assert refused.session_id == reader.session_id
+        assert refused.responses == []
+        (news,) = await reader.fetch()
+        assert (offsets(news), news.high_watermark) == ([3, 4, 5], 6)
+
+    run_data_broker(tmp_path, scenario)

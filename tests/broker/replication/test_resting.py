@@ -110,6 +110,29 @@ def test_a_session_that_ends_leaves_nobody_watching(tmp_path: Path) -> None:
     run_ensemble(tmp_path, scenario)
 
 
+def test_nothing_comes_to_rest_in_a_session_that_was_evicted(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(5)
+        await nodes.until_equal(5)
+        await until_all_rest(nodes)
+        for node_id in (1, 2):
+            nodes[node_id].following.stop()
+        await nodes[0].timers.sleep(FETCH_ROUNDS_MS)
+        partition = nodes[0].partition
+        assert partition.leading is not None
+        one = sessions(nodes)[0]
+        (fetched,) = one.partitions.values()
+
+        one.close()
+        fetched.rest(one, partition, partition.leading.in_sync.followers[1])
+
+        assert list(one.active) == [fetched]
+        assert fetched not in partition._followers
+
+    run_ensemble(tmp_path, scenario)
+
+
 def test_who_rests_is_caught_up_as_of_any_fetch_of_its_session() -> None:
     follower, presence = Follower(2), Presence()
     follower.start_over(100, 10, is_in_sync=True)
