@@ -276,7 +276,8 @@ class Broker:
         )
         self.controller.before_election = self._register_again
         store.on_interruption(self.controller.interrupted)
-        self.topics = TopicCommands(store, secrets.randbelow, secrets.token_bytes)
+        most = config.max_new_partitions_per_request
+        self.topics = TopicCommands(store, secrets.randbelow, secrets.token_bytes, most)
         self.auto_topics = AutoTopics(config, self.metadata, self.topics, self.spawn)
         self.internal_topics = InternalTopics(config, self.metadata, self.auto_topics, self.spawn)
         self.groups = GroupCoordinators(

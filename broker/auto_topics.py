@@ -1,7 +1,7 @@
 """Topics that come into being because somebody asked for them: by Metadata or FindCoordinator.
 
 Creation runs in the background; the client is told to come again.  A topic under way is not started
-twice.
+twice, and no more partitions are under way than one request may create.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class AutoTopics:
         self._metadata = metadata
         self._commands = commands
         self._spawn = spawn
-        self._under_way: set[str] = set()
+        self._under_way: dict[str, int] = {}
+        self._partitions_under_way = 0
         self.is_alone = True
         """Whether no other broker can ever join: then no replication factor above 1 can be met."""
 
@@ -73,6 +74,8 @@ class AutoTopics:
         if name_problem(name) or find_collision(name, self._metadata.topics):
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         topic = self._new_topic(name)
+        if self._under_way and self._is_too_much(topic):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         brokers = self._metadata.racks
         if topic.replication_factor > len(brokers):
             logger.error(
@@ -82,7 +85,8 @@ class AutoTopics:
                 len(brokers),
             )
             return ErrorCode.INVALID_REPLICATION_FACTOR
-        self._under_way.add(name)
+        self._under_way[name] = topic.partitions
+        self._partitions_under_way += topic.partitions
         self._spawn(self._create(topic, brokers), f"create topic {name}")
         return ErrorCode.LEADER_NOT_AVAILABLE
 
@@ -90,11 +94,16 @@ class AutoTopics:
         try:
             result = (await self._commands.create([topic], brokers))[topic.name]
         finally:
-            self._under_way.discard(topic.name)
+            self._partitions_under_way -= self._under_way.pop(topic.name)
         if not isinstance(result, ApiError):
             logger.info("topic %s is created on demand: %s", topic.name, result)
         elif result.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
             logger.error("topic %s is not created: %s", topic.name, result)
+
+    def _is_too_much(self, topic: NewTopic) -> bool:
+        """Whether to create it now would be more than one request may create at once."""
+        wanted = self._partitions_under_way + topic.partitions
+        return wanted > self._config.max_new_partitions_per_request
 
     def _new_topic(self, name: str) -> NewTopic:
         config = self._config

@@ -181,16 +181,19 @@ def plan(origin: Replicas, target: Replicas) -> Reassignment:
 
 
 def _check(target: Replicas, live: Collection[int]) -> None:
-    reason = ""
-    if not target:
-        reason = "it is empty"
-    elif len(set(target)) < len(target):
-        reason = "it names a broker twice"
-    elif any(one < 0 for one in target):
-        reason = "broker ids are not negative"
-    elif unknown := [one for one in target if one not in live]:
-        reason = f"brokers {unknown} are not alive"
+    reason = "" if target else "none are named"
+    seen: set[int] = set()
+    for one in target:
+        if one in seen:
+            reason = f"broker {one} is named more than once"
+        elif one < 0:
+            reason = f"broker ids are not negative, as {one} is"
+        elif one not in live:
+            reason = f"broker {one} is not alive"
+        if reason:
+            break
+        seen.add(one)
     if reason:
         raise ApiError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Replicas {list(target)} cannot be: {reason}."
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The replicas cannot be those: {reason}."
         )

@@ -29,6 +29,9 @@ from protocol.errors import ApiError, ErrorCode
 if TYPE_CHECKING:
     from controller.znodes import Replicas
 
+Brokers = Mapping[int, str | None]
+"""Live brokers and their racks."""
+
 Choose = Callable[[int], int]
 """Chance: a number from 0 up to, not including, the argument."""
 
@@ -44,9 +47,7 @@ class AssignmentPlan:
     """Place of partition 0's leader in the sorted broker list; None draws it, and the shift."""
 
 
-def assign_replicas(
-    brokers: Mapping[int, str | None], plan: AssignmentPlan, choose: Choose
-) -> dict[int, Replicas]:
+def assign_replicas(brokers: Brokers, plan: AssignmentPlan, choose: Choose) -> dict[int, Replicas]:
     """Place partitions on live brokers, given as id to rack. Raises ApiError.
 
     Racks count only if every broker names one.
@@ -70,7 +71,7 @@ def assign_replicas(
 
 
 def continue_assignment(
-    brokers: Mapping[int, str | None], existing: Mapping[int, Replicas], added: int, choose: Choose
+    brokers: Brokers, existing: Mapping[int, Replicas], added: int, choose: Choose
 ) -> dict[int, Replicas]:
     """Place more partitions of a topic so that they go on where partition 0 began."""
     head = existing[0]
@@ -80,14 +81,14 @@ def continue_assignment(
     return assign_replicas(brokers, plan, choose)
 
 
-def check_manual_assignment(
-    assignment: Mapping[int, Sequence[int]], brokers: Mapping[int, str | None]
-) -> None:
+def check_manual_assignment(assignment: Mapping[int, Sequence[int]], brokers: Brokers) -> None:
     """Refuse an assignment given by a client that has gaps, repeats or unknown brokers."""
-    if sorted(assignment) != list(range(len(assignment))):
+    missing = next((index for index in range(len(assignment)) if index not in assignment), None)
+    if missing is not None:
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Partitions must be numbered from 0 without gaps, not {sorted(assignment)}.",
+            f"{len(assignment)} partitions must be numbered from 0 without gaps, "
+            f"and there is no partition {missing}.",
         )
     sizes = {len(replicas) for replicas in assignment.values()}
     if len(sizes) != 1 or 0 in sizes:
@@ -99,25 +100,25 @@ def check_manual_assignment(
         check_replicas(partition, replicas, brokers)
 
 
-def check_replicas(
-    partition: int, replicas: Sequence[int], brokers: Mapping[int, str | None]
-) -> None:
+def check_replicas(partition: int, replicas: Sequence[int], brokers: Brokers) -> None:
     """Refuse one partition's replica list if it repeats a broker or names one that is not live."""
-    if len(set(replicas)) != len(replicas):
-        raise ApiError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Partition {partition} names a broker twice: {list(replicas)}.",
-        )
-    unknown = sorted(set(replicas) - set(brokers))
-    if unknown:
-        raise ApiError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Partition {partition} names brokers {unknown}, which are unknown or not running; "
-            f"live brokers are {sorted(brokers)}.",
-        )
+    seen: set[int] = set()
+    for broker in replicas:
+        if broker in seen:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Partition {partition} names broker {broker} more than once.",
+            )
+        if broker not in brokers:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Partition {partition} names broker {broker}, which is unknown or not running; "
+                f"live brokers are {sorted(brokers)}.",
+            )
+        seen.add(broker)
 
 
-def _check(brokers: Mapping[int, str | None], plan: AssignmentPlan) -> None:
+def _check(brokers: Brokers, plan: AssignmentPlan) -> None:
     if plan.partitions <= 0:
         raise ApiError(
             ErrorCode.INVALID_PARTITIONS, "The number of partitions must be larger than 0."
@@ -134,7 +135,7 @@ def _check(brokers: Mapping[int, str | None], plan: AssignmentPlan) -> None:
         )
 
 
-def _racks(brokers: Mapping[int, str | None]) -> dict[int, str] | None:
+def _racks(brokers: Brokers) -> dict[int, str] | None:
     racks = {broker: rack for broker, rack in brokers.items() if rack is not None}
     return racks if len(racks) == len(brokers) else None
 

@@ -6,17 +6,16 @@ writing.  Results come per topic: one bad topic does not stop the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from controller.partition_growth import PartitionGrowth, missing_partitions, place_growth
 from controller.replica_assignment import (
     AssignmentPlan,
+    Brokers,
     Choose,
     assign_replicas,
     check_manual_assignment,
-    check_replicas,
-    continue_assignment,
 )
 from controller.store import (
     BadVersionError,
@@ -47,10 +46,8 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from uuid import UUID
-
-Brokers = Mapping[int, str | None]
-"""Live brokers and their racks."""
 
 WRITE_ATTEMPTS = 5
 """How often a conditional write is tried against other writers."""
@@ -69,6 +66,11 @@ class NewTopic:
     topic_id: UUID | None = None
     """Given when a topic is adopted; otherwise drawn."""
 
+    @property
+    def partition_count(self) -> int:
+        """How many partitions it shall have; not positive if the client did not mean it."""
+        return self.partitions if self.assignment is None else len(self.assignment)
+
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
@@ -86,26 +88,39 @@ class CreatedTopic:
         return f"partitions {len(self.assignment)}, replication factor {self.replication_factor}"
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionGrowth:
-    """More partitions for a topic."""
-
-    topic: str
-    total: int
-    assignments: Sequence[Replicas] | None = None
-    """Replicas of each added partition, if the client places them."""
-
-
 class TopicCommands:
     """Creates, grows and deletes topics by writing to the store."""
 
     def __init__(
-        self, store: MetadataStore, choose: Choose, random_bytes: Callable[[int], bytes]
+        self,
+        store: MetadataStore,
+        choose: Choose,
+        random_bytes: Callable[[int], bytes],
+        max_new_partitions: int,
     ) -> None:
-        """Chance is handed in: ``choose`` places replicas, ``random_bytes`` makes ids."""
+        """Chance is handed in: ``choose`` places replicas, ``random_bytes`` makes ids.
+
+        ``max_new_partitions`` is how many partitions one request may create.
+        """
         self._store = store
         self._choose = choose
         self._random_bytes = random_bytes
+        self._max_new_partitions = max_new_partitions
+
+    def check_total(self, counts: Iterable[int]) -> None:
+        """Refuse a request that wants this many partitions of each of its topics, if too many.
+
+        Raises ApiError POLICY_VIOLATION. Counts that are not positive have errors of their own.
+        Source: ReplicationControlManager.validateTotalNumberOfPartitions.
+        """
+        total = sum(count for count in counts if count > 0)
+        if total > self._max_new_partitions:
+            raise ApiError(
+                ErrorCode.POLICY_VIOLATION,
+                "Excessively large number of partitions per request. "
+                f"It wants {total} of them, max.new.partitions.per.request "
+                f"is {self._max_new_partitions}.",
+            )
 
     async def create(
         self,
@@ -118,7 +133,12 @@ class TopicCommands:
         """Create topics; each by one transaction, all in one flight.
 
         ``is_wanted`` is asked once more before anything is written; the store may have been slow.
+        None is created if together they have too many partitions.
         """
+        try:
+            self.check_total(topic.partition_count for topic in topics)
+        except ApiError as error:
+            return {topic.name: error for topic in topics}
         existing = await self._existing()
         results: dict[str, CreatedTopic | ApiError] = {}
         planned: list[NewTopic] = []
@@ -148,16 +168,25 @@ class TopicCommands:
         return results
 
     async def grow(
-        self, growth: PartitionGrowth, brokers: Brokers, *, validate_only: bool = False
+        self,
+        growth: PartitionGrowth,
+        brokers: Brokers,
+        *,
+        validate_only: bool = False,
+        added_before: int = 0,
     ) -> int:
-        """Add partitions up to a total; returns how many. Raises ApiError."""
+        """Add partitions up to a total; returns how many. Raises ApiError.
+
+        ``added_before`` counts what the same request has added to other topics.
+        """
         for _ in range(WRITE_ATTEMPTS):
             path = topic_path(growth.topic)
             node = await self._store.exists(path)
             if node is None or await self._store.exists(delete_topic_path(growth.topic)):
                 raise unknown_topic(growth.topic)
             current = decode_topic(growth.topic, node.data)
-            added = self._place_growth(growth, current, brokers)
+            self.check_total((added_before, missing_partitions(growth, current)))
+            added = place_growth(growth, current, brokers, self._choose)
             if validate_only:
                 return len(added)
             grown = TopicAssignment(
@@ -229,26 +258,6 @@ class TopicCommands:
                 continue
             return node is not None and decode_topic(topic, node.data).topic_id == created.topic_id
 
-    def _place_growth(
-        self, growth: PartitionGrowth, current: TopicAssignment, brokers: Brokers
-    ) -> dict[int, Replicas]:
-        count = len(current.partitions)
-        if current.adding_replicas or current.removing_replicas:
-            raise ApiError(
-                ErrorCode.REASSIGNMENT_IN_PROGRESS,
-                f"Topic '{growth.topic}' has a reassignment in progress.",
-            )
-        if growth.total <= count:
-            raise ApiError(ErrorCode.INVALID_PARTITIONS, _growth_problem(growth, count))
-        added = growth.total - count
-        if growth.assignments is None:
-            return continue_assignment(brokers, current.partitions, added, self._choose)
-        _check_growth(growth, added, len(current.partitions[0]))
-        placed = {count + index: replicas for index, replicas in enumerate(growth.assignments)}
-        for partition, replicas in placed.items():
-            check_replicas(partition, replicas, brokers)
-        return placed
-
     def _draw_id(self) -> UUID:
         while True:
             topic_id = from_random_bytes(self._random_bytes(UUID_BYTES))
@@ -292,29 +301,3 @@ def _exists(topic: str, *, is_doomed: bool = False) -> ApiError:
 
 def _unavailable(error: StoreError) -> ApiError:
     return ApiError(ErrorCode.REQUEST_TIMED_OUT, f"Nothing was changed: {error.reason}")
-
-
-def _growth_problem(growth: PartitionGrowth, count: int) -> str:
-    if growth.total == count:
-        return f"Topic already has {count} partitions."
-    return (
-        f"Topic currently has {count} partitions, "
-        f"which is higher than the requested {growth.total}."
-    )
-
-
-def _check_growth(growth: PartitionGrowth, added: int, factor: int) -> None:
-    assert growth.assignments is not None
-    if len(growth.assignments) != added:
-        raise ApiError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Growing by {added} partitions needs {added} assignments, "
-            f"not {len(growth.assignments)}.",
-        )
-    for replicas in growth.assignments:
-        if len(replicas) != factor:
-            raise ApiError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"The topic has {factor} replicas of each partition; "
-                f"the assignment {list(replicas)} has {len(replicas)}.",
-            )

@@ -2,6 +2,8 @@
 
 Versions 0 to 3. The count is the new total. The new partitions' replicas may be given. Answered
 once metadata shows the leaders of the new partitions. With `validate_only` nothing is created.
+Topics that would bring the request over `max.new.partitions.per.request` are refused; Apache fails
+with UNKNOWN_SERVER_ERROR there.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING
 from broker.answering import answer_later
 from broker.metadata_waiting import not_controller, repeated, timed_out, wait_for_topics
 from broker.routing import handles
-from controller.topics import PartitionGrowth
+from controller.partition_growth import PartitionGrowth
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.topics import CreatePartitionsRequest, CreatePartitionsResponse
 
@@ -45,9 +47,17 @@ async def _grow_all(context: Context, request: CreatePartitionsRequest) -> Creat
     doubles = repeated(topic.name for topic in request.topics)
     results: dict[str, ApiError | None] = {}
     totals: dict[str, int] = {}
+    added = 0
     for topic in request.topics:
         try:
-            await _grow(context, topic, doubles, validate_only=request.validate_only)
+            if topic.name in doubles:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "The request names this topic twice.")
+            added += await context.broker.topics.grow(
+                _growth(topic),
+                context.broker.metadata.racks,
+                validate_only=request.validate_only,
+                added_before=added,
+            )
         except ApiError as error:
             results[topic.name] = error
         else:
@@ -62,15 +72,11 @@ async def _grow_all(context: Context, request: CreatePartitionsRequest) -> Creat
     return CreatePartitionsResponse(results=[_answer(n, error) for n, error in results.items()])
 
 
-async def _grow(context: Context, topic: Wanted, doubles: set[str], *, validate_only: bool) -> None:
-    if topic.name in doubles:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "The request names this topic twice.")
+def _growth(topic: Wanted) -> PartitionGrowth:
     assignments = None
     if topic.assignments is not None:
         assignments = [tuple(assignment.broker_ids) for assignment in topic.assignments]
-    growth = PartitionGrowth(topic.name, topic.count, assignments)
-    racks = context.broker.metadata.racks
-    await context.broker.topics.grow(growth, racks, validate_only=validate_only)
+    return PartitionGrowth(topic.name, topic.count, assignments)
 
 
 async def _wait_for_leaders(context: Context, totals: dict[str, int], timeout_ms: int) -> set[str]:

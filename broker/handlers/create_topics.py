@@ -3,6 +3,9 @@
 Versions 0 to 7. A count of -1 (v4) means the broker's default; an assignment by hand excludes both
 counts. From v5 the answer tells counts and configuration, from v7 the topic id. A topic that occurs
 twice is an error, for itself alone. With `validate_only` (v1) nothing is created.
+
+A request for more partitions than `max.new.partitions.per.request` is refused whole, before its
+names and configurations are looked at.
 """
 
 from __future__ import annotations
@@ -79,36 +82,46 @@ async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopic
 def _plan(
     context: Context, topics: Iterable[Wanted]
 ) -> tuple[dict[str, NewTopic], dict[str, ApiError]]:
+    """What to create, and what is wrong with the rest. Raises ApiError for the whole request."""
     doubles = repeated(topic.name for topic in topics)
+    refused = {name: _repeated(name) for name in doubles}
+    refused[KRAFT_METADATA_TOPIC] = _reserved()
+    wanted = [topic for topic in topics if topic.name not in refused]
+    context.broker.topics.check_total(_partition_count(context, topic) for topic in wanted)
     planned: dict[str, NewTopic] = {}
-    refused: dict[str, ApiError] = {}
-    for topic in topics:
+    for topic in wanted:
         try:
-            if topic.name in doubles:
-                raise ApiError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"The request contains topic '{topic.name}' more than once.",
-                )
             planned[topic.name] = _new_topic(context, topic)
         except ApiError as error:
             refused[topic.name] = error
     return planned, refused
 
 
+def _repeated(name: str) -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_REQUEST, f"The request contains topic '{name}' more than once."
+    )
+
+
+def _reserved() -> ApiError:
+    return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"'{KRAFT_METADATA_TOPIC}' is reserved.")
+
+
+def _partition_count(context: Context, topic: Wanted) -> int:
+    if topic.assignments:
+        return len(topic.assignments)
+    is_default = topic.num_partitions == BROKER_DEFAULT
+    return context.broker.config.num_partitions if is_default else topic.num_partitions
+
+
 def _new_topic(context: Context, topic: Wanted) -> NewTopic:
-    if topic.name == KRAFT_METADATA_TOPIC:
-        raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"'{topic.name}' is reserved.")
     configs = _checked_configs(context, topic)
     if topic.assignments:
         return NewTopic(topic.name, assignment=_manual_assignment(topic), configs=configs)
-    config = context.broker.config
-    partitions, factor = topic.num_partitions, topic.replication_factor
-    return NewTopic(
-        topic.name,
-        config.num_partitions if partitions == BROKER_DEFAULT else partitions,
-        config.default_replication_factor if factor == BROKER_DEFAULT else factor,
-        configs=configs,
-    )
+    factor = topic.replication_factor
+    if factor == BROKER_DEFAULT:
+        factor = context.broker.config.default_replication_factor
+    return NewTopic(topic.name, _partition_count(context, topic), factor, configs=configs)
 
 
 def _manual_assignment(topic: Wanted) -> dict[int, tuple[int, ...]]:

@@ -11,6 +11,9 @@ from config.key import LOW, integer, string
 class OwnKeys:
     """Keys of this broker alone, which Apache Kafka does not have."""
 
+    max_new_partitions_per_request: int = integer(10_000, low=1, importance=LOW, acts=True)
+    """Partitions that one request may create, in all its topics together."""
+
     metrics_host: str = string("127.0.0.1", importance=LOW, acts=True)
     """Address at which metrics are served; empty is every interface."""
 

@@ -29,7 +29,14 @@ LISTS_SINCE_4 = {
     "log.dirs",
 }
 # What Apache Kafka has no key for; the page says so.
-OURS = {("broker", name) for name in ("metrics.host", "metrics.port")}
+OURS = {
+    ("broker", name)
+    for name in (
+        "max.new.partitions.per.request",
+        "metrics.host",
+        "metrics.port",
+    )
+}
 # Required where metadata is kept in a Raft quorum, which it is not here.
 OPTIONAL_HERE = {"controller.listener.names"}
 # Later releases know more protocols than 3.9.1 does.

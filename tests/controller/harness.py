@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from protocol.schema import Request, Response
 
 NOW_MS = 1_795_229_819_690
+MAX_NEW_PARTITIONS = 2000
 
 
 async def turns(count: int = 30) -> None:
@@ -121,7 +122,7 @@ class Cluster:
         self.racks: dict[int, str | None] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._random = 0
-        self.topics = TopicCommands(self.store, lambda _: 0, self._random_bytes)
+        self.topics = TopicCommands(self.store, lambda _: 0, self._random_bytes, MAX_NEW_PARTITIONS)
 
     async def start(self, *broker_ids: int) -> Cluster:
         """Register brokers and let the first become controller."""

@@ -12,9 +12,10 @@ from controller.context import Term
 from controller.controller import Controller
 from controller.election import ControllerMovedError, FencedStore
 from controller.embedded_store import EmbeddedStore
+from controller.partition_growth import PartitionGrowth
 from controller.registration import create_skeleton, register_broker
 from controller.store import BadVersionError, Create, Delete, SetData
-from controller.topics import CreatedTopic, NewTopic, PartitionGrowth, TopicCommands
+from controller.topics import CreatedTopic, NewTopic, TopicCommands
 from controller.znodes import (
     CONTROLLER,
     CONTROLLER_EPOCH,
@@ -297,7 +298,7 @@ def test_full_disk_delays_leaders_but_does_not_lose_them(monkeypatch: pytest.Mon
         member = Controller(0, store, NotingChannels(), lambda: NOW_MS, one_step_at_a_time)
         task = asyncio.get_running_loop().create_task(member.run())
         await member.wait_until_ready()
-        topics = TopicCommands(store, lambda _: 0, lambda count: b"\x05" * count)
+        topics = TopicCommands(store, lambda _: 0, lambda count: b"\x05" * count, 10)
         creation = asyncio.get_running_loop().create_task(
             topics.create([NewTopic("orders")], {0: None})
         )

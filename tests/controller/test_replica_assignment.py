@@ -106,3 +106,20 @@ def test_bad_manual_assignments_are_refused(assignment: dict[int, tuple[int, ...
     with pytest.raises(ApiError) as caught:
         check_manual_assignment(assignment, {0: None, 1: None})
     assert caught.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        {0: (0,) * 100_000},
+        {0: tuple(range(100_000))},
+        {2 * index: (0,) for index in range(100_000)},
+    ],
+    ids=["one broker", "unknown brokers", "gaps"],
+)
+def test_a_long_assignment_is_not_repeated_in_what_is_wrong_with_it(
+    assignment: dict[int, tuple[int, ...]],
+) -> None:
+    with pytest.raises(ApiError) as caught:
+        check_manual_assignment(assignment, {0: None, 1: None})
+    assert len(caught.value.message) < 200

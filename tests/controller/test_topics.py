@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
+from controller.partition_growth import PartitionGrowth
 from controller.topic_names import name_problem
-from controller.topics import CreatedTopic, NewTopic, PartitionGrowth
+from controller.topics import CreatedTopic, NewTopic
 from controller.znodes import config_path, decode_config
 from protocol.errors import ApiError, ErrorCode
 from tests.controller.harness import Cluster, run_cluster, turns
@@ -76,7 +77,7 @@ def test_validation_writes_nothing() -> None:
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "needs 2 assignments",
         ),
-        (PartitionGrowth("orders", 3, [(8,)]), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "[8]"),
+        (PartitionGrowth("orders", 3, [(8,)]), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "broker 8"),
         (PartitionGrowth("orders", 3, [(0, 1)]), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "has 2"),
     ],
 )

@@ -74,7 +74,8 @@ class OneBroker:
         self.controller = Controller(
             BROKER_ID, self.store, self.channels, lambda: NOW_MS, one_step_at_a_time
         )
-        self.topics = TopicCommands(self.store, lambda _: 0, self._random_bytes)
+        most = config.max_new_partitions_per_request
+        self.topics = TopicCommands(self.store, lambda _: 0, self._random_bytes, most)
         self.auto_topics = AutoTopics(config, self.metadata, self.topics, self.spawn)
         self.producer_ids = ProducerIds(lambda: allocate_producer_ids(self.store, BROKER_ID))
         self.topic_configs.on_change(self._apply_config)
@@ -108,6 +109,10 @@ class OneBroker:
         task = asyncio.get_running_loop().create_task(coroutine, name=name)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
+
+    async def settle(self, name: str) -> None:
+        """Wait until the tasks of this name have ended."""
+        await asyncio.gather(*[task for task in self.tasks if task.get_name() == name])
 
     async def ask(self, request: Request, version: int) -> Any:
         """Send a request through encoding, handler and encoding, as over the wire."""

@@ -52,6 +52,20 @@ def test_each_partition_has_its_answer(
     run_data_broker(tmp_path, scenario)
 
 
+@pytest.mark.parametrize("replicas", [[0] * 50_000, list(range(50_000))], ids=["one", "unknown"])
+def test_a_long_target_is_not_repeated_in_what_is_wrong_with_it(
+    tmp_path: Path, replicas: list[int]
+) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await broker.create_topic()
+        response = await broker.ask(moving(replicas), 0)
+        (answer,) = response.responses[0].partitions
+        assert answer.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        assert 0 < len(answer.error_message) < 200
+
+    run_data_broker(tmp_path, scenario)
+
+
 def test_client_may_insist_on_the_number_of_replicas(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
