@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
-NEVER = 0
+NEVER: Final = -(2**63)
+"""Longer ago than any lag allowed: a monotonic clock may have begun at 0 only just now."""
 UNKNOWN = -1
 
 

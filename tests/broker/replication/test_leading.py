@@ -280,6 +280,18 @@ def test_a_live_replica_that_caught_up_is_waited_for_a_dead_one_is_not(
     assert led.high_watermark == committed
 
 
+def test_a_follower_that_never_fetched_is_not_waited_for_after_a_machine_has_just_booted(
+    led: Led,
+) -> None:
+    led.clock.time_ms = MAX_LAG_MS // 10
+    led.assume((LEADER, SECOND), epoch=1)
+    led.append(10)
+
+    led.fetch(SECOND, 10)
+
+    assert led.high_watermark == 10
+
+
 def test_a_broker_without_a_replica_may_not_fetch_as_follower(led: Led) -> None:
     with pytest.raises(ApiError) as refused:
         led.fetch(9, 0)
