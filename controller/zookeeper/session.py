@@ -14,6 +14,10 @@ closes the old connection of a session before it takes up the new one.
 And kazoo waits for the first answer on a connection as long as the session may last. A server that
 is just starting may take a connection and never answer; the session would be over when kazoo tries
 again. So `_GatedClient` gives each attempt a part of that time.
+
+And kazoo's thread ends at the first error that kazoo does not know, such as a name that cannot be
+looked up for want of file descriptors; nobody would ever connect again. To `_GatedClient` every
+error is one more attempt that failed.
 """
 
 from __future__ import annotations
@@ -26,9 +30,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import ConnectionLoss
+from kazoo.exceptions import ConnectionLoss, KazooException
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.states import KazooState
+from kazoo.retry import ForceRetryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +86,21 @@ class _GatedClient(KazooClient):  # type: ignore[misc]
             return invoke(min(timeout, attempt), *args)
 
         self._connection._invoke = invoke_sooner  # noqa: SLF001
+        connect = self._connection._connect_loop  # noqa: SLF001
+        self._connection._connect_loop = lambda retry: self._connect(connect, retry)  # noqa: SLF001
+        self._last_failure = ""
+
+    def _connect(self, connect: Callable[[Any], object], retry: Any) -> object:  # noqa: ANN401
+        """Connect and talk until the connection breaks, whatever breaks it."""
+        try:
+            return connect(retry)
+        except (*retry.retry_exceptions, KazooException):
+            raise
+        except Exception as error:
+            if repr(error) != self._last_failure:
+                self._last_failure = repr(error)
+                logger.exception("ZooKeeper is connected to again after an unforeseen error")
+            raise ForceRetryError from error
 
     def submit(self, request: object, result: _Answer) -> None:
         """Queue the request, or fail ``result`` at once."""
@@ -101,11 +121,13 @@ class _Answer:
     It stands for kazoo's ``AsyncResult``, which costs a lock and a turn of a thread.
     """
 
-    __slots__ = ("_error", "_future", "_session", "_value")
+    __slots__ = ("_error", "_future", "_session", "_value", "is_noted")
 
     def __init__(self, future: asyncio.Future[Any], session: ZooKeeperSession) -> None:
         self._future = future
         self._session = session
+        self.is_noted = False
+        """Whether `ZooKeeperSession.note` has taken it: kazoo may fail one request twice."""
         self._value: object = None
         self._error: BaseException | None = None
 
@@ -148,7 +170,8 @@ class ZooKeeperSession:
         )
         self._in_flight = 0
         self._waiting: deque[tuple[object, asyncio.Future[Any]]] = deque()
-        self._answered: deque[_Answer] = deque()
+        self._answered: list[_Answer] = []
+        self._answered_lock = threading.Lock()
         self._connected = asyncio.Event()
         self._on_connected: Callable[[bool], None] = _ignore
         self._is_closed = False
@@ -222,12 +245,16 @@ class ZooKeeperSession:
 
     def _submit(self, request: object, future: asyncio.Future[Any]) -> None:
         self._in_flight += 1
-        self._client.submit(request, _Answer(future, self))
+        answer = _Answer(future, self)
+        try:
+            self._client.submit(request, answer)
+        except Exception as error:  # noqa: BLE001 - given to whoever waits for the answer
+            answer.set_exception(error)
 
     def _settle_answered(self) -> None:
-        answered = self._answered
-        while answered:
-            answer = answered.popleft()
+        with self._answered_lock:
+            answered, self._answered = self._answered, []
+        for answer in answered:
             self._in_flight -= 1
             answer.settle()
         while self._waiting and self._in_flight < self._max_in_flight:
@@ -264,9 +291,19 @@ class ZooKeeperSession:
     # On kazoo's threads
 
     def note(self, answer: _Answer) -> None:
-        """Have an answer given on the loop, with all others that come before it gets there."""
-        self._answered.append(answer)
-        if len(self._answered) == 1:  # otherwise the one before has called the loop
+        """Have an answer given on the loop, with all others that come before it gets there.
+
+        Two threads may do so at once, kazoo's and that of the loop, whose request finds the
+        connection gone. Without the lock each could take the other for the one that called the
+        loop, and none of the session's requests would ever be answered again.
+        """
+        with self._answered_lock:
+            if answer.is_noted:
+                return
+            answer.is_noted = True
+            is_first = not self._answered  # otherwise the one before has called the loop
+            self._answered.append(answer)
+        if is_first:
             self.post(self._settle_answered)
 
     def _note_state(self, state: str) -> None:

@@ -9,6 +9,7 @@ allows, after the interruption was told.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any, Self
 
 from kazoo.exceptions import KazooException
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from controller.zookeeper.address import ZooKeeperAddress
+
+logger = logging.getLogger(__name__)
 
 RECONNECT_GRACE_MS = 2000
 """How long a request waits for a connection that broke: a server of the ensemble may be on its
@@ -266,8 +269,8 @@ class ZooKeeperStore(SingleWrites):
         if is_new_session or self._has_unknown_outcome:
             self._interrupt()
         watches, self._watches = self._watches, set()
-        for pending in watches:
-            pending.fire(Change(ChangeKind.SESSION, pending.path))
+        for pending in watches:  # each by itself: one that raises keeps no other from being told
+            self._loop.call_soon(pending.fire, Change(ChangeKind.SESSION, pending.path))
 
     def _note_unknown_outcome(self) -> None:
         """Tell of it at the next connection, or now if that stands already."""
@@ -278,7 +281,10 @@ class ZooKeeperStore(SingleWrites):
     def _interrupt(self) -> None:
         self._has_unknown_outcome = False
         for listener in self._listeners:
-            listener()
+            try:
+                listener()
+            except Exception:
+                logger.exception("a listener to interruptions of ZooKeeper failed")
 
     def _pending(self, path: str, watch: Watch | None) -> _PendingWatch | None:
         if watch is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kazoo.client import KazooClient
@@ -106,6 +107,29 @@ def test_a_server_that_never_answers_a_connection_is_asked_again_within_the_sess
         asyncio.run(scenario())
     finally:
         deaf.close()
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EMFILE, "Too many open files"), ValueError("odd")])
+def test_an_unforeseen_error_is_one_more_attempt_that_failed(
+    zookeeper: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    look_up = socket.getaddrinfo
+    failures = [error, error]
+
+    def look_up_later(*args: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread() and failures:
+            raise failures.pop()
+        return look_up(*args)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up_later)
+
+    async def scenario() -> None:
+        store = await connect(zookeeper, "/unforeseen", LONGEST_SESSION_MS)
+        assert await store.children("/") == []
+        assert failures == []
+        await store.close()
+
+    asyncio.run(scenario())
 
 
 def test_nodes_are_open_to_all_and_null_data_stay_null(zookeeper: ZooKeeperServer) -> None:
