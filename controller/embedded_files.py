@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class StoreFiles(Protocol):
@@ -17,7 +22,10 @@ class StoreFiles(Protocol):
         """Write into an existing file and sync it."""
 
     def replace(self, name: str, data: bytes) -> None:
-        """Put a whole new file in the place of the old one: after a crash one or the other."""
+        """Put a whole new file in the place of the old one: after a crash one or the other.
+
+        Also after an error: either may be there.
+        """
 
     def truncate(self, name: str, size: int) -> None:
         """Cut a file and sync it."""
@@ -27,12 +35,14 @@ class StoreFiles(Protocol):
 
 
 class LocalStoreFiles:
-    """``StoreFiles`` in a directory of the machine. One thread at a time."""
+    """``StoreFiles`` in a directory of the machine."""
 
     def __init__(self, directory: str | Path) -> None:
         """Use a directory that exists."""
         self._directory = Path(directory)
         self._open: dict[str, int] = {}
+        self._one_at_a_time = threading.Lock()
+        """A descriptor that is closed during a write may be another file's by the next byte."""
 
     def read(self, name: str) -> bytes | None:
         """Return the whole file, None if it does not exist."""
@@ -43,35 +53,39 @@ class LocalStoreFiles:
 
     def write_at(self, name: str, position: int, data: bytes) -> None:
         """Write all of ``data`` at ``position`` and sync the file."""
-        descriptor = self._descriptor(name)
-        view = memoryview(data)
-        while view:
-            written = os.pwrite(descriptor, view, position)
-            view = view[written:]
-            position += written
-        os.fdatasync(descriptor)
+        with self._one_at_a_time:
+            descriptor = self._descriptor(name)
+            view = memoryview(data)
+            while view:
+                written = os.pwrite(descriptor, view, position)
+                view = view[written:]
+                position += written
+            os.fdatasync(descriptor)
 
     def replace(self, name: str, data: bytes) -> None:
         """Write a temporary file, sync it, move it over the old one, sync the directory."""
-        self._release(name)
-        temporary = self._directory / f"{name}.tmp"
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._directory / name)
-        self._sync_directory()
+        with self._one_at_a_time, self._opened_directory() as directory:
+            temporary = self._directory / f"{name}.tmp"
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            self._release(name)
+            temporary.replace(self._directory / name)
+            os.fsync(directory)
 
     def truncate(self, name: str, size: int) -> None:
         """Cut the file to ``size`` bytes and sync it."""
-        descriptor = self._descriptor(name)
-        os.ftruncate(descriptor, size)
-        os.fsync(descriptor)
+        with self._one_at_a_time:
+            descriptor = self._descriptor(name)
+            os.ftruncate(descriptor, size)
+            os.fsync(descriptor)
 
     def close(self) -> None:
-        """Close the open files."""
-        for name in list(self._open):
-            self._release(name)
+        """Close the open files, after a write that is under way on another thread."""
+        with self._one_at_a_time:
+            for name in list(self._open):
+                self._release(name)
 
     def _descriptor(self, name: str) -> int:
         if name not in self._open:
@@ -83,9 +97,11 @@ class LocalStoreFiles:
         if descriptor is not None:
             os.close(descriptor)
 
-    def _sync_directory(self) -> None:
+    @contextmanager
+    def _opened_directory(self) -> Iterator[int]:
+        # Opened before anything is changed: when descriptors run out, nothing was.
         descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            os.fsync(descriptor)
+            yield descriptor
         finally:
             os.close(descriptor)

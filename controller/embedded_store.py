@@ -7,7 +7,7 @@ journal has outgrown the tree, the same job writes a snapshot and starts a new j
 
 If the disk refuses a group, its transactions and all later ones are taken back from the tree and
 their callers get StoreUnavailableError; nothing acknowledged is touched, and the next write tries
-again.
+again. So it is with every other error: whoever waits is answered, and no later write waits for it.
 
 There is one session, that of the process.  Ephemeral nodes are journalled like all others, so that
 transaction ids never repeat, and those of earlier sessions go when the store is opened.
@@ -93,6 +93,8 @@ class EmbeddedStore(TreeStore):
         self._session_id = loaded.tree.zxid + 1
         self._journal_bytes = loaded.journal_bytes
         self._snapshot_bytes = loaded.snapshot_bytes
+        self._new_journal: bytes | None = None
+        """What a replacement of the journal that failed may have put in its place."""
         self._gathering: _Group | None = None
         self._writing: _Group | None = None
         self._closed = False
@@ -137,14 +139,15 @@ class EmbeddedStore(TreeStore):
         if self._closed:
             return
         paths = self._tree.ephemerals().get(self._session_id, [])
-        if paths:
-            self._submit([Delete(path) for path in reversed(paths)], self._session_id)
-        self._closed = True
         try:
+            if paths:
+                self._submit([Delete(path) for path in reversed(paths)], self._session_id)
+            self._closed = True
             await self._durable()
             if self._journal_bytes > SNAPSHOT_AT_CLOSE_BYTES:
                 await self._run(self._replace_journal, self._image())
         finally:
+            self._closed = True
             self._files.close()
 
     def _submit(self, operations: Sequence[Operation], session: int) -> Applied:
@@ -173,15 +176,23 @@ class EmbeddedStore(TreeStore):
         if group is None or self._writing is not None:
             return
         self._writing = group
+        try:
+            self._write_group(group)
+        except Exception as error:  # noqa: BLE001 - told, and given to whoever waits
+            self._finish_writing(group, error)
+
+    def _write_group(self, group: _Group) -> None:
+        """Have a group written; `_finish_writing` follows, unless this raises."""
         frame = encode_frame(group.members)
         limit = max(SNAPSHOT_AFTER_BYTES, 2 * self._snapshot_bytes)
         image = self._image() if self._journal_bytes + len(frame) > limit else None
         loop = asyncio.get_running_loop()
         if self._executor is None:
-            self._finish_writing(group, self._write(frame, image))
+            outcome = self._write(frame, image)
+            loop.call_soon(self._finish_writing, group, outcome)
             return
         job = loop.run_in_executor(self._executor, self._write, frame, image)
-        job.add_done_callback(lambda done: self._finish_writing(group, done.result()))
+        job.add_done_callback(lambda done: self._finish_writing(group, _outcome(done)))
 
     async def _run(self, work: Callable[[_Image], None], image: _Image) -> None:
         if self._executor is None:
@@ -193,11 +204,16 @@ class EmbeddedStore(TreeStore):
         tree = self._tree
         return _Image(tree.zxid, list(tree.nodes.items()), list(tree.sequences.items()))
 
-    def _write(self, frame: bytes, image: _Image | None) -> OSError | None:
-        """Make a group durable. Runs in the executor; the next job starts after this one ended."""
+    def _write(self, frame: bytes, image: _Image | None) -> Exception | None:
+        """Make a group durable. Runs in the executor; the next job starts after this one ended.
+
+        What it returns, and never raises, is why the group is not in the journal. A snapshot that
+        cannot be written is no such reason.
+        """
         try:
+            self._find_journal_end()
             self._files.write_at(JOURNAL_NAME, self._journal_bytes, frame)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - told, and given to whoever waits
             self._cut_failed_write()
             return error
         self._journal_bytes += len(frame)
@@ -208,8 +224,13 @@ class EmbeddedStore(TreeStore):
     def _cut_failed_write(self) -> None:
         try:
             self._files.truncate(JOURNAL_NAME, self._journal_bytes)
-        except OSError as error:
-            logger.warning("cannot cut %s after a failed write: %s", JOURNAL_NAME, error)
+        except Exception as error:
+            logger.warning(
+                "cannot cut %s after a failed write: %s",
+                JOURNAL_NAME,
+                error,
+                exc_info=_unforeseen(error),
+            )
 
     def _replace_journal(self, image: _Image) -> None:
         """Write a snapshot, then an empty journal. A crash in between leaves a longer replay."""
@@ -217,12 +238,28 @@ class EmbeddedStore(TreeStore):
             snapshot = encode_snapshot(image.zxid, image.nodes, image.sequences)
             self._files.replace(SNAPSHOT_NAME, snapshot)
             self._snapshot_bytes = len(snapshot)
-            self._files.replace(JOURNAL_NAME, encode_header(image.zxid))
+            self._new_journal = encode_header(image.zxid)
+            self._files.replace(JOURNAL_NAME, self._new_journal)
+            self._new_journal = None
             self._journal_bytes = HEADER_BYTES
-        except OSError as error:
-            logger.warning("cannot write a metadata snapshot, the journal grows on: %s", error)
+        except Exception as error:
+            logger.warning(
+                "cannot write a metadata snapshot, the journal grows on: %s",
+                error,
+                exc_info=_unforeseen(error),
+            )
 
-    def _finish_writing(self, group: _Group, error: OSError | None) -> None:
+    def _find_journal_end(self) -> None:
+        """Find out whether a replacement that failed has left the old journal or the new one.
+
+        Appended behind where the other one ends, a frame would be lost at the next start.
+        """
+        if self._new_journal is not None:
+            if self._files.read(JOURNAL_NAME) == self._new_journal:
+                self._journal_bytes = HEADER_BYTES
+            self._new_journal = None
+
+    def _finish_writing(self, group: _Group, error: BaseException | None) -> None:
         self._writing = None
         following = self._gathering
         if error is None:
@@ -234,14 +271,14 @@ class EmbeddedStore(TreeStore):
         if self._gathering is not None:
             self._start_writing()
 
-    def _take_back(self, groups: list[_Group], error: OSError) -> None:
-        logger.error("cannot write %s: %s", JOURNAL_NAME, error)
+    def _take_back(self, groups: list[_Group], error: BaseException) -> None:
+        logger.error("cannot write %s: %s", JOURNAL_NAME, error, exc_info=_unforeseen(error))
+        for group in groups:  # they hear of it once this has returned
+            reason = f"the metadata store cannot be written: {error}"
+            self._acknowledge(group, StoreUnavailableError("/", reason))
         for group in reversed(groups):
             for applied in reversed(group.members):
                 self._tree.undo(applied)
-        for group in groups:
-            reason = f"the metadata store cannot be written: {error}"
-            self._acknowledge(group, StoreUnavailableError("/", reason))
 
     def _acknowledge(self, group: _Group, failure: StoreUnavailableError | None) -> None:
         loop = asyncio.get_running_loop()
@@ -255,6 +292,18 @@ class EmbeddedStore(TreeStore):
                 waiter.set_result(None)
             else:
                 waiter.set_exception(failure)
+
+
+def _outcome(job: asyncio.Future[Exception | None]) -> BaseException | None:
+    """Why what a job was to write is not there; also if it never ran."""
+    if job.cancelled():
+        return asyncio.CancelledError("the broker stops")
+    return job.exception() or job.result()
+
+
+def _unforeseen(error: BaseException) -> BaseException | None:
+    """Return an error whose traceback is wanted, as it is not the disk's."""
+    return None if isinstance(error, OSError) else error
 
 
 @dataclass(frozen=True, slots=True)

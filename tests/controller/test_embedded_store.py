@@ -158,6 +158,133 @@ def test_full_disk_refuses_the_write_and_a_later_one_succeeds() -> None:
     asyncio.run(scenario())
 
 
+class OddFiles(VolatileFiles):
+    """Fails, while it is told to, with what no disk says."""
+
+    is_odd = False
+
+    def write_at(self, name: str, position: int, data: bytes) -> None:
+        if self.is_odd:
+            raise ValueError("odd")
+        super().write_at(name, position, data)
+
+    def truncate(self, name: str, size: int) -> None:
+        if self.is_odd:
+            raise ValueError("odd")
+        super().truncate(name, size)
+
+
+def _fail(*_: object) -> bytes:
+    raise ValueError("odd")
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_an_unforeseen_error_refuses_the_write_and_a_later_one_succeeds(threads: int) -> None:
+    async def scenario(executor: ThreadPoolExecutor | None) -> None:
+        files = OddFiles()
+        store = await EmbeddedStore.open(files, executor)
+        await store.create("/a", b"kept")
+        files.is_odd = True
+        async with asyncio.timeout(10):
+            outcomes = await asyncio.gather(
+                store.create("/b", None), store.set("/a", b"lost"), return_exceptions=True
+            )
+            assert all(isinstance(outcome, StoreUnavailableError) for outcome in outcomes)
+            files.is_odd = False
+            await store.create("/c", None)
+        assert await store.children("/") == ["a", "c"]
+        reopened = await EmbeddedStore.open(VolatileFiles(files.content))
+        assert await reopened.children("/") == ["a", "c"]
+        assert (await reopened.get("/a")).data == b"kept"
+
+    if threads:
+        with ThreadPoolExecutor(threads) as executor:
+            asyncio.run(scenario(executor))
+    else:
+        asyncio.run(scenario(None))
+
+
+def test_a_transaction_that_cannot_be_encoded_is_refused_and_a_later_one_succeeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        files = VolatileFiles()
+        store = await EmbeddedStore.open(files)
+        async with asyncio.timeout(10):
+            with monkeypatch.context() as patch:
+                patch.setattr(embedded_store, "encode_frame", _fail)
+                with pytest.raises(StoreUnavailableError, match="odd"):
+                    await store.create("/a", None)
+            await store.create("/b", None)
+        assert await store.children("/") == ["b"]
+
+    asyncio.run(scenario())
+
+
+def test_a_snapshot_that_cannot_be_encoded_takes_nothing_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(embedded_store, "SNAPSHOT_AFTER_BYTES", 100)
+
+    async def scenario() -> None:
+        files = VolatileFiles()
+        store = await EmbeddedStore.open(files)
+        monkeypatch.setattr(embedded_store, "encode_snapshot", _fail)
+        async with asyncio.timeout(10):
+            for number in range(10):
+                await store.create(f"/t{number}", b"x" * 50)
+        reopened = await EmbeddedStore.open(VolatileFiles(files.content))
+        assert len(await reopened.children("/")) == 10
+
+    asyncio.run(scenario())
+
+
+class HalfReplacingFiles(VolatileFiles):
+    """Fails, while it is told to, when a new file is in place or just before."""
+
+    is_failing = False
+    is_replaced = False
+
+    def replace(self, name: str, data: bytes) -> None:
+        if self.is_failing and name == JOURNAL_NAME:
+            if self.is_replaced:
+                super().replace(name, data)
+            raise OSError(24, "Too many open files")
+        super().replace(name, data)
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_nothing_is_lost_when_it_is_not_known_which_journal_is_there(
+    is_replaced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded_store, "SNAPSHOT_AFTER_BYTES", 300)
+
+    async def scenario() -> None:
+        files = HalfReplacingFiles()
+        files.is_replaced = is_replaced
+        store = await EmbeddedStore.open(files)
+        for number in range(20):
+            files.is_failing = number < 10
+            await store.create(f"/t{number}", b"x" * 50)
+            reopened = await EmbeddedStore.open(VolatileFiles(files.content))
+            assert len(await reopened.children("/")) == number + 1
+
+    asyncio.run(scenario())
+
+
+def test_a_write_after_the_threads_have_ended_is_refused() -> None:
+    async def scenario() -> None:
+        executor = ThreadPoolExecutor(1)
+        store = await EmbeddedStore.open(VolatileFiles(), executor)
+        executor.shutdown()
+        async with asyncio.timeout(10):
+            for _ in range(2):
+                with pytest.raises(StoreUnavailableError):
+                    await store.create("/a", None)
+
+    asyncio.run(scenario())
+
+
 def test_ephemeral_nodes_of_an_earlier_process_are_gone_and_epochs_grow() -> None:
     async def scenario() -> None:
         files = VolatileFiles()

@@ -18,7 +18,7 @@ class VolatileFiles:
         return self.content.get(name)
 
     def write_at(self, name: str, position: int, data: bytes) -> None:
-        old = self.content[name]
+        old = self.content[name].ljust(position, b"\0")
         if self.is_full:
             self._set(name, old[:position] + data[: len(data) // 2])
             raise OSError(28, "No space left on device")
