@@ -126,6 +126,15 @@ class ControllerContext:
         """The topic's id, ZERO_UUID for one made before topics had ids."""
         return self.topic_ids.get(topic, ZERO_UUID)
 
+    def forget_partitions(self, partitions: Iterable[TopicPartition]) -> None:
+        """Drop partitions that were loaded and not yet entered a phase, and topics left empty."""
+        for at in partitions:
+            self.reassigning.pop(at, None)
+            known = self.assignments[at.topic]
+            del known[at.partition]
+            if not known:
+                self.forget(at.topic)
+
     def forget(self, topic: str) -> None:
         """Drop all that is known of a topic."""
         for at in list(self.partitions([topic])):

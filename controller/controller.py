@@ -232,8 +232,9 @@ class Controller:
             await self._store.create(FEATURE, FEATURE_DATA)
         context = office.context
         context.live_brokers = await load_brokers(self._store, self._watch_brokers())
-        topics = await self._store.children(TOPICS, self._watch_topics())
+        # In this order: what is to be deleted is then among the topics.
         doomed = await self._store.children(DELETE_TOPICS, self._watch_deletions())
+        topics = await self._store.children(TOPICS, self._watch_topics())
         office.reassignments.on_finish = self._read_written_moves
         for name, handler in self._announcements.handlers.items():
             self._put(name, handler)
@@ -308,15 +309,20 @@ class Controller:
             await self._bring_up(office, added)
 
     async def _on_topic(self, topic: str) -> None:
+        """Take up new partitions; a topic that is deleted gets none, so that nothing is left."""
         office = self._office
         if office is None or topic not in office.context.assignments:
             return
-        added = await load_topics(self._store, office.context, [topic], self._watch_topic)
         if topic not in office.context.deleting:
+            added = await load_topics(self._store, office.context, [topic], self._watch_topic)
             await self._bring_up(office, added)
 
     async def _bring_up(self, office: Office, added: list[TopicPartition]) -> None:
-        await load_states(self._store, office.context, added)
+        try:
+            await load_states(self._store, office.context, added)
+        except StoreError:
+            office.context.forget_partitions(added)  # so that they are new when it is tried again
+            raise
         office.partitions.enter(added, PartitionPhase.NEW)
         replicas = list(office.context.replicas(added))
         office.replicas.enter(replicas, ReplicaPhase.NEW)
@@ -328,8 +334,10 @@ class Controller:
         office = self._office
         if office is None:
             return
-        names = await self._store.children(DELETE_TOPICS, self._watch_deletions())
-        await office.deletion.enqueue(set(names) - office.context.deleting)
+        names = set(await self._store.children(DELETE_TOPICS, self._watch_deletions()))
+        if not names <= office.context.assignments.keys():
+            await self._on_topics()  # what came since they were last looked at is deleted, too
+        await office.deletion.enqueue(names - office.context.deleting)
         await self._advance_deletions(office)
 
     async def _advance_deletions(self, office: Office) -> None:

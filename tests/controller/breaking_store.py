@@ -1,0 +1,85 @@
+"""A metadata store in memory whose connection breaks where a test wants it to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from controller.memory_store import MemoryEnsemble, MemoryStore
+from controller.store import (
+    Operation,
+    OutcomeUnknownError,
+    Result,
+    StoreError,
+    StoreUnavailableError,
+    Watch,
+    Znode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class BreakingStore(MemoryStore):
+    """Answers until `breaks_at(path)`; that request breaks the connection, and what comes then.
+
+    It stands again when somebody waits for that, unless `is_away` is set.
+    """
+
+    def __init__(self, ensemble: MemoryEnsemble) -> None:
+        super().__init__(ensemble.tree, ensemble.connect().session_id)
+        self.breaks_at: Callable[[str], bool] = lambda _: False
+        self.is_away = False
+        self.does_writes = False
+        """Whether the write that breaks the connection is carried out."""
+        self._is_broken = False
+        self._back = asyncio.Event()
+
+    def come_back(self) -> None:
+        """Be reachable again."""
+        self.is_away = False
+        self._back.set()
+
+    async def wait_until_reachable(self) -> None:
+        while self.is_away:
+            await self._back.wait()
+        self._is_broken = False
+
+    async def get(self, path: str, watch: Watch | None = None) -> Znode:
+        self._read(path)
+        return await super().get(path, watch)
+
+    async def get_many(self, paths: Sequence[str]) -> list[Znode | None]:
+        for path in paths[:1]:
+            self._read(path)
+        return await super().get_many(paths)
+
+    async def exists(self, path: str, watch: Watch | None = None) -> Znode | None:
+        self._read(path)
+        return await super().exists(path, watch)
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        self._read(path)
+        return await super().children(path, watch)
+
+    async def multi_many(
+        self, transactions: Sequence[Sequence[Operation]]
+    ) -> list[list[Result] | StoreError]:
+        path = transactions[0][0].path if transactions else "/"
+        if self._is_unreachable:
+            return [StoreUnavailableError(path, "not reachable") for _ in transactions]
+        if not self.breaks_at(path):
+            return await super().multi_many(transactions)
+        self._is_broken = True
+        if self.does_writes:
+            await super().multi_many(transactions)
+        return [OutcomeUnknownError(path, "broke off") for _ in transactions]
+
+    @property
+    def _is_unreachable(self) -> bool:
+        return self._is_broken or self.is_away
+
+    def _read(self, path: str) -> None:
+        self._is_broken = self._is_broken or self.breaks_at(path)
+        if self._is_unreachable:
+            raise StoreUnavailableError(path, "not reachable")
