@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from controller.store import StoreError
 from controller.topic_names import (
     GROUP_METADATA_TOPIC,
     TRANSACTION_STATE_TOPIC,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from broker.metadata_cache import MetadataCache
     from config.broker import BrokerConfig
-    from controller.topics import TopicCommands
+    from controller.topics import CreatedTopic, TopicCommands
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +93,11 @@ class AutoTopics:
 
     async def _create(self, topic: NewTopic, brokers: Mapping[int, str | None]) -> None:
         try:
-            result = (await self._commands.create([topic], brokers))[topic.name]
+            result: CreatedTopic | ApiError = (await self._commands.create([topic], brokers))[
+                topic.name
+            ]
+        except StoreError as error:
+            result = ApiError(ErrorCode.REQUEST_TIMED_OUT, str(error))
         finally:
             self._partitions_under_way -= self._under_way.pop(topic.name)
         if not isinstance(result, ApiError):

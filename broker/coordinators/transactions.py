@@ -6,6 +6,7 @@ ask here whether partitions belong to a transaction.
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from coordinator.ports import Reply
     from coordinator.transactions.transaction import TopicPartition
     from protocol.messages.transactions import AddPartitionsToTxnResponse
+
+logger = logging.getLogger(__name__)
 
 Codes = dict["TopicPartition", ErrorCode]
 
@@ -143,10 +146,13 @@ class TransactionCoordinators(Shards[LocalTransactions]):
     async def _initialise_later(self, request: Initialisation, reply: Reply[Identity]) -> None:
         try:
             await self._producer_ids.refill()
-        except ApiError:
-            reply.complete(Identity(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-            return
-        self._initialise(request, reply)
+        except ApiError as error:
+            reply.complete(Identity(error.code))
+        except Exception:  # the border: the producer is answered, whatever went wrong
+            logger.exception("no producer id for %s", request.transactional_id)
+            reply.complete(Identity(ErrorCode.UNKNOWN_SERVER_ERROR))
+        else:
+            self._initialise(request, reply)
 
     def _initialise(self, request: Initialisation, reply: Reply[Identity]) -> None:
         try:
@@ -248,8 +254,14 @@ class TransactionCoordinators(Shards[LocalTransactions]):
         """A producer id if one is at hand; else one is fetched for when the client comes again."""
         producer_id = self._producer_ids.take()
         if producer_id is None:
-            self.spawn(self._producer_ids.refill(), "producer ids")
+            self.spawn(self._refill(), "producer ids")
         return producer_id
+
+    async def _refill(self) -> None:
+        try:
+            await self._producer_ids.refill()
+        except ApiError as error:
+            logger.warning("no producer ids: %s", error)
 
 
 def _to_other(inquiry: Inquiry, *, verify_only: bool) -> AddPartitionsToTxnRequest:

@@ -14,7 +14,7 @@ from broker.answering import answer_later
 from broker.deferred import Deferred
 from broker.routing import handles
 from coordinator.transactions.ports import Identity, Initialisation
-from protocol.errors import ApiError, ErrorCode
+from protocol.errors import ErrorCode
 from protocol.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
@@ -73,10 +73,7 @@ def _initialise(
 
 
 async def _obtain(context: Context) -> InitProducerIdResponse:
-    try:
-        return _answer(await context.broker.producer_ids.obtain())
-    except ApiError:
-        return _refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    return _answer(await context.broker.producer_ids.obtain())
 
 
 def _answer(producer_id: int) -> InitProducerIdResponse:

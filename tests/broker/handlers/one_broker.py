@@ -30,6 +30,7 @@ from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log_reading import LogSettings
 from tests.broker.replication.harness import surroundings
+from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import NOW_MS
 from tests.support.arrival import arrival
 from tests.support.slices import one_step_at_a_time
@@ -56,7 +57,7 @@ class OneBroker:
         self.cluster_id = "a-cluster"
         self.tasks: set[asyncio.Task[Any]] = set()
         self.timers = Timers(loop)
-        self.store = MemoryEnsemble().connect()
+        self.store = BreakingStore(MemoryEnsemble())
         self.metadata = MetadataCache()
         settings = LogSettings(
             verifies_transactions=config.transaction_partition_verification_enable
