@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from broker.replication.followers import Follower
-    from protocol.messages.fetch import FetchRequest
+    from protocol.messages.fetch import FetchRequest, FetchResponse
 
 NO_SESSION = 0
 FINAL_EPOCH = -1
@@ -128,6 +128,22 @@ class FetchedPartition:
         self.current_leader_epoch = partition.current_leader_epoch
         self.last_fetched_epoch = partition.last_fetched_epoch
         self.log_start_offset = partition.log_start_offset
+
+    def note_sent(self, answer: FetchResponse.Response.Partition) -> bool:
+        """Remember what the reader is told; returns whether it is news to it (KIP-227)."""
+        if answer.error_code or answer.diverging_epoch.epoch >= 0:
+            # It does something else first, and is told all this once it has.
+            self.sent_high_watermark = UNSENT
+            return True
+        is_news = bool(
+            answer.records
+            or answer.preferred_read_replica >= 0
+            or answer.high_watermark != self.sent_high_watermark
+            or answer.log_start_offset != self.sent_log_start_offset
+        )
+        self.sent_high_watermark = answer.high_watermark
+        self.sent_log_start_offset = answer.log_start_offset
+        return is_news
 
 
 class FetchSession:

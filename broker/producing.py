@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from broker.current_leader import current_leader
 from broker.partition import ACKS_ALL
 from broker.recompressing import Recompression
 from protocol.errors import ApiError, ErrorCode
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 Answer = ProduceResponse.Response.PartitionResponse
 """One partition's part of the answer."""
 
+Endpoints = Mapping[int, ProduceResponse.NodeEndpoint]
+"""Where brokers listen, by their ids."""
+
+EMPTY: Endpoints = {}
 _NO_LEADER = Answer.CurrentLeader()
 """Shared by all answers, which it makes a third cheaper; never changed in place."""
 
@@ -31,6 +37,7 @@ _CLIENT = AppendOrigin.CLIENT
 ADDS_PARTITIONS_SINCE = 12
 """The version whose clients follow version 2 of the transaction protocol (KIP-890)."""
 FIRST_VERSION_BY_ID = 13
+FIRST_VERSION_WITH_LEADERS = 10
 VALID_ACKS = (-1, 0, 1)
 ADMIN_CLIENT_ID = "__admin_client"
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
@@ -59,7 +66,7 @@ class NotVerifiedError(ApiError):
 class Appends:
     """The appends of one request, and what its answer waits for after them."""
 
-    __slots__ = ("context", "pending", "request", "verified", "waiting")
+    __slots__ = ("context", "endpoints", "pending", "request", "verified", "waiting")
 
     def __init__(self, context: Context, request: ProduceRequest) -> None:
         self.context = context
@@ -68,6 +75,8 @@ class Appends:
         """A partition, the high watermark that its answer waits for, and the answer."""
         self.waiting: list[Recompression] = []
         """What must be recompressed before it can be appended."""
+        self.endpoints: Endpoints = EMPTY
+        """Of the leaders that answers name."""
         self.verified: Verified | None = None
         """What the coordinator of the request's transaction says, if it is part of one."""
 
@@ -103,9 +112,7 @@ class Appends:
                 else:
                     info = self._append_verified(partition, data.records, origin)
             except ApiError as error:
-                answers.append(refused(index, error))
-                if partition is not None and _is_by_log(error):
-                    answers[-1].log_start_offset = partition.log.log_start_offset
+                answers.append(self._refused(topic, index, partition, error))
                 continue
             except OtherCodecError:
                 assert partition is not None
@@ -125,6 +132,23 @@ class Appends:
         return ProduceResponse.Response(
             name=topic.name, topic_id=topic.topic_id, partition_responses=answers
         )
+
+    def _refused(
+        self,
+        topic: ProduceRequest.TopicData,
+        index: int,
+        partition: Partition | None,
+        error: ApiError,
+    ) -> Answer:
+        answer = refused(index, error)
+        if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            metadata = self.context.broker.metadata
+            known = topic.name or metadata.topic_name(topic.topic_id)
+            name = known if partition is None else partition.topic
+            self.endpoints = name_leader(self.context, name, answer, self.endpoints)
+        if partition is not None and _is_by_log(error):
+            answer.log_start_offset = partition.log.log_start_offset
+        return answer
 
     def _append(
         self, partition: Partition, records: Part | None, origin: AppendOrigin
@@ -180,6 +204,31 @@ def refused(index: int, error: ApiError) -> Answer:
         for number, message in getattr(error, "record_errors", ())
     ]
     return answer
+
+
+def name_leader(
+    context: Context, topic: str | None, answer: Answer, endpoints: Endpoints
+) -> Endpoints:
+    """Say who leads, in an answer with NOT_LEADER_OR_FOLLOWER (`broker.current_leader`).
+
+    Returns `endpoints` with that leader's, which `add_endpoints` puts into the response.
+    """
+    if context.api_version < FIRST_VERSION_WITH_LEADERS:
+        return endpoints
+    leader_id, leader_epoch, node = current_leader(context, topic, answer.index)
+    answer.current_leader = Answer.CurrentLeader(leader_id=leader_id, leader_epoch=leader_epoch)
+    if node is None:
+        return endpoints
+    endpoint = ProduceResponse.NodeEndpoint(
+        node_id=node.id, host=node.host, port=node.port, rack=node.rack
+    )
+    return {**endpoints, node.id: endpoint}
+
+
+def add_endpoints(response: ProduceResponse, endpoints: Endpoints) -> None:
+    """Say where the leaders are that the answers name."""
+    if endpoints:
+        response.node_endpoints = list(endpoints.values())
 
 
 def _refusal(context: Context, request: ProduceRequest, topic: str | None) -> ApiError | None:

@@ -6,7 +6,8 @@ bytes are regions of log files: they are not read here. Partitions are served in
 of the first partition that has any is returned whatever its size.
 
 From v11 on a consumer may read from followers, up to the high watermark as they know it, and a
-leader may send it to one (`broker.replica_selection`).
+leader may send it to one (`broker.replica_selection`). From v16 on an answer says who leads
+(`broker.current_leader`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from broker.current_leader import current_leader
 from broker.delayed_fetch import ENOUGH_BYTES, DelayedFetch
 from broker.partition import NO_EPOCH
 from broker.replica_selection import RACK_AWARE, follower_in_rack
@@ -40,6 +42,9 @@ AbortedTransaction = FetchResponse.Response.Partition.AbortedTransaction
 FIRST_VERSION_BY_ID = 13
 FIRST_VERSION_WITH_ZSTD = 10
 FIRST_VERSION_WITH_RACKS = 11
+FIRST_VERSION_WITH_LEADERS = 16
+LED_OTHERWISE = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
+"""What a reader is told whose idea of the leader is wrong, with what is right (KIP-951)."""
 READ_COMMITTED = 1
 NO_OFFSET = -1
 EMPTY = b""
@@ -76,19 +81,9 @@ class FetchRead:
     """One pass over the partitions of a request."""
 
     __slots__ = (
-        "_answers",
-        "_bytes",
-        "_context",
-        "_is_read_committed",
-        "_limit",
-        "_opened",
-        "_rack",
-        "_replica_id",
-        "_request",
-        "_throttled",
-        "_was_noted",
-        "is_by_follower",
-        "is_urgent",
+        *("_answers", "_bytes", "_context", "_endpoints", "_is_read_committed", "_limit"),
+        *("_opened", "_rack", "_replica_id", "_request", "_throttled", "_was_noted"),
+        *("is_by_follower", "is_urgent"),
     )
 
     def __init__(self, context: Context, request: FetchRequest, opened: Opened) -> None:
@@ -101,6 +96,8 @@ class FetchRead:
         self.is_by_follower = self._replica_id >= 0
         self._rack = self._rack_to_read_in()
         self._answers: list[tuple[FetchedPartition, Answer]] = []
+        self._endpoints: dict[int, FetchResponse.NodeEndpoint] = {}
+        """Of the leaders that answers name."""
         self._bytes = 0
         self._throttled: tuple[Throttle | None, int] = None, 0
         """What bounds the bytes to followers that are behind, and how many of these they are."""
@@ -150,14 +147,29 @@ class FetchRead:
                 answer = self._read(wanted, partition)
             except ApiError as error:
                 self.is_urgent = True
-                answer = Answer(
-                    partition_index=wanted.index,
-                    error_code=error.code,
-                    high_watermark=NO_OFFSET,
-                    records=EMPTY,
-                    aborted_transactions=None,
-                )
+                answer = self._refused(wanted, error.code)
             self._answers.append((wanted, answer))
+
+    def _refused(self, wanted: FetchedPartition, code: ErrorCode) -> Answer:
+        answer = Answer(
+            partition_index=wanted.index,
+            error_code=code,
+            high_watermark=NO_OFFSET,
+            records=EMPTY,
+            aborted_transactions=None,
+        )
+        if code in LED_OTHERWISE and self._context.api_version >= FIRST_VERSION_WITH_LEADERS:
+            metadata = self._context.broker.metadata
+            name = self._name(wanted) or metadata.topic_name(wanted.topic_id)
+            leader_id, leader_epoch, node = current_leader(self._context, name, wanted.index)
+            answer.current_leader = Answer.CurrentLeader(
+                leader_id=leader_id, leader_epoch=leader_epoch
+            )
+            if node is not None and not self.is_by_follower:
+                self._endpoints[node.id] = FetchResponse.NodeEndpoint(
+                    node_id=node.id, host=node.host, port=node.port, rack=node.rack
+                )
+        return answer
 
     def watched(self) -> list[Partition]:
         """The partitions whose growth can satisfy the request."""
@@ -178,11 +190,13 @@ class FetchRead:
         if throttle is not None:
             throttle.record(size)
         response = FetchResponse(session_id=opened.session_id, responses=[])
+        if self._endpoints:
+            response.node_endpoints = list(self._endpoints.values())
         topics: dict[str | UUID, FetchResponse.Response] = {}
         session = opened.session
         for wanted, answer in self._answers:
             if session is not None:
-                is_news = _note_sent(wanted, answer)
+                is_news = wanted.note_sent(answer)
                 if opened.is_incremental and not is_news:
                     continue
                 if answer.records:
@@ -198,11 +212,12 @@ class FetchRead:
         return response
 
     def _find(self, wanted: FetchedPartition) -> Partition | None:
+        name = self._name(wanted)
         replicas = self._context.broker.replicas
-        name: str | None = wanted.topic
-        if not name:
-            name = replicas.names_by_id.get(wanted.topic_id)
         return None if name is None else replicas.partition(name, wanted.index)
+
+    def _name(self, wanted: FetchedPartition) -> str | None:
+        return wanted.topic or self._context.broker.replicas.names_by_id.get(wanted.topic_id)
 
     def _is_old_news(self, wanted: FetchedPartition, partition: Partition) -> bool:
         """Whether there is plainly nothing to send: most partitions, most of the time.
@@ -368,20 +383,3 @@ def _before_zstd(piece: Slice) -> Slice:
                 raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Fetch v10")
             return replace(piece, length=position)
     return piece
-
-
-def _note_sent(wanted: FetchedPartition, answer: Answer) -> bool:
-    """Remember what the reader is told; returns whether it is news to it (KIP-227)."""
-    if answer.error_code or answer.diverging_epoch.epoch >= 0:
-        # It does something else first, and is told all this once it has.
-        wanted.sent_high_watermark = NO_OFFSET
-        return True
-    is_news = bool(
-        answer.records
-        or answer.preferred_read_replica >= 0
-        or answer.high_watermark != wanted.sent_high_watermark
-        or answer.log_start_offset != wanted.sent_log_start_offset
-    )
-    wanted.sent_high_watermark = answer.high_watermark
-    wanted.sent_log_start_offset = answer.log_start_offset
-    return is_news

@@ -16,6 +16,8 @@ from broker.producing import (
     ADDS_PARTITIONS_SINCE,
     FIRST_VERSION_BY_ID,
     Appends,
+    add_endpoints,
+    name_leader,
     refuse_all,
     refused,
 )
@@ -70,6 +72,7 @@ def _conclude(appends: Appends, response: ProduceResponse) -> Now | Later:
         _hang_up_on_error(response.responses)
         return None
     if not appends.pending:
+        add_endpoints(response, appends.endpoints)
         return response
     return DelayedProduce(appends, response).deferred
 
@@ -241,24 +244,29 @@ class DelayedProduce:
         self.deferred: Deferred[ProduceResponse] = Deferred(
             is_ordered_only=True, on_abandon=self._forget
         )
+        self._context = appends.context
+        self._endpoints = appends.endpoints
         self._response = response
-        self._waiting = {id(answer): answer for _, _, answer in appends.pending}
+        self._waiting = {id(answer): (at.topic, answer) for at, _, answer in appends.pending}
         timers = appends.context.broker.timers
         self._timer: Cancellable = timers.schedule(appends.request.timeout_ms, self._expire)
         for partition, offset, answer in appends.pending:
-            partition.when_committed(offset, partial(self._settle, answer))
+            partition.when_committed(offset, partial(self._settle, partition.topic, answer))
 
-    def _settle(self, answer: Answer, code: ErrorCode) -> None:
+    def _settle(self, topic: str, answer: Answer, code: ErrorCode) -> None:
         if self._waiting.pop(id(answer), None) is None:
             return
         answer.error_code = code
+        if code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self._endpoints = name_leader(self._context, topic, answer, self._endpoints)
         if not self._waiting:
             self._timer.cancel()
+            add_endpoints(self._response, self._endpoints)
             self.deferred.complete(self._response)
 
     def _expire(self) -> None:
-        for answer in list(self._waiting.values()):
-            self._settle(answer, ErrorCode.REQUEST_TIMED_OUT)
+        for topic, answer in list(self._waiting.values()):
+            self._settle(topic, answer, ErrorCode.REQUEST_TIMED_OUT)
 
     def _forget(self) -> None:
         self._waiting.clear()
