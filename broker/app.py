@@ -308,11 +308,12 @@ class Broker:
         config = self.config
         try:
             listeners = read_listeners(config)
-            self.limits = self._listeners.limits = configured_limits(config)
+            self.limits = await unless_stopped(self._stop, configured_limits(config))
+            self._listeners.limits = self.limits
             ports = {}
             for endpoint in listeners.bound:
                 ports[endpoint.name] = await self._listeners.bind(endpoint, config)
-            self._metrics.bind()
+            await self._loop.run_in_executor(self._executor, self._metrics.bind)
         except (ConfigError, ListenError) as error:
             raise StartError(str(error)) from None
         for endpoint in listeners.advertised:

@@ -7,6 +7,7 @@ for its turn to be heard.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import socket
@@ -18,7 +19,7 @@ from config.key import INT_MAX
 from config.listeners import read_address_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from config.broker import BrokerConfig
 
@@ -53,6 +54,7 @@ class ConnectionLimits:
 
     def __init__(self, in_all: int, per_host: int, of_hosts: Mapping[str, int]) -> None:
         self._limits = in_all, per_host, of_hosts
+        self._wanted: BrokerConfig | None = None
         self._open: Counter[str] = Counter()
         self._total = 0
 
@@ -67,12 +69,18 @@ class ConnectionLimits:
         self._total += 1
         return None
 
-    def change(self, config: BrokerConfig) -> None:
-        """Hold those that come from now on to other limits; not if a host is not to be found."""
+    async def change(self, config: BrokerConfig) -> None:
+        """Hold those that come from now on to other limits; not if a host is not to be found.
+
+        Nor if another change comes while names are looked up.
+        """
+        self._wanted = config
         try:
-            wanted = configured_limits(config)
+            wanted = await configured_limits(config)
         except ConfigError as error:
             logger.warning("the limits of connections stay as they are: %s", error)
+            return
+        if self._wanted is not config:
             return
         self._limits = wanted.limits
         if _per_second(self.pace) != _per_second(wanted.pace):
@@ -91,12 +99,14 @@ class ConnectionLimits:
             del self._open[host]
 
 
-def configured_limits(config: BrokerConfig) -> ConnectionLimits:
+async def configured_limits(config: BrokerConfig) -> ConnectionLimits:
     """Read the limits; names of hosts are looked up. Raises ConfigError when one is unknown."""
+    configured = read_address_limits(config)
+    found = await asyncio.gather(*map(_addresses, configured))
     of_hosts = {
         address: limit
-        for host, limit in read_address_limits(config).items()
-        for address in _addresses(host)
+        for addresses, limit in zip(found, configured.values(), strict=True)
+        for address in addresses
     }
     limits = ConnectionLimits(config.max_connections, config.max_connections_per_ip, of_hosts)
     if config.max_connection_creation_rate < INT_MAX:
@@ -108,9 +118,10 @@ def _per_second(pace: CreationPace | None) -> int | None:
     return None if pace is None else pace.per_second
 
 
-def _addresses(host: str) -> Iterator[str]:
+async def _addresses(host: str) -> list[str]:
+    """On a thread: a name server that does not answer takes its time, half a minute of it."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise ConfigError(f"max.connections.per.ip.overrides: {host}: {error}") from None
-    return (str(address[0]) for _, _, _, _, address in found)
+    return [str(address[0]) for _, _, _, _, address in found]

@@ -20,7 +20,7 @@ def reconfigure(broker: Broker, config: BrokerConfig) -> None:
     broker.topic_configs.apply_defaults(config.topic_defaults(), broker.replicas.by_topic)
     broker.controller.allow_unclean(by_default=config.unclean_leader_election_enable)
     broker.cluster.reconfigure(config)
-    broker.limits.change(config)
+    broker.spawn(broker.limits.change(config), "limits of connections")
     _change_log_settings(broker.logs, config)
     if broker.cleaner is not None:
         broker.cleaner.reconfigure(config)

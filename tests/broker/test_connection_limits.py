@@ -30,7 +30,7 @@ def listening(config: BrokerConfig, scenario: Callable[[Listeners, int], Awaitab
     async def run() -> None:
         timers = Timers(asyncio.get_running_loop())
         listeners = Listeners(cast("Dispatcher", None), SystemClock(), timers)
-        listeners.limits = configured_limits(config)
+        listeners.limits = await configured_limits(config)
         [endpoint] = read_listeners(config).bound
         port = await listeners.bind(endpoint, config)
         await listeners.serve()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,8 @@ from tests.support.slices import one_step_at_a_time
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from pathlib import Path
+
+    import pytest
 
 
 def cleaning(threads: int) -> BrokerConfig:
@@ -62,20 +66,81 @@ def test_cleaners_become_more_and_fewer(tmp_path: Path) -> None:
 
 
 def test_limits_of_connections_change_for_those_that_come() -> None:
-    limits = configured_limits(BrokerConfig(max_connections=1))
-    assert limits.admit("a") is None
-    assert limits.admit("a") is not None
-    limits.change(BrokerConfig(max_connections=3, max_connection_creation_rate=7))
-    assert limits.admit("a") is None
-    pace = limits.pace
-    assert pace is not None
-    limits.change(BrokerConfig(max_connections=2, max_connection_creation_rate=7))
-    assert limits.pace is pace, "turns that were given are kept"
-    assert limits.admit("a") is not None
+    async def scenario() -> None:
+        limits = await configured_limits(BrokerConfig(max_connections=1))
+        assert limits.admit("a") is None
+        assert limits.admit("a") is not None
+        await limits.change(BrokerConfig(max_connections=3, max_connection_creation_rate=7))
+        assert limits.admit("a") is None
+        pace = limits.pace
+        assert pace is not None
+        await limits.change(BrokerConfig(max_connections=2, max_connection_creation_rate=7))
+        assert limits.pace is pace, "turns that were given are kept"
+        assert limits.admit("a") is not None
+
+    asyncio.run(scenario())
 
 
 def test_limits_of_a_host_that_is_not_to_be_found_change_nothing() -> None:
-    limits = configured_limits(BrokerConfig(max_connections=1))
-    limits.change(BrokerConfig(max_connections_per_ip_overrides="no.such.host.invalid:1"))
-    assert limits.admit("a") is None
-    assert limits.admit("a") is not None
+    async def scenario() -> None:
+        limits = await configured_limits(BrokerConfig(max_connections=1))
+        await limits.change(BrokerConfig(max_connections_per_ip_overrides="no.such.host.invalid:1"))
+        assert limits.admit("a") is None
+        assert limits.admit("a") is not None
+
+    asyncio.run(scenario())
+
+
+def test_a_name_server_that_does_not_answer_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, answered = threading.Event(), threading.Event()
+    was_served = []
+
+    def slow(*_: object, **__: object) -> list[object]:
+        asked.set()
+        was_served.append(answered.wait(10))
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.1.2.3", 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+
+    async def scenario() -> None:
+        limits = await configured_limits(BrokerConfig(max_connections=5))
+        changing = asyncio.ensure_future(  # noqa: TID251
+            limits.change(BrokerConfig(max_connections_per_ip_overrides="some.host:1"))
+        )
+        while not asked.is_set():
+            await asyncio.sleep(0)  # noqa: TID251
+        assert limits.limits[0] == 5, "until the name is known"
+        answered.set()
+        await changing
+        assert was_served == [True]
+        assert limits.limits[2] == {"10.1.2.3": 1}
+
+    asyncio.run(scenario())
+
+
+def test_the_last_change_counts_however_long_names_of_an_earlier_one_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    overtaken = threading.Event()
+
+    def slow(*_: object, **__: object) -> list[object]:
+        assert overtaken.wait(10)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.1.2.3", 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+
+    async def scenario() -> None:
+        limits = await configured_limits(BrokerConfig())
+        early = asyncio.ensure_future(  # noqa: TID251
+            limits.change(BrokerConfig(max_connections_per_ip_overrides="some.host:1"))
+        )
+        await asyncio.sleep(0)  # noqa: TID251
+        await limits.change(BrokerConfig(max_connections=3))
+        overtaken.set()
+        await early
+        assert limits.limits[0] == 3
+        assert not limits.limits[2]
+
+    asyncio.run(scenario())
