@@ -1,7 +1,6 @@
 """DescribeTransactions and ListTransactions: what tools ask about transactions (KIP-664).
 
-ListTransactions 0-2: v1 how long they run (KIP-994), v2 a pattern of ids (KIP-1152), for which a
-Python regular expression is taken where Apache takes a Java one.
+ListTransactions 0-2: v1 how long they run (KIP-994), v2 a pattern of ids (KIP-1152).
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def list_transactions(
             unknown_state_filters=[],
             transaction_states=[],
         )
-    filters = read_filters(request)
+    filters = read_filters(request, context.broker.config.transactional_id_pattern_max_length)
     return ListTransactionsResponse(
         error_code=ErrorCode.NONE,
         unknown_state_filters=unknown_states(request),

@@ -19,3 +19,6 @@ class OwnKeys:
 
     metrics_port: int = integer(-1, low=-1, high=65_535, importance=LOW, acts=True)
     """Port at which metrics are served over HTTP, for Prometheus; -1 serves none, 0 takes any."""
+
+    transactional_id_pattern_max_length: int = integer(1024, low=1, importance=LOW, acts=True)
+    """Longest pattern by which transactions may be listed, in characters."""

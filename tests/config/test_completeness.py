@@ -35,6 +35,7 @@ OURS = {
         "max.new.partitions.per.request",
         "metrics.host",
         "metrics.port",
+        "transactional.id.pattern.max.length",
     )
 }
 # Required where metadata is kept in a Raft quorum, which it is not here.
