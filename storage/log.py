@@ -25,6 +25,7 @@ from protocol.records.batch import (
 )
 from protocol.records.validation import NEWEST_VERSION, check_produced
 from storage.log_upkeep import LogUpkeep
+from storage.producer_history import recall
 from storage.producer_recovery import read_marker
 from storage.producers import AppendOrigin
 
@@ -107,12 +108,27 @@ class Log(LogUpkeep):
             return self._append_batch(records, header, leader_epoch, now_ms)
         if header.attributes & CONTROL_BIT:
             return self._append_marker(records, header, leader_epoch, now_ms)
-        duplicate = self.producers.check(header, origin)
+        try:
+            duplicate = self.producers.check(header, origin)
+        except ApiError as error:
+            duplicate = self._check_again(header, origin, error)
         if duplicate is not None:
             return self._repeat(duplicate)
         info = self._append_batch(records, header, leader_epoch, now_ms)
         self.producers.update(header, info.first_offset)
         return info
+
+    def _check_again(
+        self, header: BatchHeader, origin: AppendOrigin, error: ApiError
+    ) -> ProducedBatch | None:
+        """Check a refused batch with what the log has of its producer; raises `error` anew."""
+        producer = self.producers.producers.get(header.producer_id)
+        if producer is None or error.code is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            raise error
+        with self.directory:
+            if not recall(producer, self.segments, self.log_start_offset):
+                raise error
+        return self.producers.check(header, origin)
 
     def append_as_follower(self, records: Buffer, now_ms: int) -> AppendInfo | None:
         """Append whole batches as the leader sent them; a cut-off last one is left out.

@@ -56,6 +56,7 @@ class Producer:
         "batches",
         "coordinator_epoch",
         "epoch",
+        "is_from_snapshot",
         "last_timestamp",
         "next_sequence",
         "producer_id",
@@ -72,6 +73,8 @@ class Producer:
         """What the next batch of this epoch must begin with."""
         self.batches: list[ProducedBatch] = []
         """Oldest first, five at most; `remember` adds to it."""
+        self.is_from_snapshot = False
+        """Whether more than are remembered may stand in the log (`storage.producer_history`)."""
 
     @property
     def last_sequence(self) -> int:
@@ -84,6 +87,7 @@ class Producer:
             self.epoch = epoch
             self.batches = []
             self.next_sequence = 0
+            self.is_from_snapshot = False
 
     def remember(self, batch: ProducedBatch) -> None:
         """Note its newest batch."""

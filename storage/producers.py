@@ -237,6 +237,7 @@ class ProducerState:
             if entry.last_offset >= 0:
                 base_sequence = (entry.last_sequence - entry.offset_delta) % SEQUENCE_SPACE
                 producer.remember(ProducedBatch(base_sequence, *entry[2:6]))
+                producer.is_from_snapshot = True
             self.producers[entry.producer_id] = producer
             if entry.transaction_first_offset != NONE:
                 self._open[entry.producer_id] = entry.transaction_first_offset

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from protocol.records.batch import HEADER_BYTES
 from storage import file_names
 from storage.aborted_index import AbortedIndex
-from storage.batch_scan import MAX_RELATIVE_OFFSET, BatchPlace, find_batch, walk_headers
+from storage.batch_scan import (
+    CHUNK_BYTES,
+    MAX_RELATIVE_OFFSET,
+    BatchPlace,
+    find_batch,
+    walk_headers,
+)
 from storage.errors import DamagedFileError
 from storage.sparse_index import OffsetIndex, TimeIndex
 from storage.time_search import first_not_earlier
@@ -164,6 +170,13 @@ class SegmentReading(ABC):
         """Offset after the last batch whose header stands whole before `position`."""
         return self._with_sound_indexes(lambda: self._read_next_offset(position))
 
+    def headers_before(self, position: int, stretch: int) -> tuple[int, list[BatchHeader]]:
+        """Headers of about the last `stretch` bytes of batches before one at `position`.
+
+        Returns where the first of them begins, and the headers in their order.
+        """
+        return self._with_sound_indexes(lambda: self._read_headers_before(position, stretch))
+
     def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
         """First record at or after `from_offset` that is not earlier than `timestamp`."""
         return self._with_sound_indexes(lambda: self._find_timestamp(timestamp, from_offset))
@@ -217,6 +230,14 @@ class SegmentReading(ABC):
         for _, header in self.walk(self._checked_position(entry.position), end):
             offset = header.next_offset
         return offset
+
+    def _read_headers_before(self, position: int, stretch: int) -> tuple[int, list[BatchHeader]]:
+        start = 0
+        if position > stretch:
+            entry = self.offset_index.last_before(position - stretch + 1)
+            start = self._checked_position(entry.position)
+        step = min(stretch, CHUNK_BYTES)
+        return start, [header for _, header in walk_headers(self.file, start, position, step)]
 
     def _read_max_timestamp(self) -> None:
         self._with_sound_indexes(self._walk_to_max_timestamp)
