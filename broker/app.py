@@ -41,6 +41,7 @@ from broker.opening import (
     load_logs,
     open_directories,
     open_store,
+    store_patience,
 )
 from broker.platform import LocalPlatform, Platform
 from broker.producer_ids import ProducerIds
@@ -61,7 +62,7 @@ from controller.topics import TopicCommands
 from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from config.broker import BrokerConfig
     from config.topic import TopicConfig
@@ -198,8 +199,8 @@ class Broker:
         self.config = config = config.identified(opened.broker_id)
         self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
         self.broker_configs = BrokerConfigs(config, self.topic_configs.dynamic)
-        await self.topic_configs.start()
-        await self.broker_configs.load(self.store)
+        await self._step(self.topic_configs.start)
+        await self._step(lambda: self.broker_configs.load(self.store))
         self.config = config = self.broker_configs.current
         self.topic_configs.apply_defaults(config.topic_defaults(), ())
         config_of = self.topic_configs.topic_config
@@ -209,7 +210,7 @@ class Broker:
         if opened.is_new:
             await adopt(config, self.logs, self.store)
         self._wire()
-        await unless_stopped(self._stop, self._register())
+        await self._step(self._register)
         self.cluster.start()
         self.spawn(self.control.run(), "control requests")
         if self.is_in_cluster:
@@ -235,8 +236,11 @@ class Broker:
         )
         logger.info("broker %d serves %s, after %d ms", config.broker_id, shown, took_ms)
 
+    async def _step(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Do what needs the store, again if the connection to it breaks meanwhile."""
+        await unless_stopped(self._stop, store_patience(self.config, self.store).do(step))
+
     async def _register(self) -> None:
-        """Be registered in the session of now."""
         self.broker_epoch = await self._registrar.ensure()
 
     async def _register_again(self) -> None:

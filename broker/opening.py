@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import secrets
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -21,6 +22,7 @@ from controller.embedded_store import (
     DamagedStoreError,
     EmbeddedStore,
 )
+from controller.patience import Patience
 from controller.registration import create_skeleton, generate_broker_id, obtain_cluster_id
 from controller.store import StoreError
 from controller.znodes import TOPICS
@@ -96,17 +98,26 @@ async def open_store(
             store = await _open_embedded(logs, executor)
         else:
             _tell_of_unused_metadata(logs)
-        await create_skeleton(store)
+        patience = store_patience(config, store)
+        await patience.do(partial(create_skeleton, store))
         is_new = not config.zookeeper_connect and not await store.children(TOPICS)
         proposed = logs.identity.cluster_id or to_base64(draw_uuid())
-        cluster_id = await obtain_cluster_id(store, proposed)
-        broker_id = await _obtain_broker_id(config, logs.identity.broker_id, store)
+        cluster_id = await patience.do(partial(obtain_cluster_id, store, proposed))
+        broker_id = await patience.do(
+            partial(_obtain_broker_id, config, logs.identity.broker_id, store)
+        )
         logs.identify(broker_id, cluster_id, platform.clock.now_ms())
     except (DirectoryRefusedError, LogDirectoryError, StoreError, OSError) as error:
         if store is not None:
             await store.close()
         raise StartError(str(error)) from None
     return OpenStore(store, cluster_id, broker_id, is_new)
+
+
+def store_patience(config: BrokerConfig, store: MetadataStore) -> Patience:
+    """Steps of the start wait for ZooKeeper as the first connection did, for a disk not at all."""
+    limit_ms = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
+    return Patience(store, limit_ms if config.zookeeper_connect else 0)
 
 
 async def _connect(config: BrokerConfig, platform: Platform) -> MetadataStore | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from kazoo.exceptions import KazooException
@@ -18,6 +19,7 @@ from kazoo.protocol import serialization as wire
 from kazoo.protocol.states import EventType
 from kazoo.security import OPEN_ACL_UNSAFE
 
+from controller.patience import Patience
 from controller.single_writes import SingleWrites
 from controller.store import (
     Change,
@@ -95,13 +97,17 @@ class ZooKeeperStore(SingleWrites):
         except TimeoutError:
             reason = f"{UNREACHABLE} at {address} within {connection_timeout_ms} ms"
             raise StoreUnavailableError("/", reason) from None
-        for step in address.root_steps():
-            request = wire.Create(step, None, OPEN_ACL_UNSAFE, 0)
-            try:
-                await store._ask("/", request)
-            except NodeExistsError:
-                continue
+        try:
+            await Patience(store, connection_timeout_ms).do(store._create_root)
+        except BaseException:
+            await store.close()
+            raise
         return store
+
+    async def _create_root(self) -> None:
+        for step in self._address.root_steps():
+            with suppress(NodeExistsError):
+                await self._ask("/", wire.Create(step, None, OPEN_ACL_UNSAFE, 0))
 
     @property
     def session_id(self) -> int:

@@ -32,6 +32,8 @@ class BreakingStore(MemoryStore):
         self.is_away = False
         self.does_writes = False
         """Whether the write that breaks the connection is carried out."""
+        self.has_broken = False
+        """Whether the connection broke at all."""
         self._is_broken = False
         self._back = asyncio.Event()
 
@@ -43,6 +45,7 @@ class BreakingStore(MemoryStore):
     async def wait_until_reachable(self) -> None:
         while self.is_away:
             await self._back.wait()
+        self._require_session()
         self._is_broken = False
 
     async def get(self, path: str, watch: Watch | None = None) -> Znode:
@@ -70,7 +73,7 @@ class BreakingStore(MemoryStore):
             return [StoreUnavailableError(path, "not reachable") for _ in transactions]
         if not self.breaks_at(path):
             return await super().multi_many(transactions)
-        self._is_broken = True
+        self._is_broken = self.has_broken = True
         if self.does_writes:
             await super().multi_many(transactions)
         return [OutcomeUnknownError(path, "broke off") for _ in transactions]
@@ -80,6 +83,7 @@ class BreakingStore(MemoryStore):
         return self._is_broken or self.is_away
 
     def _read(self, path: str) -> None:
-        self._is_broken = self._is_broken or self.breaks_at(path)
+        if not self._is_unreachable and self.breaks_at(path):
+            self._is_broken = self.has_broken = True
         if self._is_unreachable:
             raise StoreUnavailableError(path, "not reachable")

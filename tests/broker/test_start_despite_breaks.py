@@ -1,0 +1,91 @@
+"""A broker starts although its connection to ZooKeeper breaks on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.app import Broker
+from broker.opening import StartError
+from broker.platform import LocalPlatform
+from config.loading import load_broker_config
+from controller import patience
+from controller.memory_store import MemoryEnsemble
+from controller.znodes import broker_path
+from tests.controller.breaking_store import BreakingStore
+from tests.controller.harness import turns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from config.broker import BrokerConfig
+
+NEVER_SECONDS = 30.0
+
+
+class BreakingPlatform(LocalPlatform):
+    """This machine, with a ZooKeeper in memory."""
+
+    def __init__(self, store: BreakingStore) -> None:
+        super().__init__()
+        self._store = store
+
+    async def connect(self, config: BrokerConfig) -> BreakingStore:
+        return self._store
+
+
+def configured(directory: Path, **overrides: str) -> BrokerConfig:
+    path = directory / "server.properties"
+    path.write_text(
+        "broker.id=0\nlisteners=PLAINTEXT://127.0.0.1:0\nzookeeper.connect=elsewhere:2181\n"
+        f"log.dirs={directory}/data\noffsets.topic.replication.factor=1\n"
+    )
+    words = [f"{key.replace('_', '.')}={value}" for key, value in overrides.items()]
+    return load_broker_config(path, words)[0]
+
+
+async def run_until_registered(config: BrokerConfig, store: BreakingStore) -> None:
+    broker = Broker(config, BreakingPlatform(store))
+    running = asyncio.get_running_loop().create_task(broker.run())
+    async with asyncio.timeout(NEVER_SECONDS):
+        while not running.done() and not broker.metadata.is_alive(0):
+            await turns(1)
+        broker.stop()
+        await running
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["lost", "done"])
+@pytest.mark.parametrize("number", range(11))
+def test_a_broker_registers_whichever_request_of_its_start_breaks_the_connection(
+    number: int, is_done: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "PAUSE_SECONDS", 0.001)
+
+    async def scenario() -> None:
+        store = BreakingStore(MemoryEnsemble())
+        requests = count()
+        store.breaks_at = lambda _: next(requests) == number
+        store.does_writes = is_done
+        await run_until_registered(configured(tmp_path), store)
+        assert store.has_broken
+
+    asyncio.run(scenario())
+
+
+def test_a_broker_whose_zookeeper_does_not_come_back_ends_with_the_reason(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        store = BreakingStore(MemoryEnsemble())
+
+        def breaks_for_good(path: str) -> bool:
+            store.is_away = store.is_away or path == broker_path(0)
+            return store.is_away
+
+        store.breaks_at = breaks_for_good
+        config = configured(tmp_path, zookeeper_connection_timeout_ms="1")
+        with pytest.raises(StartError, match="not reachable"):
+            await run_until_registered(config, store)
+
+    asyncio.run(scenario())
