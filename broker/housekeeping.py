@@ -118,11 +118,11 @@ class Housekeeping:
         for path in self._logs.take_removals(self._clock.now_ms()):
             self._submit(lambda path=path: self._logs.remove(path))  # type: ignore[misc]
 
-    def _submit(self, work: Callable[[], None]) -> None:
+    def _submit(self, work: Callable[[], object]) -> None:
         self._executor.submit(_run, work)
 
 
-def _run(work: Callable[[], None]) -> None:
+def _run(work: Callable[[], object]) -> None:
     try:
         work()
     except LogDirectoryError as error:

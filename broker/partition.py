@@ -46,6 +46,7 @@ class Partition:
         "_is_follower_wake_scheduled",
         "_is_wake_scheduled",
         "_known_start",
+        "_start_watchers",
         "_surroundings",
         "_waiter_count",
         "_watchers",
@@ -85,6 +86,8 @@ class Partition:
         self._followers: dict[Watcher, None] = {}
         """Those who read beyond the high watermark, and need not hear that it moves."""
         self._is_follower_wake_scheduled = False
+        self._start_watchers: tuple[Watcher, ...] = ()
+        """Those who wait until the replicas begin later; nearly always nobody."""
         self._commit_waiters: list[tuple[int, int, Callable[[ErrorCode], None]]] = []
         self._waiter_count = 0
 
@@ -243,10 +246,29 @@ class Partition:
         self._watchers.pop(watcher, None)
         self._followers.pop(watcher, None)
 
+    def watch_starts(self, watcher: Watcher) -> None:
+        """Have `watcher.check` called when the low watermark or this broker's role may change."""
+        self._start_watchers = (*self._start_watchers, watcher)
+
+    def unwatch_starts(self, watcher: Watcher) -> None:
+        """The opposite of `watch_starts`."""
+        self._start_watchers = tuple(one for one in self._start_watchers if one is not watcher)
+
+    def check_starts(self) -> None:
+        """Have those look again, after what is being handled now, who wait for log starts."""
+        for watcher in self._start_watchers:
+            self._surroundings.timers.soon(watcher.check)
+
+    @property
+    def low_watermark(self) -> int:
+        """As the leader, from where on all live replicas have records; -1 while not known."""
+        return self.log.log_start_offset if self.leading is None else self.leading.low_watermark
+
     def wake(self) -> None:
         """Have the watchers look again after what is being handled now: many appends, one look."""
         self._wake_readers()
         self._wake_followers()
+        self.check_starts()
 
     def note_start(self) -> None:
         """Wake the watchers if retention has moved the log's start since the last time."""

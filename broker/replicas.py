@@ -142,7 +142,7 @@ class Replicas:
             self._live_brokers = live
             for partition in self:
                 if partition.leading is not None:
-                    partition.leading.raise_high_watermark()
+                    partition.leading.note_brokers()
 
     def _obtain(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> Partition:
         index = state.partition_index

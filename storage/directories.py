@@ -260,9 +260,12 @@ class LogDirectories:
         """Write the high watermarks; safe to call from another thread."""
         self._checkpoint(file_names.HIGH_WATERMARKS, lambda log: log.high_watermark)
 
-    def checkpoint_log_starts(self) -> None:
-        """Write the log start offsets that are not those of a segment; safe from any thread."""
-        self._checkpoint(file_names.LOG_STARTS, _moved_start)
+    def checkpoint_log_starts(self) -> frozenset[LogDirectory]:
+        """Write the log start offsets that are not those of a segment; safe from any thread.
+
+        Returns the directories that have them now.
+        """
+        return self._checkpoint(file_names.LOG_STARTS, _moved_start)
 
     def checkpoint_cleaner_offsets(self) -> None:
         """Write up to where each compacted log is clean; safe to call from another thread."""
@@ -359,7 +362,10 @@ class LogDirectories:
             raise failure or LogDirectoryError(self.directories[0].path, "is offline")
         return min(online, key=lambda directory: self._counts[directory.path])
 
-    def _checkpoint(self, name: str, offset_of: Callable[[Log], int | None]) -> None:
+    def _checkpoint(
+        self, name: str, offset_of: Callable[[Log], int | None]
+    ) -> frozenset[LogDirectory]:
+        written = []
         for directory in self._online():
             with self._one_checkpoint, suppress(LogDirectoryError), directory:
                 offsets = {
@@ -369,6 +375,8 @@ class LogDirectories:
                 }
                 path = f"{directory.path}/{name}"
                 self._disk.filesystem.replace(path, encode_offsets(offsets), sync=True)
+                written.append(directory)
+        return frozenset(written)
 
     def _refuse_if_all_offline(self) -> None:
         if not self._online():

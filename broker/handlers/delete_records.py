@@ -2,8 +2,9 @@
 
 Versions 0 to 2. Offset -1 stands for the high watermark; beyond it is OFFSET_OUT_OF_RANGE. An
 offset before the present start changes nothing. Internal topics refuse, and so do topics that are
-only compacted. The answer comes when the new starts are on the disk: what a client was told is gone
-does not come back with a crash (Apache notes them once a minute).
+only compacted. The answer comes when all live replicas begin there, and when the new starts are on
+the disk: what a client was told is gone does not come back with a crash (Apache notes them once a
+minute). See `broker.delayed_delete_records`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from broker.deferred import Deferred
+from broker.delayed_delete_records import NO_LOW_WATERMARK, DelayedDeleteRecords, Deletion
 from broker.routing import handles
 from controller.topic_names import INTERNAL_TOPICS
 from protocol.errors import ApiError, ErrorCode
@@ -19,52 +20,52 @@ from protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecords
 
 if TYPE_CHECKING:
     from broker.context import Context
+    from broker.deferred import Deferred
     from broker.partition import Partition
+    from storage.log_directory import LogDirectory
 
 Answer = DeleteRecordsResponse.Topic.Partition
 
 HIGH_WATERMARK = -1
-NO_LOW_WATERMARK = -1
 
 
 @handles(DeleteRecordsRequest, versions="0-2")
 def delete_records(
     context: Context, request: DeleteRecordsRequest
 ) -> Deferred[DeleteRecordsResponse]:
-    """Move the starts; errors are per partition. The low watermark is the new start."""
-    answer: Deferred[DeleteRecordsResponse] = Deferred()
+    """Move the starts; errors are per partition. The low watermark is that of all replicas."""
     loop = asyncio.get_running_loop()
     logs = context.broker.logs
-    response = DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsResponse.Topic(
-                name=topic.name,
-                partitions=[
-                    _answer(context, topic.name, wanted.partition_index, wanted.offset)
-                    for wanted in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    response = DeleteRecordsResponse(topics=[])
+    deletions: list[Deletion] = []
+    for topic in request.topics:
+        answers: list[Answer] = []
+        response.topics.append(DeleteRecordsResponse.Topic(name=topic.name, partitions=answers))
+        for wanted in topic.partitions:
+            index = wanted.partition_index
+            try:
+                partition = _leader(context, topic.name, index)
+                offset = _move_start(partition, wanted.offset)
+            except ApiError as error:
+                answers.append(_answer(index, error.code))
+            else:
+                answers.append(_answer(index, ErrorCode.NONE))
+                deletions.append(Deletion(partition, offset, answers[-1]))
+    delayed = DelayedDeleteRecords(context.broker, response, deletions, request.timeout_ms)
 
     def note() -> None:
+        written: frozenset[LogDirectory] = frozenset()
         try:
-            logs.checkpoint_log_starts()
+            written = logs.checkpoint_log_starts()
         finally:
-            loop.call_soon_threadsafe(answer.complete, response)
+            loop.call_soon_threadsafe(delayed.note_written, written)
 
     logs.settings.run_later(note)
-    return answer
+    return delayed.deferred
 
 
-def _answer(context: Context, topic: str, index: int, offset: int) -> Answer:
-    try:
-        partition = _leader(context, topic, index)
-        low_watermark = _move_start(partition, offset)
-    except ApiError as error:
-        return Answer(partition_index=index, low_watermark=NO_LOW_WATERMARK, error_code=error.code)
-    return Answer(partition_index=index, low_watermark=low_watermark, error_code=ErrorCode.NONE)
+def _answer(index: int, code: ErrorCode) -> Answer:
+    return Answer(partition_index=index, low_watermark=NO_LOW_WATERMARK, error_code=code)
 
 
 def _leader(context: Context, topic: str, index: int) -> Partition:
@@ -81,10 +82,11 @@ def _leader(context: Context, topic: str, index: int) -> Partition:
 
 
 def _move_start(partition: Partition, offset: int) -> int:
+    """Move it as far as that; returns the offset that -1 stands for."""
     log = partition.log
     target = log.high_watermark if offset == HIGH_WATERMARK else offset
     if target < 0:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is negative")
     if log.advance_log_start_offset(target):
         partition.wake()
-    return log.log_start_offset
+    return target

@@ -95,6 +95,8 @@ class Leading:
                 f"{self._partition.topic}-{self._partition.index}",
             )
         log = self._partition.log
+        if log_start != follower.log_start_offset:
+            self._partition.check_starts()
         has_moved = follower.fetched(
             offset, log_start, self._now_ms(), log.log_end_offset, broker_epoch
         )
@@ -140,9 +142,17 @@ class Leading:
         return min(wanted, len(self.in_sync.followers) + 1)
 
     @property
-    def log_starts(self) -> list[int]:
-        """Log start offsets of the followers, -1 for one that is not known."""
-        return [follower.log_start_offset for follower in self.in_sync.followers.values()]
+    def low_watermark(self) -> int:
+        """The least log start offset of the replicas that live, -1 while one has not told its."""
+        is_alive = self._surroundings.is_alive
+        followers = self.in_sync.followers.items()
+        starts = (one.log_start_offset for broker_id, one in followers if is_alive(broker_id))
+        return min((self._partition.log.log_start_offset, *starts))
+
+    def note_brokers(self) -> None:
+        """A broker came or died: one that is dead is not waited for."""
+        self.raise_high_watermark()
+        self._partition.check_starts()
 
     def decided(self, proposal: Proposal, code: ErrorCode, stored: Stored | None = None) -> None:
         """The controller answered a proposal; an answer to one that is void is ignored (RE-17)."""

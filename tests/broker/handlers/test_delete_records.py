@@ -69,3 +69,18 @@ def test_topic_that_is_only_compacted_refuses(tmp_path: Path) -> None:
         assert answer.error_code == ErrorCode.POLICY_VIOLATION
 
     run_data_broker(tmp_path, scenario)
+
+
+def test_a_start_that_could_not_be_written_is_a_storage_error(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await fill(broker, count=2)
+        (tmp_path / "log-start-offset-checkpoint").mkdir()
+
+        answers = await delete(broker, (0, 4), (1, 99))
+
+        assert [(one.error_code, one.low_watermark) for one in answers] == [
+            (ErrorCode.KAFKA_STORAGE_ERROR, -1),
+            (ErrorCode.OFFSET_OUT_OF_RANGE, -1),
+        ]
+
+    run_data_broker(tmp_path, scenario)
