@@ -19,6 +19,7 @@ from broker.auto_topics import AutoTopics
 from broker.broker_configs import BrokerConfigs
 from broker.cluster import Cluster
 from broker.connection_limits import ConnectionLimits, configured_limits
+from broker.connection_services import connection_services
 from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.coordinators.marker_sender import MarkerSender
@@ -123,7 +124,10 @@ class Broker:
         )
         self.endpoints = {}
         self._metrics = wanted_metrics(self)
-        self._listeners = Listeners(self._metrics.dispatcher, self.clock, self.timers)
+        self._listeners = Listeners(
+            connection_services(config, self._metrics.dispatcher, self.clock, self.timers.soon),
+            self.timers,
+        )
         self._executor = self._platform.threads(DISK_THREADS, "disk")
         self.side_work = SideWork(self._loop, self._platform)
         self.replica_threads = self._platform.threads(REPLICA_THREADS, REPLICAS)
@@ -329,7 +333,7 @@ class Broker:
             await self._listeners.serve()
         except ListenError as error:
             raise StartError(str(error)) from None
-        self._listeners.expire_idle(self.config.connections_max_idle_ms)
+        self._listeners.look_after_idle(self.config.connections_max_idle_ms)
 
     async def _shut_down(self) -> None:
         """Undo what was done, in the opposite order, however far the start came."""

@@ -1,11 +1,14 @@
 """One client connection: frames in, responses out, in the order of the requests.
 
-Bytes are received straight into the connection's own buffer, so that a record batch is patched
-and written to the log from where the kernel put it, without a copy. The buffer is reused for the
-next frames as soon as the handler returns; a handler that keeps record bytes must copy them.
+Bytes are received straight into the connection's `FrameBuffer`, which says who owns them. A request
+whose answer is deferred stops the connection (as in Apache, which mutes the channel), unless the
+handler marked the deferral as ordered only. The slots in `_answers` keep the order.
 
-A request whose answer is deferred stops the connection (as in Apache, which mutes the channel),
-unless the handler marked the deferral as ordered only. The slots in `_answers` keep the order.
+What one peer can make the broker hold is bounded: answers are sent as soon as `FLUSH_BYTES` have
+gathered, and no request is taken while any of them is unsent, so that is one answer and
+`FLUSH_BYTES`; answers that wait for others are bounded over all connections (`InFlight`), large
+requests by `RequestMemory`. Nor does one peer keep the others waiting: after `TURN_MS` of its
+requests it is their turn.
 """
 
 from __future__ import annotations
@@ -15,43 +18,49 @@ import logging
 import socket
 import struct as structs
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from broker.deferred import Deferred
-from broker.outgoing import Outgoing
+from broker.frame_buffer import FrameBuffer
+from broker.outgoing import Outgoing, SocketSender
 from broker.strangers import recognise
 
 if TYPE_CHECKING:
-    from broker.dispatch import Dispatcher
+    from broker.connection_services import ConnectionServices
+    from broker.outgoing import RegionSender
     from broker.peer import Peer
     from protocol.schema import Part
+
+    Answer = list[Part] | Deferred[list[Part] | None]
 
 logger = logging.getLogger(__name__)
 
 _UNPACK_SIZE = structs.Struct(">i").unpack_from
 SIZE_BYTES = 4
-INITIAL_BUFFER_BYTES = 128 * 1024
-"""Room for the five requests of 16 KB that a Java producer has in flight at its defaults."""
-SPARE_BUFFER_BYTES = 128 * 1024
-"""A buffer is grown to hold this much beside its frame, so that one read brings many frames."""
+FLUSH_BYTES = 64 * 1024
+"""Answers gather up to here before they are sent together."""
+TURN_MS = 5
+"""How long the requests of one connection are handled before others get their turn."""
+FRAMES_PER_LOOK = 8
+"""How many are handled between two looks at the clock."""
 
 
 class Connection(asyncio.BufferedProtocol):
     """Protocol of one accepted socket."""
 
-    def __init__(self, dispatcher: Dispatcher, peer: Peer, max_request_bytes: int) -> None:
-        self._dispatcher = dispatcher
+    def __init__(self, services: ConnectionServices, peer: Peer) -> None:
+        self._services = services
+        self._dispatch = services.dispatcher.dispatch
         self._peer = peer
-        self._max_request_bytes = max_request_bytes
-        self._buffer = bytearray(INITIAL_BUFFER_BYTES)
-        self._view = memoryview(self._buffer)
-        self._start = 0
-        self._end = 0
-        self._answers: deque[list[Part] | Deferred[list[Part] | None] | None] = deque()
+        self._max_request_bytes = services.max_request_bytes
+        self._buffer = FrameBuffer(services.memory)
+        self._answers: deque[Answer] = deque()
         self._blocking: Deferred[list[Part] | None] | None = None
         self._is_reading = True
         self._is_closing = False
         self._is_held = False
+        self._is_turn_due = False
+        self._is_processing = False
         self._outgoing: Outgoing = cast("Outgoing", None)
         self._transport: asyncio.Transport = cast("asyncio.Transport", None)
 
@@ -65,10 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
         connected: socket.socket = transport.get_extra_info("socket")
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        is_tls = transport.get_extra_info("ssl_object") is not None
-        self._outgoing = Outgoing(
-            self._transport, -1 if is_tls else connected.fileno(), self._process
-        )
+        self._outgoing = Outgoing(self._transport, _region_sender(transport), self._process)
         if self._is_held:
             self._transport.pause_reading()
         refusal = self._peer.connected(self, transport.get_extra_info("peername"))
@@ -85,14 +91,17 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """Free what waits for this connection."""
+        """Free what waits for this connection, and what it holds."""
         self._is_closing = True
+        self._services.memory.forget(self._process)
+        self._services.in_flight.count -= len(self._answers)
         for answer in self._answers:
             if isinstance(answer, Deferred):
                 answer.abandon()
         self._answers.clear()
         self._blocking = None
         self._outgoing.release()
+        self._buffer.release()
         self._peer.disconnected(self)
 
     def close(self, reason: str = "") -> None:
@@ -105,18 +114,33 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing.flush()
         self._transport.close()
 
-    def is_idle(self, now_ms: int, limit_ms: int) -> bool:
-        """Whether nothing came for so long, at a monotonic `now_ms`, and nothing is owed."""
+    def look_after(self, now_ms: int, limit_ms: int) -> None:
+        """Called now and then: free what an idle connection holds, end one that is idle too long.
+
+        Idle is one that neither brings a request nor takes some of an answer, and is owed none;
+        `limit_ms` is how long it may be (negative: for ever), `now_ms` monotonic.
+        """
+        if self._outgoing.has_moved:
+            self._outgoing.has_moved = False
+            self._peer.is_active = True
         idle_ms = self._peer.idle_ms(now_ms)
-        return idle_ms >= limit_ms and not self._answers and self._outgoing.is_empty
+        if self._answers or not idle_ms:
+            return
+        self._buffer.trim()
+        if 0 <= limit_ms <= idle_ms:
+            if self._outgoing.is_empty and not self._is_closing:
+                self.close()
+            else:
+                self._transport.abort()  # closing would wait for the peer to read on
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """Where the next bytes go: behind what is there."""
-        return self._view[self._end :]
+        return self._buffer.writable()
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes arrived."""
-        self._end += nbytes
+        self._peer.is_active = True
+        self._buffer.end += nbytes
         self._process()
 
     def pause_writing(self) -> None:
@@ -124,104 +148,131 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing.pause()
 
     def resume_writing(self) -> None:
-        """The peer has caught up."""
-        self._outgoing.resume()
+        """The peer has caught up.
+
+        What follows may close the transport, which must not happen within its own callback: it
+        would end twice.
+        """
+        asyncio.get_running_loop().call_soon(self._outgoing.resume)
 
     def _process(self) -> None:
-        """Handle all whole frames that may be handled now, and send the answers together."""
-        while self._take_frames():
-            self._outgoing.flush()  # a region of a file held the next frame up
-        if not self._is_closing:
-            self._outgoing.flush()
-            self._tidy()
+        """Handle all whole frames that may be handled now, and send the answers together.
+
+        What is handled may complete an earlier answer of this connection, and so end up here again:
+        the call under way then goes on with whatever that has released.
+        """
+        if self._is_closing or self._is_processing:
+            return
+        self._is_processing = True
+        is_turn_over = False
+        try:
+            is_turn_over = self._take_frames()
+            if not self._is_closing:
+                self._outgoing.flush()
+                self._tidy()
+        except OSError as error:  # of memory: those of sockets and files stay in Outgoing
+            self.close(f"no memory for its requests: {error}")
+        except Exception:
+            logger.exception("%s: connection aborted", self._peer.address)
+            self._transport.abort()
+        finally:
+            self._is_processing = False
+        if is_turn_over and not self._is_turn_due:
+            self._is_turn_due = True
+            asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._is_turn_due = False
+        self._process()
 
     def _take_frames(self) -> bool:
-        """Handle frames while nothing holds the connection up.
-
-        Returns whether some were handled and unsent answers are all that may hold up the next.
-        """
-        outgoing = self._outgoing
+        """Handle frames while nothing holds the connection up; whether only its time is over."""
+        buffer, outgoing = self._buffer, self._outgoing
+        memory = buffer.frames()
+        clock = self._services.clock
+        began_ms = clock.monotonic_ms()
         count = 0
-        while not self._is_closing and self._blocking is None and outgoing.is_empty:
-            body = self._start + SIZE_BYTES
-            held = self._end - body
+        while self._may_go_on():
+            body = buffer.start + SIZE_BYTES
+            held = buffer.end - body
             if held < 0:
-                return False
-            (size,) = _UNPACK_SIZE(self._buffer, self._start)
+                break
+            (size,) = _UNPACK_SIZE(memory, buffer.start)
             if not 0 <= size <= self._max_request_bytes:
-                self._refuse_size(size)
-                return False
+                self._refuse_size(bytes(memory[buffer.start : body]), size)
+                break
             if held < size:
-                self._make_room(SIZE_BYTES + size)
-                return False
-            self._start = body + size
-            answer = self._dispatcher.dispatch(self._view[body : self._start], self._peer, self)
-            count += 1
+                del memory  # so that the buffer may be used again
+                if not buffer.make_room(SIZE_BYTES + size):
+                    self._services.memory.wait(self._process)
+                break
+            buffer.start = body + size
+            answer = self._dispatch(memory[body : buffer.start], self._peer, self)
             if isinstance(answer, list) and not self._answers:
                 outgoing.add(answer)
+                if outgoing.size >= FLUSH_BYTES:
+                    outgoing.flush()
             elif answer is not None:
                 self._keep_in_order(answer)
-        return count > 0
+            count += 1
+            if not count % FRAMES_PER_LOOK and clock.monotonic_ms() - began_ms >= TURN_MS:
+                return True
+        return False
 
-    def _refuse_size(self, size: int) -> None:
-        stranger = recognise(bytes(self._view[self._start : self._start + SIZE_BYTES]))
+    def _may_go_on(self) -> bool:
+        """Whether nothing holds the next request up: an answer before it, or one not sent."""
+        if self._is_closing or self._blocking is not None or not self._outgoing.is_ready:
+            return False
+        in_flight = self._services.in_flight
+        return not self._answers or in_flight.count < in_flight.limit
+
+    def _refuse_size(self, prefix: bytes, size: int) -> None:
         limit = f"socket.request.max.bytes={self._max_request_bytes}"
-        self.close(stranger or f"frame of {size} bytes ({limit})")
+        self.close(recognise(prefix) or f"frame of {size} bytes ({limit})")
 
-    def _keep_in_order(self, answer: list[Part] | Deferred[list[Part] | None]) -> None:
+    def _keep_in_order(self, answer: Answer) -> None:
         """Take an answer that is to come, or one that must wait for those before it."""
         self._answers.append(answer)
+        self._services.in_flight.count += 1
         if isinstance(answer, Deferred):
             self._await(answer)
 
     def _await(self, answer: Deferred[list[Part] | None]) -> None:
         if not answer.is_ordered_only and not answer.is_complete:
             self._blocking = answer
-        answer.then(lambda _: self._answered(answer))
+
+        def answered(_: object) -> None:
+            self._answered(answer)
+
+        def failed(error: Exception) -> None:
+            self.close(f"no answer could be made: {error!r}")
+
+        answer.then(answered, failed)
 
     def _answered(self, answer: Deferred[list[Part] | None]) -> None:
         """A deferred answer is there: send all that are now next in order, then go on reading."""
-        while self._answers:
-            head = self._answers[0]
+        answers = self._answers
+        while answers:
+            head = answers[0]
+            parts: list[Part] | None
             if isinstance(head, Deferred):
                 if not head.is_complete:
                     break
-                self._answers.popleft()
-                self._send(head.value)
+                parts = head.value
             else:
-                self._answers.popleft()
-                self._send(head)
+                parts = head
+            answers.popleft()
+            self._services.in_flight.count -= 1
+            if parts is not None and not self._is_closing:
+                self._outgoing.add(parts)
         if self._blocking is answer:
             self._blocking = None
-            self._process()
-        elif not self._is_closing:
-            self._outgoing.flush()
-
-    def _send(self, parts: list[Part] | None) -> None:
-        if parts is not None and not self._is_closing:
-            self._outgoing.add(parts)
-
-    def _make_room(self, needed: int) -> None:
-        """Make the buffer hold a frame of `needed` bytes, from its front unless it does already."""
-        if self._start + needed <= len(self._buffer) > self._end:
-            return
-        held = self._end - self._start
-        if len(self._buffer) < needed:
-            grown = bytearray(needed + SPARE_BUFFER_BYTES)
-            grown[:held] = self._view[self._start : self._end]
-            self._replace(grown)
-        elif self._start:
-            self._view[:held] = bytes(self._view[self._start : self._end])
-        self._start = 0
-        self._end = held
+        self._process()
 
     def _tidy(self) -> None:
         """Keep room for the next read; stop reading while the buffer is full of waiting frames."""
-        if self._start == self._end:
-            self._start = self._end = 0
-        elif self._end == len(self._buffer) and self._start:
-            self._make_room(0)
-        has_room = self._end < len(self._buffer)
+        self._buffer.tidy()
+        has_room = not self._buffer.is_full
         if has_room != self._is_reading and not self._is_closing:
             self._is_reading = has_room
             if has_room:
@@ -229,6 +280,12 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 self._transport.pause_reading()
 
-    def _replace(self, buffer: bytearray) -> None:
-        self._buffer = buffer
-        self._view = memoryview(buffer)
+
+def _region_sender(transport: asyncio.BaseTransport) -> RegionSender | None:
+    """How to send from files: by the transport's own way, or by its socket; None within TLS."""
+    own: Any = transport.get_extra_info("region_sender")
+    if own is not None:
+        return cast("RegionSender", own)
+    if transport.get_extra_info("ssl_object") is not None:
+        return None
+    return SocketSender(transport.get_extra_info("socket").fileno())

@@ -6,11 +6,14 @@ that one answer carries several appends (decision 25).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from broker.deferred import Deferred
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.fetch_sessions import FetchSession
     from broker.pace import Pace
     from broker.partition import Partition
@@ -75,12 +78,15 @@ class DelayedFetch:
             session.waiting = self
             if read.is_by_follower:
                 self._pace = session.pace
-        self._timer = timers.schedule(max_wait_ms, self._expire)
+        self._timer = timers.schedule(max_wait_ms, partial(self._guarded, self._expire))
         if is_held:
             self._hold_back()
 
     def check(self) -> None:
         """Look again; answer if there is enough."""
+        self._guarded(self._check)
+
+    def _check(self) -> None:
         if self._hold is not None:
             self._news += 1
             if self._news >= ENOUGH_NEWS:
@@ -94,13 +100,13 @@ class DelayedFetch:
         """Some partitions of the session rest no more: look once, after all that come now."""
         if not self._is_look_due:
             self._is_look_due = True
-            self._timers.soon(self._look)
+            self._timers.soon(partial(self._guarded, self._look))
 
     def _look(self) -> None:
         self._is_look_due = False
         if not self._is_over:
             self._watch()
-            self.check()
+            self._check()
 
     def _watch(self) -> None:
         for partition in self._read.watched():
@@ -112,7 +118,7 @@ class DelayedFetch:
 
     def _hold_back(self) -> None:
         self._news = 0
-        self._hold = self._timers.schedule(HOLD_MS, self._release)
+        self._hold = self._timers.schedule(HOLD_MS, partial(self._guarded, self._release))
 
     def _release(self) -> None:
         hold, self._hold = self._hold, None
@@ -120,6 +126,14 @@ class DelayedFetch:
             hold.cancel()
             self._pace.note(has_gained=self._news > 0)
         self._answer()
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        """Take a step; what it raises is the answer, and nobody else's trouble."""
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001 - delivered
+            self._forget()
+            self.deferred.fail(error)
 
     def _answer(self) -> None:
         self._read.run()

@@ -7,16 +7,15 @@ what it returns is a response, a `Deferred` of one, or None for "no answer".
 from __future__ import annotations
 
 import logging
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.context import Context
-from broker.deferred import Deferred
+from broker.deferred import AbandonedError, Deferred
 from broker.holding import holding, is_held
 from broker.routing import ROUTES, HangUp, Route
 from broker.served import Served
 from protocol.api_keys import ApiKey
-from protocol.errors import ApiError, ErrorCode
+from protocol.errors import ApiError, ErrorCode, shortened
 from protocol.headers import RequestHeader, parse_request_header
 from protocol.messages.api_versions import ApiVersionsResponse
 from protocol.schema import UNDECODABLE
@@ -45,7 +44,6 @@ class Dispatcher:
     ) -> list[Part] | Deferred[list[Part] | None] | None:
         """Serve one frame (without its size). Closes the connection when it cannot be answered."""
         now_ms = self._clock.now_ms()
-        peer.is_active = True
         served = None
         try:
             header, position = parse_request_header(frame)
@@ -72,20 +70,21 @@ class Dispatcher:
             now_ms,
             connection,
         )
+        answering = _Answering(served, header.correlation_id, context, connection)
         try:
             response = served.handler(context, request)
         except Exception as error:  # noqa: BLE001 - every one is told, most are answered
-            response = _answer_to(error, served.route, context, connection)
+            return answering.refuse(error)
         if response is None:
             return None
-        if not isinstance(response, Deferred):
-            return served.respond(header.correlation_id, response)
-        return _respond_later(served, header.correlation_id, response, connection)
+        if isinstance(response, Deferred):
+            return answering.later(response)
+        return answering.respond(response)
 
     def _serve(self, route: Route, version: int) -> Served:
         served = self._make(route, version)
         if self._broker.metadata.is_awaited and is_held(route):
-            served.handler = holding(route.handler, partial(_refuse_held, route))
+            served.handler = holding(route.handler)
         else:
             self._served[int(route.request.API_KEY), version] = served
         return served
@@ -127,13 +126,58 @@ def _refusal(served: Served, error: Exception) -> DecodeError:
     return served.route.request.refusal(served.version, error)
 
 
+class _Answering(NamedTuple):
+    """Makes the bytes of one answer, whenever it comes: of a response, or of an error."""
+
+    served: Served
+    correlation_id: int
+    context: Context
+    connection: Connection
+
+    def respond(self, response: Response) -> list[Part] | None:
+        """The bytes of a response; those of an error if it cannot be written."""
+        try:
+            return self.served.respond(self.correlation_id, response)
+        except Exception as error:  # noqa: BLE001 - logged in `refuse`
+            return self.refuse(error)
+
+    def refuse(self, error: Exception) -> list[Part] | None:
+        """The bytes of an error; None, and the connection is closed, if it cannot be answered."""
+        served = self.served
+        answer = _answer_to(error, served.route, self.context, self.connection)
+        if answer is None:
+            return None
+        try:
+            return served.respond(self.correlation_id, answer)
+        except Exception:
+            name = served.route.request.__name__
+            logger.exception("error response to %s cannot be written", name)
+            self.connection.close(f"{name}: {error}")
+            return None
+
+    def later(self, response: Deferred[Any]) -> Deferred[list[Part] | None]:
+        """The bytes of a response that is to come; of None, no answer. It never fails."""
+        encoded: Deferred[list[Part] | None] = Deferred(
+            is_ordered_only=response.is_ordered_only, on_abandon=response.abandon
+        )
+
+        def finish(value: Response | None) -> None:
+            encoded.complete(None if value is None else self.respond(value))
+
+        def fail(error: Exception) -> None:
+            encoded.complete(self.refuse(error))
+
+        response.then(finish, fail)
+        return encoded
+
+
 def _answer_to(
     error: Exception, route: Route, context: Context, connection: Connection
 ) -> Response | None:
     """What to answer when a handler has raised; nothing, if only hanging up is left."""
     name = route.request.__name__
     version = context.api_version
-    if isinstance(error, HangUp):
+    if isinstance(error, HangUp | AbandonedError):
         connection.close(str(error))
         return None
     if isinstance(error, ApiError):
@@ -141,33 +185,13 @@ def _answer_to(
         answer = error_response(route, version, error.code, error.message)
     else:
         logger.error("%s from %s failed", name, context.client_host, exc_info=error)
-        reason = f"{name} failed: {error!r}"
-        answer = error_response(route, version, ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+        reason = shortened(f"{name} failed: {error!r}")
+        answer = error_response(
+            route, version, ErrorCode.UNKNOWN_SERVER_ERROR, shortened(str(error))
+        )
     if answer is None:
         connection.close(reason)
     return answer
-
-
-def _refuse_held(route: Route, error: Exception, context: Context) -> Response | None:
-    return _answer_to(error, route, context, cast("Connection", context.session_key))
-
-
-def _respond_later(
-    served: Served, correlation_id: int, response: Deferred[Any], connection: Connection
-) -> Deferred[list[Part] | None]:
-    """The bytes of a response that is to come; of None, no answer; a HangUp ends the connection."""
-    encoded: Deferred[list[Part] | None] = Deferred(
-        is_ordered_only=response.is_ordered_only, on_abandon=response.abandon
-    )
-
-    def finish(value: Response | HangUp | None) -> None:
-        if isinstance(value, HangUp):
-            connection.close(str(value))
-            value = None
-        encoded.complete(None if value is None else served.respond(correlation_id, value))
-
-    response.then(finish)
-    return encoded
 
 
 def error_response(route: Route, version: int, code: ErrorCode, message: str) -> Response | None:

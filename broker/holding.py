@@ -8,9 +8,10 @@ takes too long: it then asks another broker.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.deferred import Deferred
+from broker.answering import in_background
 from broker.routing import HangUp
 from protocol.api_keys import ApiKey
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.context import Context
+    from broker.deferred import Deferred
     from broker.routing import Route
     from protocol.schema import Request
 
@@ -41,40 +43,22 @@ def is_held(route: Route) -> bool:
     return not route.is_for_clusters and route.request.API_KEY not in NEVER_HELD
 
 
-def holding(handler: Handler, refuse: Callable[[Exception, Context], object]) -> Handler:
-    """Make a handler wait; `refuse` makes the answer when it raises."""
+def holding(handler: Handler) -> Handler:
+    """Make a handler wait until the cluster is known; the request keeps its bytes meanwhile."""
 
     def handle(context: Context, request: Request) -> Deferred[Any]:
-        metadata = context.broker.metadata
+        broker = context.broker
 
-        async def serve_when_told() -> None:
+        async def wait() -> None:
             try:
                 async with asyncio.timeout(LONGEST_SECONDS):
-                    await metadata.wait_until(lambda: not metadata.is_awaited)
+                    await broker.metadata.wait_until(lambda: not broker.metadata.is_awaited)
             except TimeoutError:
-                answer.complete(HangUp("this broker does not know the cluster yet"))
-                return
-            try:
-                response = handler(context, request)
-            except Exception as error:  # noqa: BLE001 - as dispatch does
-                response = refuse(error, context)
-            if isinstance(response, Deferred):
-                begun.append(response)
-                response.then(give)
-            else:
-                give(response)
+                raise HangUp("this broker does not know the cluster yet") from None
 
-        def give(response: object) -> None:
-            answer.complete(response)
+        def serve(_: None) -> object:
+            return handler(replace(context, now_ms=broker.clock.now_ms()), request)
 
-        def abandon() -> None:
-            waiting.cancel()
-            for one in begun:
-                one.abandon()
-
-        begun: list[Deferred[Any]] = []
-        waiting = context.broker.spawn(serve_when_told(), "request to a broker that joins")
-        answer: Deferred[Any] = Deferred(on_abandon=abandon)
-        return answer
+        return in_background(broker.spawn, wait(), "request to a broker that joins").map(serve)
 
     return handle

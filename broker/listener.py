@@ -17,9 +17,8 @@ from broker.peer import Peer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.clock import Clock
     from broker.connection_limits import ConnectionLimits
-    from broker.dispatch import Dispatcher
+    from broker.connection_services import ConnectionServices
     from broker.timers import Timers
     from config.broker import BrokerConfig
     from config.listeners import Endpoint
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 IDLE_CHECKS_PER_LIMIT = 10
+IDLE_CHECK_MS = 60_000
+"""The longest between two looks at idle connections: their memory is freed after one or two."""
 SYSTEM_BUFFER = -1
 """Size of a socket buffer that is left to the system, which fits it to the traffic."""
 
@@ -38,9 +39,9 @@ class ListenError(Exception):
 class Listeners:
     """Accepts connections and closes those that have been idle for too long."""
 
-    def __init__(self, dispatcher: Dispatcher, clock: Clock, timers: Timers) -> None:
-        self._dispatcher = dispatcher
-        self._clock = clock
+    def __init__(self, services: ConnectionServices, timers: Timers) -> None:
+        self._services = services
+        self._clock = services.clock
         self._timers = timers
         self._servers: list[tuple[Endpoint, asyncio.Server]] = []
         self._connections: dict[Connection, None] = {}
@@ -53,12 +54,11 @@ class Listeners:
     async def bind(self, endpoint: Endpoint, config: BrokerConfig) -> int:
         """Take the address without serving it yet; returns the port. Raises ListenError."""
         loop = asyncio.get_running_loop()
-        max_request_bytes = config.socket_request_max_bytes
 
         def accept() -> Connection:
             self.accepted_count += 1
             peer = Peer(endpoint.name, self._connections, self.limits)
-            connection = Connection(self._dispatcher, peer, max_request_bytes)
+            connection = Connection(self._services, peer)
             self._pace(connection)
             return connection
 
@@ -90,18 +90,19 @@ class Listeners:
             with _naming(endpoint):
                 await server.start_serving()
 
-    def expire_idle(self, max_idle_ms: int) -> None:
-        """Close connections that sent nothing for `max_idle_ms` (connections.max.idle.ms)."""
-        if max_idle_ms < 0:
-            return
+    def look_after_idle(self, max_idle_ms: int) -> None:
+        """Free what idle connections hold, and close those that have been idle for `max_idle_ms`.
 
-        def check() -> None:
+        That is connections.max.idle.ms; negative: none is closed.
+        """
+
+        def look() -> None:
             now_ms = self._clock.monotonic_ms()
-            idle = [one for one in self._connections if one.is_idle(now_ms, max_idle_ms)]
-            for connection in idle:
-                connection.close()
+            for connection in tuple(self._connections):
+                connection.look_after(now_ms, max_idle_ms)
 
-        self._timers.every(max(max_idle_ms / IDLE_CHECKS_PER_LIMIT, 1), check)
+        interval_ms = max_idle_ms / IDLE_CHECKS_PER_LIMIT if max_idle_ms >= 0 else IDLE_CHECK_MS
+        self._timers.every(min(max(interval_ms, 1), IDLE_CHECK_MS), look)
 
     @property
     def connection_count(self) -> int:

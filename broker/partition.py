@@ -7,6 +7,7 @@ whom an append wakes. What it does about followers, if it has any, is in `replic
 from __future__ import annotations
 
 import heapq
+import logging
 from typing import TYPE_CHECKING, Protocol
 
 from broker.replication.leading import Leading
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from storage.log import AppendInfo, Log
     from storage.producers import AppendOrigin
     from storage.slices import Slice
+
+logger = logging.getLogger(__name__)
 
 ACKS_ALL = -1
 NO_EPOCH = -1
@@ -283,8 +286,7 @@ class Partition:
 
     def _wake_readers_now(self) -> None:
         self._is_wake_scheduled = False
-        for watcher in tuple(self._watchers):
-            watcher.check()
+        self._have_look(self._watchers)
 
     def _wake_followers(self) -> None:
         if self._followers and not self._is_follower_wake_scheduled:
@@ -293,8 +295,16 @@ class Partition:
 
     def _wake_followers_now(self) -> None:
         self._is_follower_wake_scheduled = False
-        for watcher in tuple(self._followers):
-            watcher.check()
+        self._have_look(self._followers)
+
+    def _have_look(self, watchers: dict[Watcher, None]) -> None:
+        """Call each; one that raises is dropped, and costs the others nothing."""
+        for watcher in tuple(watchers):
+            try:
+                watcher.check()
+            except Exception:
+                logger.exception("%s-%d: delayed fetch dropped", self.topic, self.index)
+                self.unwatch(watcher)
 
     def commit_up_to(self, offset: int) -> None:
         """Raise the high watermark, and tell those who wait for it."""
@@ -326,9 +336,16 @@ class Partition:
         if self.leading is not None and len(self.in_sync_replicas) < self.leading.min_in_sync:
             code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         while waiters and waiters[0][0] <= high_watermark:
-            heapq.heappop(waiters)[2](code)
+            self._settle(heapq.heappop(waiters)[2], code)
 
     def _fail_commit_waiters(self, code: ErrorCode) -> None:
         waiters, self._commit_waiters = self._commit_waiters, []
         for _, _, callback in waiters:
+            self._settle(callback, code)
+
+    def _settle(self, callback: Callable[[ErrorCode], None], code: ErrorCode) -> None:
+        """Call one that waited for a commit; the next is called whatever it raises."""
+        try:
             callback(code)
+        except Exception:
+            logger.exception("%s-%d: delayed answer dropped", self.topic, self.index)

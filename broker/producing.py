@@ -273,7 +273,7 @@ def _recompression(
     )
     answers.append(Answer(index=data.index, error_code=0, base_offset=-1))
     rules = partition.log.produce_rules
-    return Recompression(alone, bytearray(data.records), rules, answers, len(answers) - 1)
+    return Recompression(alone, data.records, rules, answers, len(answers) - 1)
 
 
 def _absent(context: Context, name: str | None, topic_id: UUID, index: int) -> ErrorCode:

@@ -16,9 +16,10 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.records.recompression import recompress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from broker.context import Context
+    from broker.deferred import Deferred
     from protocol.messages.produce import ProduceRequest, ProduceResponse
     from protocol.records.validation import ProduceRules
 
@@ -30,8 +31,8 @@ class Recompression(NamedTuple):
     """One batch that waits for its codec, and the place of its answer in the response."""
 
     topic: ProduceRequest.TopicData
-    batch: bytearray
-    """A copy: the connection's buffer takes other requests meanwhile."""
+    batch: memoryview
+    """As it was received: it keeps the connection's buffer, which no other request uses then."""
     rules: ProduceRules
     answers: list[ProduceResponse.Response.PartitionResponse]
     position: int
@@ -40,12 +41,8 @@ class Recompression(NamedTuple):
 Result = bytearray | ApiError
 
 
-def recompress_all(
-    context: Context,
-    waiting: Sequence[Recompression],
-    then: Callable[[list[Result]], None],
-) -> None:
-    """Have each batch recompressed by the rules of its topic, and call `then` on the loop."""
+def recompress_all(context: Context, waiting: Sequence[Recompression]) -> Deferred[list[Result]]:
+    """Have each batch recompressed by the rules of its topic; the results come in this order."""
     # The rules that asked for it: they may change before the work begins.
     work = [(one.batch, one.rules) for one in waiting]
     now_ms, version = context.now_ms, context.api_version
@@ -62,4 +59,4 @@ def recompress_all(
                 results.append(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, repr(error)))
         return results
 
-    context.broker.side_work.run(compute, then)
+    return context.broker.side_work.run(compute)

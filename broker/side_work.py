@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from broker.deferred import Deferred, settle
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
@@ -30,18 +32,19 @@ class SideWork:
         self._is_closed = False
         self._executor = platform.threads(THREADS, "compute")
 
-    def run(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
-        """Call `work`, which raises nothing, on a thread; `then` gets its result, on the loop.
+    def run(self, work: Callable[[], T]) -> Deferred[T]:
+        """Call `work` on a thread; its result or error, on the loop.
 
-        Not after `close`: then there may be no logs any more.
+        Nothing arrives after `close`: then there may be no logs any more.
         """
-        future = self._loop.run_in_executor(self._executor, work)
+        outcome: Deferred[T] = Deferred()
 
         def finish(done: asyncio.Future[T]) -> None:
-            if not (done.cancelled() or self._is_closed):
-                then(done.result())
+            if not self._is_closed:
+                settle(outcome, done)
 
-        future.add_done_callback(finish)
+        self._loop.run_in_executor(self._executor, work).add_done_callback(finish)
+        return outcome
 
     def close(self) -> None:
         """Finish what is being computed, start nothing more, and tell nobody."""

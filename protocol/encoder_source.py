@@ -32,7 +32,7 @@ version 9 becomes (comments are not part of it)
             if size_5 < 128:
                 append(pack_hB(topics_3.error_code, size_5))
             else:
-                append(pack_h(topics_3.error_code) + uvarint(size_5))
+                append(pack_h(topics_3.error_code) + uvarint(string_length(size_5)))
             append(value_4)
             append(b'\x00')                                     # no tagged fields
         append(b'\x00')
@@ -58,7 +58,7 @@ from typing import TYPE_CHECKING
 from protocol.decoder_source import LENGTH_CODES
 from protocol.fields import Field, Kind
 from protocol.source import Source
-from protocol.wire import CONTINUES, ONE_BYTE, encode_uvarint
+from protocol.wire import CONTINUES, ONE_BYTE, encode_uvarint, string_length
 
 if TYPE_CHECKING:
     from protocol.schema import Struct
@@ -71,7 +71,7 @@ class EncoderSource:
         self._version = version
         self._is_flexible = is_flexible
         self._run: list[tuple[str, str]] = []
-        self.source = Source(uvarint=encode_uvarint, one_byte=ONE_BYTE)
+        self.source = Source(uvarint=encode_uvarint, one_byte=ONE_BYTE, string_length=string_length)
 
     def write(self, cls: type[Struct]) -> Source:
         """Text of `encode(message, parts)` for a whole message."""
@@ -163,7 +163,8 @@ class EncoderSource:
         with self.source.block(f"if {size} < {CONTINUES}:"):
             self.source.line(f"append({joined})")
         with self.source.block("else:"):
-            self.source.line(f"append({apart}uvarint({size}))")
+            long = f"string_length({size})" if kind is Kind.STRING else size
+            self.source.line(f"append({apart}uvarint({long}))")
         self._run = []
 
     # Values of varying size.

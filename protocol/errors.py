@@ -298,15 +298,26 @@ class ErrorCode(enum.IntEnum):
     )
 
 
+LONGEST_MESSAGE = 1000
+"""Characters of an error message: it may repeat what a client sent, and a string on the wire has
+32,767 bytes at most."""
+
+
+def shortened(text: str) -> str:
+    """`text`, cut to what an error message may have."""
+    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
 class ApiError(Exception):
     """A request, or one part of it, failed with `code`; dispatch or the handler answers with it.
 
-    `message` says what was wrong with what was sent, and may be shown to the client.
+    `message` says what was wrong with what was sent, and may be shown to the client; it is cut at
+    LONGEST_MESSAGE.
     """
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
         self.code = code
-        self.message = message or code.meaning
+        self.message = shortened(message) or code.meaning
         super().__init__(code, self.message)
 
     def __str__(self) -> str:

@@ -73,6 +73,10 @@ class DecodeError(ValueError):
     """Bytes that are not a valid message; the text names message, version and what was wrong."""
 
 
+class EncodeError(ValueError):
+    """A message that has no bytes: a value is too large for its field."""
+
+
 class SizedRegion(Protocol):
     """Bytes that stand elsewhere (a region of a file) and are sent where records go."""
 
@@ -116,6 +120,16 @@ def encode_uvarint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+def string_length(length: int) -> int:
+    """The flexible length of a string, if it may be so long; raises EncodeError.
+
+    A varint could say more, but no client reads it: Apache's generated classes refuse it as well.
+    """
+    if length - 1 > MAX_STRING_BYTES:
+        raise EncodeError(f"a string has {length - 1} bytes, of {MAX_STRING_BYTES} at most")
+    return length
 
 
 def long_length(buffer: Buffer, position: int, length: int) -> tuple[int, int]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from broker.answering import in_background
+from broker.deferred import Deferred
 from controller.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from coordinator.partitioning import partition_for
 from protocol.errors import ApiError, ErrorCode
@@ -46,7 +48,7 @@ class InternalTopics:
         config: BrokerConfig,
         metadata: MetadataCache,
         auto_topics: AutoTopics,
-        spawn: Callable[[Coroutine[Any, Any, None], str], object],
+        spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[object]],
     ) -> None:
         self._topics = {
             GROUP_KEY: InternalTopic(GROUP_METADATA_TOPIC, config.offsets_topic_num_partitions),
@@ -63,21 +65,25 @@ class InternalTopics:
         known = self._metadata.topic(self._topics[key_type].name)
         return self._topics[key_type].partitions if known is None else len(known.partitions)
 
-    def when_ready(self, key_type: int, ready: Callable[[ApiError | None], None]) -> None:
-        """Call `ready(None)` once the topic exists: at once if it does, else after creating it.
+    def when_ready(self, key_type: int) -> Deferred[None]:
+        """Complete once the topic exists: at once if it does, else after creating it.
 
-        It gets INVALID_REQUEST for a type of coordinator that this broker does not have, and
-        COORDINATOR_NOT_AVAILABLE when the topic cannot be created now.
+        Fails with INVALID_REQUEST for a type of coordinator that this broker does not have, and
+        with COORDINATOR_NOT_AVAILABLE when the topic cannot be created now.
         """
         topic = self._topics.get(key_type)
+        ready: Deferred[None] = Deferred()
         if topic is None:
-            ready(ApiError(ErrorCode.INVALID_REQUEST, f"no coordinators of type {key_type} here"))
+            reason = f"no coordinators of type {key_type} here"
+            ready.fail(ApiError(ErrorCode.INVALID_REQUEST, reason))
         elif self._metadata.topic(topic.name) is not None:
-            ready(None)
+            ready.complete(None)
         elif self._auto_topics.request(topic.name) in UNDER_WAY:
-            self._spawn(self._wait(topic, ready), f"wait for {topic.name}")
+            return in_background(self._spawn, self._wait(topic), f"wait for {topic.name}")
         else:
-            ready(_refusal(topic, "there are not enough brokers for its replication factor"))
+            reason = "there are not enough brokers for its replication factor"
+            ready.fail(_refusal(topic, reason))
+        return ready
 
     def coordinator(self, key_type: int, key: str, listener: str) -> Node:
         """The broker that leads the key's partition; raises COORDINATOR_NOT_AVAILABLE."""
@@ -88,18 +94,16 @@ class InternalTopics:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return node
 
-    async def _wait(self, topic: InternalTopic, ready: Callable[[ApiError | None], None]) -> None:
+    async def _wait(self, topic: InternalTopic) -> None:
         def has_leaders() -> bool:
             known = self._metadata.topic(topic.name)
             return known is not None and known.has_all_leaders
 
-        failure = None
         try:
             async with asyncio.timeout(CREATION_TIMEOUT_SECONDS):
                 await self._metadata.wait_until(has_leaders)
         except TimeoutError:
-            failure = _refusal(topic, "it has no leaders yet")
-        ready(failure)
+            raise _refusal(topic, "it has no leaders yet") from None
 
 
 def _refusal(topic: InternalTopic, reason: str) -> ApiError:

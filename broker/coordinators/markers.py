@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.coordinators.gather import Gather
-from broker.deferred import Deferred
 from broker.partition import ACKS_ALL
 from controller.topic_names import GROUP_METADATA_TOPIC
 from protocol.errors import ApiError, ErrorCode
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.app import Broker
+    from broker.deferred import Deferred
     from broker.partition import Partition
     from broker.timers import Cancellable
     from protocol.messages.transactions import WriteTxnMarkersRequest
@@ -46,9 +46,8 @@ def write_markers(
     INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED for an old marker, REQUEST_TIMED_OUT
     when it is appended but not committed within `request.timeout.ms`.
     """
-    answer: Deferred[WriteTxnMarkersResponse] = Deferred()
     response = WriteTxnMarkersResponse(markers=[])
-    writing = _Writing(broker, lambda: answer.complete(response))
+    writing = _Writing(broker, response)
     by_producer: dict[int, Marker] = {}
     for marker in request.markers:
         told = by_producer.get(marker.producer_id)
@@ -65,16 +64,17 @@ def write_markers(
             for each in answers:
                 writing.write(marker, topic.name, each)
     writing.close()
-    return answer
+    return writing.answer
 
 
 class _Writing:
     """The appends of one request, and the wait for them."""
 
-    def __init__(self, broker: Broker, finish: Callable[[], object]) -> None:
+    def __init__(self, broker: Broker, response: WriteTxnMarkersResponse) -> None:
         self._broker = broker
-        self._finish = finish
+        self._response = response
         self._gather = Gather(self._finished)
+        self.answer = self._gather.deferred
         self._now_ms = broker.clock.now_ms()
         self._waiting: dict[int, Callable[[ErrorCode], None]] = {}
         self._timer: Cancellable | None = None
@@ -108,10 +108,10 @@ class _Writing:
             self._timer = self._broker.timers.schedule(timeout_ms, self._expire)
         self._gather.close()
 
-    def _finished(self) -> None:
+    def _finished(self) -> WriteTxnMarkersResponse:
         if self._timer is not None:
             self._timer.cancel()
-        self._finish()
+        return self._response
 
     def _append(self, marker: WriteTxnMarkersRequest.Marker, partition: Partition) -> None:
         kind = ControlType.COMMIT if marker.transaction_result else ControlType.ABORT

@@ -88,7 +88,7 @@ class Peers:
     ) -> None:
         """Have a broker write markers; `answered(None)` when it cannot be asked."""
         if broker_id == self._broker.config.broker_id:
-            write_markers(self._broker, request).then(answered)
+            write_markers(self._broker, request).then(answered, lambda _: answered(None))
             return
 
         def done(response: Response | None) -> None:

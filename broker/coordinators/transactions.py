@@ -221,11 +221,14 @@ class TransactionCoordinators(Shards[LocalTransactions]):
             return
         if verify_only:
             verified: Deferred[Codes] = Deferred()
-            verified.then(callback)
+            verified.then(callback, _unanswerable(partitions, callback))
             shard.run(shard.transactions.handle_verify(producer, partitions, verified))
             return
         added: Deferred[ErrorCode] = Deferred()
-        added.then(lambda code: callback(dict.fromkeys(partitions, code)))
+        added.then(
+            lambda code: callback(dict.fromkeys(partitions, code)),
+            _unanswerable(partitions, callback),
+        )
         shard.run(
             shard.transactions.handle_add_partitions(
                 producer, partitions, EPOCH_PER_TRANSACTION, added, self.clock.now_ms()
@@ -262,6 +265,18 @@ class TransactionCoordinators(Shards[LocalTransactions]):
             await self._producer_ids.refill()
         except ApiError as error:
             logger.warning("no producer ids: %s", error)
+
+
+def _unanswerable(
+    partitions: Collection[TopicPartition], callback: Callable[[Codes], None]
+) -> Callable[[Exception], None]:
+    """What a question comes to whose answer could not be made."""
+
+    def failed(error: Exception) -> None:
+        logger.error("verification of a transaction failed", exc_info=error)
+        callback(dict.fromkeys(partitions, ErrorCode.UNKNOWN_SERVER_ERROR))
+
+    return failed
 
 
 def _to_other(inquiry: Inquiry, *, verify_only: bool) -> AddPartitionsToTxnRequest:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.answering import answer_later
-from broker.deferred import Deferred
+from broker.deferred import Deferred, from_future
 from broker.routing import handles
 from controller.producer_ids import allocate_producer_ids
 from protocol.errors import ApiError, ErrorCode
@@ -28,8 +28,6 @@ from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaRespon
 from protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 if TYPE_CHECKING:
-    import asyncio
-
     from broker.context import Context
     from protocol.schema import Response
 
@@ -135,14 +133,4 @@ def _in_turn(
     context: Context, request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 ) -> Deferred[Response]:
     """Apply a control request after those that came before it, from whatever controller."""
-    answer: Deferred[Response] = Deferred()
-
-    def applied(outcome: asyncio.Future[Response]) -> None:
-        failure = outcome.exception()
-        if failure is None:
-            answer.complete(outcome.result())
-        else:
-            answer.complete(request.RESPONSE(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
-
-    context.broker.control.send(context.broker.config.broker_id, request).add_done_callback(applied)
-    return answer
+    return from_future(context.broker.control.send(context.broker.config.broker_id, request))

@@ -30,10 +30,16 @@ def find_coordinator(
     """Look the keys up; waits for the internal topic when it has to be created first."""
     answer: Deferred[FindCoordinatorResponse] = Deferred()
 
-    def ready(failure: ApiError | None) -> None:
-        answer.complete(_respond(context, request, failure))
+    def ready(_: None) -> None:
+        answer.complete(_respond(context, request, None))
 
-    context.broker.internal_topics.when_ready(request.key_type, ready)
+    def refused(error: Exception) -> None:
+        if not isinstance(error, ApiError):
+            raise error
+        answer.complete(_respond(context, request, error))
+
+    topic = context.broker.internal_topics.when_ready(request.key_type)
+    topic.then(answer.guard(ready), answer.guard(refused))
     return answer
 
 

@@ -37,26 +37,12 @@ LEAVE_BATCH_SINCE = 3
 PROTOCOL_IN_SYNC_SINCE = 5
 
 
-class _OldJoinReply:
-    """Below version 7 "no protocol" is written as an empty string."""
-
-    __slots__ = ("_deferred",)
-
-    def __init__(self, deferred: Deferred[JoinGroupResponse]) -> None:
-        self._deferred = deferred
-
-    def complete(self, value: JoinGroupResponse) -> object:
-        if value.protocol_name is None:
-            value.protocol_name = ""
-        return self._deferred.complete(value)
-
-
 @handles(JoinGroupRequest, versions="0-9")
 def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
     """Become, or stay, a member; answered when the rebalance has everybody."""
-    answer: Deferred[JoinGroupResponse] = Deferred()
+    reply: Deferred[JoinGroupResponse] = Deferred()
     version = context.api_version
-    reply = answer if version >= NULL_PROTOCOL_SINCE else _OldJoinReply(answer)
+    answer = reply if version >= NULL_PROTOCOL_SINCE else reply.map(_without_null_protocol)
     caller = Caller(context.client_id or "", context.client_host, version)
     try:
         shard = context.broker.groups.shard_for_member(request.group_id)
@@ -65,6 +51,13 @@ def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGrou
     else:
         shard.run(shard.groups.handle_join(request, caller, reply, context.now_ms))
     return answer
+
+
+def _without_null_protocol(response: JoinGroupResponse) -> JoinGroupResponse:
+    """Below version 7 "no protocol" is written as an empty string."""
+    if response.protocol_name is None:
+        response.protocol_name = ""
+    return response
 
 
 @handles(SyncGroupRequest, versions="0-5")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.coordinators.gather import Gather
-from broker.deferred import Deferred
 from broker.routing import handles
 from coordinator.responses import group_storage_error
 from protocol.errors import ApiError, ErrorCode
@@ -25,6 +24,7 @@ from protocol.messages.groups import (
 
 if TYPE_CHECKING:
     from broker.context import Context
+    from broker.deferred import Deferred
 
 ERROR_MESSAGE_SINCE = 6
 ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
@@ -78,18 +78,17 @@ def _describe(context: Context, group_id: str) -> DescribeGroupsResponse.Group:
 @handles(DeleteGroupsRequest, versions="0-2")
 def delete_groups(context: Context, request: DeleteGroupsRequest) -> Deferred[DeleteGroupsResponse]:
     """Delete empty groups; answered when that is committed."""
-    answer: Deferred[DeleteGroupsResponse] = Deferred()
     response = DeleteGroupsResponse(results=[])
-    gather = Gather(lambda: answer.complete(response))
+    gather = Gather(lambda: response)
     for group_id in dict.fromkeys(request.groups_names):
         result = Result(group_id=group_id, error_code=ErrorCode.NONE)
         response.results.append(result)
         _delete(context, result, gather)
     gather.close()
-    return answer
+    return gather.deferred
 
 
-def _delete(context: Context, result: Result, gather: Gather) -> None:
+def _delete(context: Context, result: Result, gather: Gather[DeleteGroupsResponse]) -> None:
     try:
         shard = context.broker.groups.shard_for(result.group_id)
     except ApiError as error:

@@ -9,6 +9,7 @@ Partitions that do not exist are refused one by one; the response has the order 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.deferred import Deferred
@@ -32,9 +33,11 @@ def offset_commit(
     if has_ids:
         for topic in request.topics:
             topic.name = context.broker.metadata.topic_name(topic.topic_id) or ""
-    answer: Deferred[OffsetCommitResponse] = Deferred()
+    reply: Deferred[OffsetCommitResponse] = Deferred()
     known = _known_partitions(context, request)
-    reply = answer if known is request else _Merge(request, answer, has_ids=has_ids)
+    answer = reply
+    if known is not request:
+        answer = reply.map(partial(_with_unknown, request, has_ids))
     if not known.topics:
         reply.complete(OffsetCommitResponse(topics=[]))
         return answer
@@ -48,39 +51,26 @@ def offset_commit(
     return answer
 
 
-class _Merge:
-    """Puts the errors of partitions that do not exist back in their places."""
-
-    __slots__ = ("_answer", "_has_ids", "_request")
-
-    def __init__(
-        self,
-        request: OffsetCommitRequest,
-        answer: Deferred[OffsetCommitResponse],
-        *,
-        has_ids: bool,
-    ) -> None:
-        self._request = request
-        self._answer = answer
-        self._has_ids = has_ids
-
-    def complete(self, value: OffsetCommitResponse) -> object:
-        given = {
-            (topic.name, topic.topic_id, each.partition_index): each.error_code
-            for topic in value.topics
-            for each in topic.partitions
-        }
-        topics = []
-        for topic in self._request.topics:
-            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if self._has_ids and not topic.name:
-                unknown = ErrorCode.UNKNOWN_TOPIC_ID
-            whole = topic_error(topic, unknown)
-            for each in whole.partitions:
-                key = (topic.name, topic.topic_id, each.partition_index)
-                each.error_code = given.get(key, each.error_code)
-            topics.append(whole)
-        return self._answer.complete(OffsetCommitResponse(topics=topics))
+def _with_unknown(
+    request: OffsetCommitRequest, has_ids: bool, value: OffsetCommitResponse
+) -> OffsetCommitResponse:
+    """Put the errors of partitions that do not exist back in their places."""
+    given = {
+        (topic.name, topic.topic_id, each.partition_index): each.error_code
+        for topic in value.topics
+        for each in topic.partitions
+    }
+    topics = []
+    for topic in request.topics:
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if has_ids and not topic.name:
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID
+        whole = topic_error(topic, unknown)
+        for each in whole.partitions:
+            key = (topic.name, topic.topic_id, each.partition_index)
+            each.error_code = given.get(key, each.error_code)
+        topics.append(whole)
+    return OffsetCommitResponse(topics=topics)
 
 
 def _known_partitions(context: Context, request: OffsetCommitRequest) -> OffsetCommitRequest:

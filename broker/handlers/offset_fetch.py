@@ -42,20 +42,15 @@ PartitionResponse = OffsetFetchResponse.Group.Topic.Partition
 @handles(OffsetFetchRequest, versions="0-10")
 def offset_fetch(context: Context, request: OffsetFetchRequest) -> Deferred[OffsetFetchResponse]:
     """Positions of one or several groups, in the order asked for."""
-    answer: Deferred[OffsetFetchResponse] = Deferred()
     version = context.api_version
     response = OffsetFetchResponse()
-
-    def finish() -> None:
-        answer.complete(response if version >= GROUPS_SINCE else _single(response, version))
-
-    gather = Gather(finish)
+    gather = Gather(lambda: response if version >= GROUPS_SINCE else _single(response, version))
     for group in request.groups if version >= GROUPS_SINCE else [_only_group(request)]:
         response.groups.append(GroupResponse(group_id=group.group_id, topics=[]))
         reading = _Reading(group, response.groups[-1], require_stable=request.require_stable)
         _fetch_group(context, reading, gather)
     gather.close()
-    return answer
+    return gather.deferred
 
 
 @handles(OffsetDeleteRequest, versions="0")
@@ -79,7 +74,7 @@ def offset_delete(context: Context, request: OffsetDeleteRequest) -> Deferred[Of
     if failure is not ErrorCode.NONE:
         committed(failure)
     else:
-        shard.when_committed(committed)
+        shard.when_committed(answer.guard(committed))
     return answer
 
 
@@ -91,7 +86,7 @@ class _Reading(NamedTuple):
     require_stable: bool
 
 
-def _fetch_group(context: Context, reading: _Reading, gather: Gather) -> None:
+def _fetch_group(context: Context, reading: _Reading, gather: Gather[OffsetFetchResponse]) -> None:
     """Fill in the response, once what was read is committed."""
     request, response, require_stable = reading
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from broker.deferred import Deferred
 from broker.producing import (
@@ -30,8 +30,6 @@ from protocol.records.batch import HEADER_BYTES, TRANSACTIONAL_BIT, parse_header
 from storage.producers import AppendOrigin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from broker.context import Context
     from broker.partition import Partition
     from broker.producing import Answer
@@ -40,8 +38,7 @@ if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader
 
 Now = ProduceResponse | None
-Outcome = Now | HangUp
-Later = Deferred[ProduceResponse] | Deferred[Outcome]
+Later = Deferred[ProduceResponse] | Deferred[Now]
 
 ABORTABLE_SINCE = 11
 ATTRIBUTES_LOW_BYTE = 22
@@ -146,30 +143,11 @@ def _hang_up_on_error(responses: list[ProduceResponse.Response]) -> None:
                 )
 
 
-def _deliver(deferred: Deferred[Outcome], work: Callable[[], Now | Later]) -> None:
-    """Complete `deferred` with what `work` returns, brings later or hangs up with."""
-
-    def complete(outcome: Outcome) -> None:
-        deferred.complete(outcome)
-
-    try:
-        outcome = work()
-    except HangUp as reason:
-        complete(reason)
-        return
-    if isinstance(outcome, Deferred):
-        outcome.then(complete)
-    else:
-        complete(outcome)
-
-
 class VerifiedProduce:
     """A produce that is part of a transaction."""
 
     def __init__(self, appends: Appends) -> None:
         self._appends = appends
-        self._deferred: Deferred[Outcome] | None = None
-        self._is_abandoned = False
 
     def start(
         self, transaction: Transaction, batches: dict[Key, tuple[Partition, BatchHeader]]
@@ -184,42 +162,39 @@ class VerifiedProduce:
         first_sequences = {
             key: (partition, header.base_sequence) for key, (partition, header) in batches.items()
         }
-        Verification(
-            self._appends.context.broker, transaction, first_sequences, support, self._verified
-        ).ask()
-        if self._appends.verified is not None:
+        verified: Deferred[Verified] = Deferred()
+
+        def answered(outcome: Verified) -> None:
+            verified.complete(outcome)
+
+        broker = self._appends.context.broker
+        Verification(broker, transaction, first_sequences, support, answered).ask()
+        if verified.is_complete:
+            self._appends.verified = verified.value
             return _produce(self._appends)
-        # The connection's buffer takes other requests meanwhile.
-        for topic in self._appends.request.topic_data:
-            for data in topic.partition_data:
-                if isinstance(data.records, memoryview):
-                    data.records = memoryview(bytearray(data.records))
-        self._deferred = Deferred(on_abandon=self._forget)
-        return self._deferred
+        return verified.map(self._append)
 
-    def _verified(self, verified: Verified) -> None:
-        self._appends.verified = verified
-        if self._deferred is None or self._is_abandoned:
-            return
-        context = self._appends.context
-        self._appends.context = replace(context, now_ms=context.broker.clock.now_ms())
-        _deliver(self._deferred, partial(_produce, self._appends))
-
-    def _forget(self) -> None:
-        self._is_abandoned = True
+    def _append(self, verified: Verified) -> Now | Deferred[Now]:
+        """The coordinator has answered; not called any more when the client has hung up."""
+        appends = self._appends
+        appends.verified = verified
+        appends.context = replace(appends.context, now_ms=appends.context.broker.clock.now_ms())
+        return cast("Now | Deferred[Now]", _produce(appends))
 
 
 class RecompressedProduce:
     """A produce with batches that come to be appended once they have their topic's codec."""
 
     def __init__(self, appends: Appends, response: ProduceResponse) -> None:
-        self.deferred: Deferred[Outcome] = Deferred()
+        self.deferred: Deferred[Now] = Deferred()
         self._appends = appends
         self._response = response
-        recompress_all(appends.context, appends.waiting, self._append)
+        # Also when the client has hung up: with acks=0 it does so once it has sent all.
+        recompress_all(appends.context, appends.waiting).then(
+            self.deferred.guard(self._append), self.deferred.fail
+        )
 
     def _append(self, results: list[bytearray | ApiError]) -> None:
-        """Also when the client has hung up: with acks=0 it does so once it has sent all."""
         appends = self._appends
         appends.context = replace(appends.context, now_ms=appends.context.broker.clock.now_ms())
         for one, result in zip(appends.waiting, results, strict=True):
@@ -230,7 +205,11 @@ class RecompressedProduce:
             data.records = memoryview(result)
             appended = appends.append(one.topic, AppendOrigin.CHECKED)
             one.answers[one.position] = appended.partition_responses[0]
-        _deliver(self.deferred, partial(_conclude, appends, self._response))
+        outcome = _conclude(appends, self._response)
+        if isinstance(outcome, Deferred):
+            self.deferred.follow(cast("Deferred[Now]", outcome))
+        else:
+            self.deferred.complete(outcome)
 
 
 class DelayedProduce:

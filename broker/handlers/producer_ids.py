@@ -44,22 +44,19 @@ def init_producer_id(context: Context, request: InitProducerIdRequest) -> Answer
 def _initialise(
     context: Context, request: InitProducerIdRequest, transactional_id: str
 ) -> Deferred[InitProducerIdResponse]:
-    answer: Deferred[InitProducerIdResponse] = Deferred()
     reply: Deferred[Identity] = Deferred()
 
-    def initialised(told: Identity) -> None:
-        code = told.error
+    def initialised(identity: Identity) -> InitProducerIdResponse:
+        code = identity.error
         if code is ErrorCode.PRODUCER_FENCED and context.api_version < PRODUCER_FENCED_SINCE:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
-        answer.complete(
-            InitProducerIdResponse(
-                error_code=code,
-                producer_id=told.producer_id,
-                producer_epoch=told.producer_epoch,
-            )
+        return InitProducerIdResponse(
+            error_code=code,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
         )
 
-    reply.then(initialised)
+    answer = reply.map(initialised)
     expected = (request.producer_id, request.producer_epoch)
     initialisation = Initialisation(
         transactional_id=transactional_id,

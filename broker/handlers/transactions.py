@@ -29,8 +29,6 @@ from protocol.messages.transactions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from broker.context import Context
     from coordinator.transactions.transaction import TopicPartition
 
@@ -50,29 +48,23 @@ def add_partitions_to_txn(
     context: Context, request: AddPartitionsToTxnRequest
 ) -> Deferred[AddPartitionsToTxnResponse]:
     """Add, or verify, the partitions of each transaction; if one partition is wrong, none is."""
-    answer: Deferred[AddPartitionsToTxnResponse] = Deferred()
     results: list[Result] = []
     is_batch = context.api_version >= BATCHED_SINCE
 
-    def finish() -> None:
+    def respond() -> AddPartitionsToTxnResponse:
         if is_batch:
-            answer.complete(
-                AddPartitionsToTxnResponse(
-                    error_code=ErrorCode.NONE, results_by_transaction=results
-                )
+            return AddPartitionsToTxnResponse(
+                error_code=ErrorCode.NONE, results_by_transaction=results
             )
-        else:
-            answer.complete(
-                AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
-            )
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
 
-    gather = Gather(finish)
+    gather = Gather(respond)
     for wanted in request.transactions if is_batch else [_only(request)]:
         result = Result(transactional_id=wanted.transactional_id, topic_results=[])
         results.append(result)
         _add(context, wanted, result, gather)
     gather.close()
-    return answer
+    return gather.deferred
 
 
 def _only(request: AddPartitionsToTxnRequest) -> Wanted:
@@ -85,7 +77,12 @@ def _only(request: AddPartitionsToTxnRequest) -> Wanted:
     )
 
 
-def _add(context: Context, wanted: Wanted, result: Result, gather: Gather) -> None:
+def _add(
+    context: Context,
+    wanted: Wanted,
+    result: Result,
+    gather: Gather[AddPartitionsToTxnResponse],
+) -> None:
     partitions = list(
         dict.fromkeys((topic.name, index) for topic in wanted.topics for index in topic.partitions)
     )
@@ -102,38 +99,33 @@ def _add(context: Context, wanted: Wanted, result: Result, gather: Gather) -> No
         )
         return
 
-    arrived = gather.expect(lambda _: None)
-
-    def answered(codes: Codes) -> None:
-        result.topic_results = _topic_results(codes)
-        arrived(ErrorCode.NONE)
-
+    codes: Deferred[Codes]
     if wanted.verify_only:
-        _verify(context, wanted, partitions, answered)
+        codes = _verify(context, wanted, partitions)
     else:
         producer = (wanted.transactional_id, wanted.producer_id, wanted.producer_epoch)
         client_version = (
             EPOCH_PER_TRANSACTION if context.api_version >= BATCHED_SINCE else OLD_PROTOCOL
         )
         reply = _add_to_transaction(context, producer, frozenset(partitions), client_version)
-        reply.then(lambda code: answered(dict.fromkeys(partitions, _shown(context, code))))
+        codes = reply.map(lambda code: dict.fromkeys(partitions, _shown(context, code)))
+
+    def answered(arrived: Codes) -> None:
+        result.topic_results = _topic_results(arrived)
+
+    gather.await_(codes, answered)
 
 
-def _verify(
-    context: Context,
-    wanted: Wanted,
-    partitions: list[TopicPartition],
-    answered: Callable[[Codes], None],
-) -> None:
+def _verify(context: Context, wanted: Wanted, partitions: list[TopicPartition]) -> Deferred[Codes]:
     reply: Deferred[Codes] = Deferred()
-    reply.then(answered)
     try:
         shard = context.broker.transactions.shard_for(wanted.transactional_id)
     except ApiError as error:
         reply.complete(dict.fromkeys(partitions, error.code))
-        return
+        return reply
     producer = (wanted.transactional_id, wanted.producer_id, wanted.producer_epoch)
     shard.run(shard.transactions.handle_verify(producer, partitions, reply))
+    return reply
 
 
 def _topic_results(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
@@ -153,16 +145,10 @@ def add_offsets_to_txn(
     context: Context, request: AddOffsetsToTxnRequest
 ) -> Deferred[AddOffsetsToTxnResponse]:
     """Add the partition in which the group's positions are kept."""
-    answer: Deferred[AddOffsetsToTxnResponse] = Deferred()
     partition = (GROUP_METADATA_TOPIC, context.broker.groups.partition_for(request.group_id))
     producer = (request.transactional_id, request.producer_id, request.producer_epoch)
     reply = _add_to_transaction(context, producer, frozenset({partition}), OLD_PROTOCOL)
-
-    def added(code: ErrorCode) -> None:
-        answer.complete(AddOffsetsToTxnResponse(error_code=_shown(context, code)))
-
-    reply.then(added)
-    return answer
+    return reply.map(lambda code: AddOffsetsToTxnResponse(error_code=_shown(context, code)))
 
 
 def _add_to_transaction(
@@ -188,19 +174,16 @@ def _add_to_transaction(
 @handles(EndTxnRequest, versions="0-5")
 def end_txn(context: Context, request: EndTxnRequest) -> Deferred[EndTxnResponse]:
     """Commit or abort; answered once that is decided for good, before the markers are written."""
-    answer: Deferred[EndTxnResponse] = Deferred()
     reply: Deferred[Identity] = Deferred()
 
-    def ended(told: Identity) -> None:
-        answer.complete(
-            EndTxnResponse(
-                error_code=_shown(context, told.error),
-                producer_id=told.producer_id,
-                producer_epoch=told.producer_epoch,
-            )
+    def ended(identity: Identity) -> EndTxnResponse:
+        return EndTxnResponse(
+            error_code=_shown(context, identity.error),
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
         )
 
-    reply.then(ended)
+    answer = reply.map(ended)
     is_newer = context.api_version >= EPOCH_PER_TRANSACTION_SINCE
     end = End(
         transactional_id=request.transactional_id,

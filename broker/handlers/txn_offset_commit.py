@@ -37,60 +37,53 @@ def txn_offset_commit(
     context: Context, request: TxnOffsetCommitRequest
 ) -> Deferred[TxnOffsetCommitResponse]:
     """Store positions of partitions that exist; answered when they are committed."""
-    reply = _Reply(request, context.api_version)
+    reply: Deferred[TxnOffsetCommitResponse] = Deferred()
+    answer = reply.map(partial(_complete, request, context.api_version))
     known = _known_partitions(context, request)
     if not known.topics:
         reply.complete(TxnOffsetCommitResponse(topics=[]))
-        return reply.deferred
+        return answer
     try:
         shard = context.broker.groups.shard_for_member(request.group_id)
     except ApiError as error:
         reply.complete(commit_error(known, transactional_storage_error(error.code)))
-        return reply.deferred
+        return answer
     place = shard.partition.topic, shard.partition.index
     Verification(
         context.broker,
         Transaction(request.transactional_id, request.producer_id, request.producer_epoch),
         {place: (shard.partition, UNCHECKED_SEQUENCE)},
         _support(context.api_version),
-        partial(_commit, context, known, reply),
+        reply.guard(partial(_commit, context, known, reply)),
     ).ask()
-    return reply.deferred
+    return answer
 
 
-class _Reply:
-    """Puts the errors of partitions that do not exist in their places, and knows the version."""
+def _complete(
+    request: TxnOffsetCommitRequest, version: int, value: TxnOffsetCommitResponse
+) -> TxnOffsetCommitResponse:
+    """Put the errors of partitions that do not exist in their places, as `version` knows them."""
+    given = {
+        (topic.name, each.partition_index): each.error_code
+        for topic in value.topics
+        for each in topic.partitions
+    }
+    response = TxnOffsetCommitResponse(
+        topics=[
+            topic_error(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for topic in request.topics
+        ]
+    )
+    for topic in response.topics:
+        for each in topic.partitions:
+            code = given.get((topic.name, each.partition_index), each.error_code)
+            each.error_code = _shown(code, version)
+    return response
 
-    __slots__ = ("_request", "_version", "deferred")
 
-    def __init__(self, request: TxnOffsetCommitRequest, version: int) -> None:
-        self.deferred: Deferred[TxnOffsetCommitResponse] = Deferred()
-        self._request = request
-        self._version = version
-
-    def complete(self, value: TxnOffsetCommitResponse) -> object:
-        given = {
-            (topic.name, each.partition_index): each.error_code
-            for topic in value.topics
-            for each in topic.partitions
-        }
-        response = TxnOffsetCommitResponse(
-            topics=[
-                topic_error(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                for topic in self._request.topics
-            ]
-        )
-        for topic in response.topics:
-            for each in topic.partitions:
-                code = given.get((topic.name, each.partition_index), each.error_code)
-                each.error_code = self._shown(code)
-        return self.deferred.complete(response)
-
-    def _shown(self, code: int) -> int:
-        is_loading = code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        if is_loading and self._version < LOADING_SINCE:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return code
+def _shown(code: int, version: int) -> int:
+    if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < LOADING_SINCE:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return code
 
 
 def _support(version: int) -> Support:
@@ -100,7 +93,10 @@ def _support(version: int) -> Support:
 
 
 def _commit(
-    context: Context, request: TxnOffsetCommitRequest, reply: _Reply, verified: Verified
+    context: Context,
+    request: TxnOffsetCommitRequest,
+    reply: Deferred[TxnOffsetCommitResponse],
+    verified: Verified,
 ) -> None:
     """The coordinator of the transaction has answered; that of the group may have moved."""
     groups = context.broker.groups

@@ -117,16 +117,11 @@ class CountingServed(Served):
 def _counted_later(
     answer: Deferred[list[Part] | None], counts: RequestCounts, began_ns: int
 ) -> Deferred[list[Part] | None]:
-    relay: Deferred[list[Part] | None] = Deferred(
-        is_ordered_only=answer.is_ordered_only, on_abandon=answer.abandon
-    )
-
-    def pass_on(parts: list[Part] | None) -> None:
+    def pass_on(parts: list[Part] | None) -> list[Part] | None:
         counts.note_time(time.perf_counter_ns() - began_ns)
-        relay.complete(parts)
+        return parts
 
-    answer.then(pass_on)
-    return relay
+    return answer.map(pass_on)
 
 
 def _error_codes(response: object) -> Iterator[int]:

@@ -73,11 +73,14 @@ class NetworkKeys:
     num_network_threads: int = integer(3, low=1, importance=HIGH, scope=CLUSTER_WIDE)
     """Threads Apache Kafka reads and writes sockets with."""
 
-    queued_max_request_bytes: int = long(-1)
-    """Bytes of requests that may wait before no more are read; -1 is no limit."""
+    queued_max_request_bytes: int = long(-1, acts=True)
+    """Memory for requests of more than 1.4 MB, over all connections; -1 is a quarter of it all.
 
-    queued_max_requests: int = integer(500, low=1, importance=HIGH)
-    """Requests that may wait before no more are read."""
+    Beyond it, connections with such a request are not read until another one's is handled.
+    """
+
+    queued_max_requests: int = integer(500, low=1, importance=HIGH, acts=True)
+    """Requests that wait for replication, or behind one that does; beyond it one per connection."""
 
     request_timeout_ms: int = integer(30_000, importance=HIGH, acts=True)
     """How long this broker waits for another one's answer."""

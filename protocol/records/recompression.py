@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def recompress(
-    batch: bytearray, rules: ProduceRules, now_ms: int, api_version: int = NEWEST_VERSION
+    batch: bytearray | memoryview,
+    rules: ProduceRules,
+    now_ms: int,
+    api_version: int = NEWEST_VERSION,
 ) -> bytearray:
     """Check a client's batch by `rules`, and return it in their codec.
 

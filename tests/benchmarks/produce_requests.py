@@ -23,9 +23,11 @@ from uuid import UUID
 import broker.handlers.produce  # noqa: F401  (the handler registers itself)
 from broker.clock import SystemClock
 from broker.connection import Connection
+from broker.connection_services import ConnectionServices, InFlight
 from broker.dispatch import Dispatcher
 from broker.partition import Partition
 from broker.peer import Peer
+from broker.request_memory import RequestMemory
 from broker.timers import Timers
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
@@ -108,7 +110,14 @@ def _time(dispatcher: Dispatcher, frames: list[bytes]) -> float:
     """Microseconds that one connection takes for the frames, which come one at a time."""
     with socket.socket() as connected:
         transport = _Sink(connected)
-        connection = Connection(dispatcher, Peer("PLAINTEXT", {}), MAX_REQUEST_BYTES)
+        services = ConnectionServices(
+            dispatcher,
+            SystemClock(),
+            RequestMemory(MAX_REQUEST_BYTES, lambda _: None),
+            InFlight(len(frames)),
+            MAX_REQUEST_BYTES,
+        )
+        connection = Connection(services, Peer("PLAINTEXT", {}))
         connection.connection_made(transport)
         started = time.process_time()
         for frame in frames:

@@ -3,71 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import dataclasses
 import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker.connection import Connection
 from broker.deferred import Deferred
-from broker.peer import Peer
+from tests.broker.connections import (
+    MAX_REQUEST_BYTES,
+    FileRegion,
+    ScriptedDispatcher,
+    SegmentFile,
+    connected,
+    echo,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
-
-MAX_REQUEST_BYTES = 1_000_000
-
-
-class ScriptedDispatcher:
-    """Answers each frame with what `answer` returns for it."""
-
-    def __init__(self, answer: Callable[[bytes], Any]) -> None:
-        self._answer = answer
-        self.frames: list[bytes] = []
-
-    def dispatch(self, frame: memoryview, peer: Peer, connection: Connection) -> Any:
-        self.frames.append(bytes(frame))
-        return self._answer(bytes(frame))
-
-
-@dataclasses.dataclass
-class Wire:
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    connections: dict[Connection, None]
-
-    def send(self, *bodies: bytes) -> None:
-        self.writer.write(b"".join(len(body).to_bytes(4, "big") + body for body in bodies))
-
-
-@contextlib.asynccontextmanager
-async def connected(dispatcher: ScriptedDispatcher) -> AsyncIterator[Wire]:
-    connections: dict[Connection, None] = {}
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: Connection(dispatcher, Peer("PLAINTEXT", connections), MAX_REQUEST_BYTES),  # type: ignore[arg-type]
-        "127.0.0.1",
-        0,
-    )
-    port = server.sockets[0].getsockname()[1]
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        yield Wire(reader, writer, connections)
-    finally:
-        writer.close()
-        with contextlib.suppress(ConnectionError):
-            await writer.wait_closed()
-        server.close()
-        for connection in tuple(connections):
-            connection.close()
-        await server.wait_closed()
-
-
-def echo(frame: bytes) -> list[bytes]:
-    return [b"<" + frame + b">"]
 
 
 def test_many_frames_in_one_packet_are_answered_in_order() -> None:
@@ -170,20 +122,7 @@ def test_hang_up_abandons_what_was_awaited() -> None:
     asyncio.run(scenario())
 
 
-@dataclasses.dataclass
-class FileRegion:
-    file: Any
-    position: int
-    length: int
-
-    def __len__(self) -> int:
-        return self.length
-
-    def tobytes(self) -> bytes:
-        return os.pread(self.file.fileno(), self.length, self.position)
-
-
-@pytest.mark.parametrize("length", [0, 1, 1000, 100_000, 20_000_000])
+@pytest.mark.parametrize("length", [0, 1, 1000, 100_000, 8_000_000])
 def test_file_regions_stand_among_bytes_and_survive_a_slow_reader(
     tmp_path: Path, length: int
 ) -> None:
@@ -192,7 +131,7 @@ def test_file_regions_stand_among_bytes_and_survive_a_slow_reader(
         path = tmp_path / "segment"
         path.write_bytes(content)
         with path.open("rb") as file:
-            region = FileRegion(file, 7, length)
+            region = FileRegion(SegmentFile(file), 7, length)
             dispatcher = ScriptedDispatcher(lambda _: [b"[", region, b"|", region, b"]"])
             async with connected(dispatcher) as wire:
                 wire.send(b"a", b"b")
@@ -214,7 +153,7 @@ def test_peer_that_leaves_in_the_middle_of_a_region_leaves_nothing_open(tmp_path
         path = tmp_path / "segment"
         path.write_bytes(bytes(20_000_000))
         with path.open("rb") as file:
-            region = FileRegion(file, 0, 20_000_000)
+            region = FileRegion(SegmentFile(file), 0, 20_000_000)
             before = open_files()
             async with connected(ScriptedDispatcher(lambda _: [b"[", region])) as wire:
                 wire.send(b"a")

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from broker.clock import SystemClock
 from broker.connection_limits import ConnectionLimits, CreationPace, configured_limits
 from broker.listener import Listeners
 from broker.timers import Timers
 from config.broker import BrokerConfig
 from config.errors import ConfigError
 from config.listeners import read_address_limits, read_listeners
+from tests.broker.connections import ScriptedDispatcher, echo, services_for
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from broker.dispatch import Dispatcher
 
 HERE = "127.0.0.1"
 
@@ -29,7 +28,7 @@ def listening(config: BrokerConfig, scenario: Callable[[Listeners, int], Awaitab
 
     async def run() -> None:
         timers = Timers(asyncio.get_running_loop())
-        listeners = Listeners(cast("Dispatcher", None), SystemClock(), timers)
+        listeners = Listeners(services_for(ScriptedDispatcher(echo)), timers)
         listeners.limits = await configured_limits(config)
         [endpoint] = read_listeners(config).bound
         port = await listeners.bind(endpoint, config)
@@ -97,12 +96,14 @@ def test_connections_are_idle_by_the_monotonic_clock() -> None:
             await asyncio.sleep(0)  # noqa: TID251
         [connection] = listeners._connections
         for clock.monotonic in (1, 1000, 2000):
-            assert not connection.is_idle(clock.monotonic, 2000)
+            connection.look_after(clock.monotonic, 2000)
+            assert not connection._is_closing
         connection._peer.is_active = True
         for clock.monotonic in (2001, 4000):
-            assert not connection.is_idle(clock.monotonic, 2000)
+            connection.look_after(clock.monotonic, 2000)
+            assert not connection._is_closing
         clock.monotonic = 4001
-        listeners.expire_idle(1)
+        listeners.look_after_idle(1)
         assert await reader.read() == b""
         writer.close()
 

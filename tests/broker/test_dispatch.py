@@ -2,84 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import broker.handlers.api_versions
-import broker.handlers.control
-import broker.handlers.groups
-import broker.handlers.metadata
-import broker.handlers.produce
-import broker.holding
-from broker.clock import SystemClock
 from broker.deferred import Deferred
-from broker.dispatch import Dispatcher
-from broker.metadata_cache import MetadataCache
-from broker.peer import Peer
 from broker.routing import ROUTES, HangUp, Route
 from protocol.api_keys import ApiKey
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.groups import ListGroupsRequest, ListGroupsResponse
 from protocol.messages.stop_replica import StopReplicaRequest
+from tests.broker.one_connection import OneConnection, ask_for_groups, joined
 from tests.support.wire import request_header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-CORRELATION_ID = 77
-
-
-class ClosableConnection:
-    """Notes why it was closed."""
-
-    def __init__(self) -> None:
-        self.reasons: list[str] = []
-
-    def close(self, reason: str = "") -> None:
-        self.reasons.append(reason)
-
-
-class OneConnection:
-    """A dispatcher with one client."""
-
-    def __init__(self, *, is_in_cluster: bool = False) -> None:
-        self.metadata = MetadataCache()
-        surroundings: Any = SimpleNamespace(
-            clock=SystemClock(),
-            is_in_cluster=is_in_cluster,
-            metadata=self.metadata,
-            spawn=self._spawn,
-        )
-        self.connection = ClosableConnection()
-        self._dispatcher = Dispatcher(surroundings)
-        self._peer = Peer("PLAINTEXT", {})
-        self._tasks: list[asyncio.Task[None]] = []
-
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        self._tasks.append(asyncio.get_running_loop().create_task(work, name=name))
-        return self._tasks[-1]
-
-    def send(self, key: int, version: int, body: bytes = b"") -> Any:
-        """The answer to one request with header version 1."""
-        frame = request_header(key, version, CORRELATION_ID) + body
-        return self.send_frame(frame)
-
-    def send_frame(self, frame: bytes) -> Any:
-        view = memoryview(bytearray(frame))
-        return self._dispatcher.dispatch(view, self._peer, cast("Any", self.connection))
-
-
-def joined(parts: Any) -> bytes:
-    """The answer behind its size, which must be right."""
-    data = b"".join(bytes(part) for part in parts)
-    assert int.from_bytes(data[:4], "big") == len(data) - 4
-    assert int.from_bytes(data[4:8], "big") == CORRELATION_ID
-    return data[8:]
+    from collections.abc import Callable
 
 
 @pytest.fixture
@@ -97,10 +37,6 @@ def handle(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setitem(ROUTES, key, other)
 
     return replace
-
-
-def ask_for_groups(client: OneConnection) -> Any:
-    return client.send(ApiKey.LIST_GROUPS, 2, ListGroupsRequest().encode(2))
 
 
 @pytest.mark.parametrize("version", [5, 99, 32767])
@@ -282,79 +218,3 @@ def test_bytes_after_a_request_are_let_pass(client: OneConnection) -> None:
     answer = joined(client.send(ApiKey.API_VERSIONS, 0, b"left over"))
 
     assert ApiVersionsResponse.decode(0, answer).error_code == ErrorCode.NONE
-
-
-# A broker that has just joined others
-
-
-async def turns() -> None:
-    for _ in range(10):
-        await asyncio.sleep(0)  # noqa: TID251
-
-
-@pytest.mark.parametrize("is_refused", [False, True])
-def test_clients_wait_until_the_broker_was_told_what_there_is(
-    handle: Callable[..., None], is_refused: bool
-) -> None:
-    def groups(*_: object) -> ListGroupsResponse:
-        if is_refused:
-            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return ListGroupsResponse(error_code=0, groups=[])
-
-    async def scenario() -> None:
-        client = OneConnection(is_in_cluster=True)
-        client.metadata.is_awaited = True
-        handle(groups)
-        waiting = client.send(ApiKey.LIST_GROUPS, 0)
-        await turns()
-        assert not waiting.is_complete
-
-        client.metadata.settle()
-        await turns()
-
-        told = ListGroupsResponse.decode(0, joined(waiting.value))
-        assert bool(told.error_code) == is_refused
-        assert isinstance(client.send(ApiKey.LIST_GROUPS, 0), list)
-
-    asyncio.run(scenario())
-
-
-def test_brokers_and_inquiries_about_versions_do_not_wait() -> None:
-    client = OneConnection(is_in_cluster=True)
-    client.metadata.is_awaited = True
-
-    assert isinstance(client.send(ApiKey.API_VERSIONS, 0), list)
-
-
-def test_client_that_waits_for_too_long_is_hung_up_on(
-    handle: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(broker.holding, "LONGEST_SECONDS", 0.01)
-    handle(lambda *_: ListGroupsResponse(error_code=0, groups=[]))
-
-    async def scenario() -> None:
-        client = OneConnection(is_in_cluster=True)
-        client.metadata.is_awaited = True
-        waiting = client.send(ApiKey.LIST_GROUPS, 0)
-        async with asyncio.timeout(5):
-            while not waiting.is_complete:
-                await asyncio.sleep(0.01)  # noqa: TID251
-        assert waiting.value is None
-        assert client.connection.reasons == ["this broker does not know the cluster yet"]
-
-    asyncio.run(scenario())
-
-
-def test_request_of_a_client_that_went_is_not_served_later(handle: Callable[..., None]) -> None:
-    served: list[object] = []
-    handle(lambda *_: served.append(1))
-
-    async def scenario() -> None:
-        client = OneConnection(is_in_cluster=True)
-        client.metadata.is_awaited = True
-        client.send(ApiKey.LIST_GROUPS, 0).abandon()
-        client.metadata.settle()
-        await turns()
-        assert served == []
-
-    asyncio.run(scenario())

@@ -181,6 +181,58 @@ def test_commit_waiters_are_called_in_the_order_of_their_offsets(partition: Part
     assert calls[1:] == [(2, ErrorCode.NONE), (2, ErrorCode.NONE), (4, ErrorCode.NONE)]
 
 
+class RaisingWatcher(CountingWatcher):
+    def check(self) -> None:
+        super().check()
+        raise BrokenPipeError
+
+
+@pytest.mark.parametrize("is_follower", [False, True])
+def test_watcher_that_raises_is_dropped_and_the_others_look_all_the_same(
+    partition: Partition,
+    timers: ManualTimers,
+    caplog: pytest.LogCaptureFixture,
+    is_follower: bool,
+) -> None:
+    replicas = (LOCAL_ID, 2) if is_follower else (LOCAL_ID,)
+    partition.assume(state(isr=replicas, replicas=replicas))
+    watchers = [CountingWatcher(), RaisingWatcher(), CountingWatcher()]
+    for watcher in watchers:
+        if is_follower:
+            partition.watch_as_follower(watcher)
+        else:
+            partition.watch(watcher)
+
+    for _ in range(2):
+        append(partition)
+        timers.run()
+
+    assert [watcher.checks for watcher in watchers] == [2, 1, 2]
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_commit_waiter_that_raises_costs_the_others_nothing(
+    partition: Partition, caplog: pytest.LogCaptureFixture, is_lost: bool
+) -> None:
+    partition.assume(state(isr=(LOCAL_ID, 2), replicas=(LOCAL_ID, 2)))
+    append(partition)
+    codes: list[ErrorCode] = []
+
+    def fail(_: ErrorCode) -> None:
+        raise BrokenPipeError
+
+    for callback in (codes.append, fail, codes.append):
+        partition.when_committed(1, callback)
+    if is_lost:
+        partition.retire()
+    else:
+        partition.commit_up_to(1)
+
+    assert codes == [ErrorCode.NOT_LEADER_OR_FOLLOWER if is_lost else ErrorCode.NONE] * 2
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
 @pytest.mark.parametrize("loss", ["another leads", "the replica leaves"])
 def test_lost_leadership_is_told_to_all_who_wait(
     partition: Partition, timers: ManualTimers, loss: str

@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from tests.broker.test_connection import ScriptedDispatcher, connected, echo
+from tests.broker.connections import ScriptedDispatcher, connected, echo
 
 CLIENT_HELLO = bytes.fromhex("16030102000100 01fc0303")
 

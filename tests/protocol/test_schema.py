@@ -12,10 +12,11 @@ from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsRespon
 from protocol.messages.consumer_offsets_records import OffsetCommitKey, OffsetCommitValue
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from protocol.messages.groups import ListGroupsResponse
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.messages.topic_partitions import DescribeTopicPartitionsRequest
 from protocol.schema import Struct
-from protocol.wire import DecodeError
+from protocol.wire import DecodeError, EncodeError, encode_uvarint
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
 PartitionData = ProduceRequest.TopicData.PartitionData
@@ -151,7 +152,8 @@ def test_strings_of_every_length_form_come_back() -> None:
 
 
 def test_a_string_longer_than_kafkas_limit_is_refused() -> None:
-    too_long = made(HeartbeatRequest, group_id="g" * 32768).encode(4)
+    longest = made(HeartbeatRequest, group_id="g" * 32767).encode(4)
+    too_long = encode_uvarint(32769) + b"g" + longest[3:]
     with pytest.raises(DecodeError, match="group_id has 32768 bytes"):
         HeartbeatRequest.decode(4, too_long)
 
@@ -170,6 +172,19 @@ def test_records_of_every_length_form_come_back(size: int) -> None:
     for version in (8, 9):
         decoded = ProduceRequest.decode(version, produce(b"r" * size).encode(version))
         assert decoded == produce(b"r" * size)
+
+
+@pytest.mark.parametrize("version", [2, 3], ids=["fixed lengths", "flexible"])
+def test_string_that_no_client_could_read_is_not_written(version: int) -> None:
+    """As in Apache's generated classes: an int16 says how long a string may be, in all versions."""
+    longest = ListGroupsResponse.Group(group_id="é" * 16_383 + "g", protocol_type="")
+    response = ListGroupsResponse(error_code=0, groups=[longest])
+    assert ListGroupsResponse.decode(version, response.encode(version)).groups[0] == longest
+
+    longest.group_id += "g"
+
+    with pytest.raises((EncodeError, structs.error)):
+        response.encode(version)
 
 
 def test_regions_of_files_stand_where_records_go() -> None:

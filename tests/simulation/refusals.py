@@ -69,16 +69,12 @@ def _watched(
         if not isinstance(answer, Deferred):
             see(answer)
             return answer
-        seen: Deferred[Any] = Deferred(
-            is_ordered_only=answer.is_ordered_only, on_abandon=answer.abandon
-        )
 
-        def pass_on(response: Any) -> None:
+        def pass_on(response: Any) -> Any:
             see(response)
-            seen.complete(response)
+            return response
 
-        answer.then(pass_on)
-        return seen
+        return answer.map(pass_on)
 
     return handle
 

@@ -12,14 +12,18 @@ T = TypeVar("T")
 
 
 async def arrival(answer: Deferred[T]) -> T:
-    """Return the value when it is there; who is cancelled meanwhile has hung up."""
+    """Return the value when it is there, or raise the error; cancelling this is hanging up."""
     arrived: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def give(value: T) -> None:
         if not arrived.done():  # cancelled, and not yet told so
             arrived.set_result(value)
 
-    answer.then(give)
+    def fail(error: Exception) -> None:
+        if not arrived.done():
+            arrived.set_exception(error)
+
+    answer.then(give, fail)
     try:
         return await arrived
     finally:

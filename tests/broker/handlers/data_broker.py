@@ -72,6 +72,8 @@ class FixedClock:
 class DataBroker(OneBroker):
     """A broker that serves records."""
 
+    is_in_cluster = False
+
     def __init__(self, directory: Path, config: BrokerConfig) -> None:
         super().__init__(directory, config)
         self.clock = FixedClock()

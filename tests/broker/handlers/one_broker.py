@@ -105,11 +105,13 @@ class OneBroker:
         failures = [r for r in results if isinstance(r, Exception)]
         assert not failures, failures
 
-    def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> None:
+    def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         """Run a task until `stop`."""
         task = asyncio.get_running_loop().create_task(coroutine, name=name)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
+        task.add_done_callback(lambda _: coroutine.close())  # for one cancelled before it began
+        return task
 
     async def settle(self, name: str) -> None:
         """Wait until the tasks of this name have ended."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,6 +22,7 @@ from tests.broker.handlers.data_broker import (
     run_data_broker,
 )
 from tests.controller.harness import NOW_MS
+from tests.support.arrival import arrival
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,11 +184,10 @@ def test_change_of_the_codec_counts_from_the_next_batch(tmp_path: Path) -> None:
 def test_leader_that_resigns_meanwhile_appends_nothing(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic(compression_type="lz4")
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
-        broker.call(produce_request({(TOPIC, 0): records(1)}), 12).then(answer.set_result)
+        answer = broker.call(produce_request({(TOPIC, 0): records(1)}), 12)
         broker.lead(partition, epoch=9, leader=1)
-        response = await answer
+        response = await arrival(answer)
 
         code = response.responses[0].partition_responses[0].error_code
         assert (code, partition.log.log_end_offset) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)
@@ -219,14 +219,11 @@ def test_without_acks_there_is_no_answer_but_an_error_hangs_up(
 ) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic(compression_type="lz4")
-        outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         timestamp = NOW_MS if is_sound else NOW_MS + 2 * DAY_MS
 
         request = produce_request({(TOPIC, 0): records(1, timestamp=timestamp)}, acks=0)
-        broker.call(request, 12).then(outcome.set_result)
-
-        ended = await outcome
-        assert ended is None if is_sound else isinstance(ended, HangUp)
+        with contextlib.nullcontext() if is_sound else pytest.raises(HangUp):
+            assert await arrival(broker.call(request, 12)) is None
         assert partition.log.log_end_offset == is_sound
 
     run_data_broker(tmp_path, scenario)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from broker.coordinators.markers import write_markers
 from broker.deferred import Deferred
+from broker.dispatch import Dispatcher
 from broker.routing import HangUp
+from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.transactions import WriteTxnMarkersRequest
+from protocol.records.batch import HEADER_BYTES
+from tests.broker.connections import connected
 from tests.broker.handlers.data_broker import (
     TOPIC,
     DataBroker,
@@ -18,6 +22,8 @@ from tests.broker.handlers.data_broker import (
     records,
     run_data_broker,
 )
+from tests.controller.harness import turns
+from tests.support.wire import request_header
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -209,19 +215,29 @@ def test_answer_for_the_next_transaction_outlives_the_marker_of_the_last(tmp_pat
     run_data_broker(tmp_path, scenario)
 
 
-def test_batch_survives_the_buffer_in_which_it_came(tmp_path: Path) -> None:
+def test_batch_that_waits_is_stored_as_it_came_whatever_follows_it(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic()
         broker.transactions.is_slow = True
-        request = produce_request(batch(), ADDS, transactional_id="t")
-        frame = memoryview(bytearray(request.encode(ADDS)))
-        waiting = broker.call_frame(type(request), frame, ADDS)
-        frame[:] = bytes(len(frame))
+        dispatcher = Dispatcher(cast("Any", broker))
+        async with connected(dispatcher) as wire:
+            sent = batch()
+            plain: Batches = {(TOPIC, 0): records(1)}
+            for batches, transaction in ((sent, "t"), (plain, None)):
+                request = produce_request(batches, ADDS, transactional_id=transaction)
+                header = request_header(ApiKey.PRODUCE, ADDS, 1) + b"\0"
+                wire.send(header + request.encode(ADDS))
+                await turns()
+            assert partition.log.log_end_offset == 0
 
-        broker.transactions.answer_all()
+            broker.transactions.answer_all()
+            for _ in range(2):
+                await wire.reader.readexactly(
+                    int.from_bytes(await wire.reader.readexactly(4), "big")
+                )
 
-        assert waiting.value.responses[0].partition_responses[0].error_code == ErrorCode.NONE
-        assert partition.log.log_end_offset == 1
+        (first, _) = partition.log.read_batches(0, 2)
+        assert bytes(first)[HEADER_BYTES:] == (sent[TOPIC, 0] or b"")[HEADER_BYTES:]
 
     run_data_broker(tmp_path, scenario)
 
@@ -248,7 +264,8 @@ def test_refusal_that_comes_late_ends_a_connection_without_acks(tmp_path: Path) 
 
         broker.transactions.answer_all()
 
-        assert isinstance(waiting.value, HangUp)
+        with pytest.raises(HangUp):
+            _ = waiting.value
 
     run_data_broker(tmp_path, scenario)
 

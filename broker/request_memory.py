@@ -1,0 +1,94 @@
+"""How much memory large requests of all connections may take (`queued.max.request.bytes`).
+
+A frame that fits in its connection's ordinary buffer takes nothing from here. A larger one takes
+its whole size before the buffer grows, and gives it back when that memory is freed: when the frame
+was handled, or when the last one that kept some of it has let go. As in Apache's memory pool, what
+is left need not be enough for the frame, only more than nothing: so a frame that was begun can
+always be finished, and the most in use is the limit and one frame. Whoever gets nothing stops
+reading its socket, and is called in turn once there is some.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+UNLIMITED = -1
+SHARE_OF_MACHINE = 4
+"""Without a limit of its own the broker takes a quarter of the machine's memory, or container's."""
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+class Memory(Protocol):
+    """A piece of memory whose end can be heard of."""
+
+    def __len__(self) -> int: ...
+
+
+class RequestMemory:
+    """Counts bytes; allocates nothing itself."""
+
+    def __init__(self, limit: int, soon: Callable[[Callable[[], object]], object]) -> None:
+        """`limit` in bytes; `soon` calls a function back from the event loop."""
+        self.limit = limit
+        self.used = 0
+        self._soon = soon
+        self._held: dict[int, weakref.ref[Memory]] = {}
+        self._waiting: dict[Callable[[], object], None] = {}
+
+    def has_room(self) -> bool:
+        """Whether a frame may be taken on, whatever its size."""
+        return self.used < self.limit
+
+    def note(self, memory: Memory) -> None:
+        """Count `memory` from now until it is freed."""
+        size, key = len(memory), id(memory)
+
+        def freed(_: weakref.ref[Memory]) -> None:
+            del self._held[key]
+            self.used -= size
+            if self._waiting:
+                self._soon(self._wake)
+
+        self.used += size
+        self._held[key] = weakref.ref(memory, freed)
+
+    def wait(self, callback: Callable[[], object]) -> None:
+        """Call `callback` once when there may be room; it asks again, and perhaps waits again."""
+        self._waiting[callback] = None
+
+    def forget(self, callback: Callable[[], object]) -> None:
+        """Call it no more."""
+        self._waiting.pop(callback, None)
+
+    def _wake(self) -> None:
+        """Call those that wait, in their order, as long as there is room."""
+        for callback in tuple(self._waiting):
+            if not self.has_room():
+                return
+            if self._waiting.pop(callback, 0) is None:
+                callback()
+
+
+def request_memory_limit(configured: int) -> int:
+    """The limit in bytes: `queued.max.request.bytes`, or a share of the machine's memory."""
+    if configured != UNLIMITED:
+        return configured
+    return _machine_memory() // SHARE_OF_MACHINE
+
+
+def _machine_memory() -> int:
+    """Bytes of memory that this process may use."""
+    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with contextlib.suppress(OSError, ValueError):  # no container, or "max"
+        size = min(size, int(CONTAINER_LIMIT.read_text(encoding="ascii")))
+    return size

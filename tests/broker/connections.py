@@ -1,0 +1,124 @@
+"""Connections over real sockets, with a dispatcher that a test scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+from typing import TYPE_CHECKING, Any
+
+from broker.clock import SystemClock
+from broker.connection import Connection
+from broker.connection_services import ConnectionServices, InFlight
+from broker.peer import Peer
+from broker.request_memory import RequestMemory
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from broker.connection_services import FrameDispatcher
+
+MAX_REQUEST_BYTES = 1_000_000
+PLENTY_BYTES = 2**40
+
+
+class ScriptedDispatcher:
+    """Answers each frame with what `answer` returns for it."""
+
+    def __init__(self, answer: Callable[[bytes], Any]) -> None:
+        self._answer = answer
+        self.frames: list[bytes] = []
+
+    def dispatch(self, frame: memoryview, peer: Peer, connection: Connection) -> Any:
+        self.frames.append(bytes(frame))
+        return self._answer(bytes(frame))
+
+
+@dataclasses.dataclass
+class Wire:
+    """The client's end."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    connections: dict[Connection, None]
+
+    def send(self, *bodies: bytes) -> None:
+        self.writer.write(b"".join(len(body).to_bytes(4, "big") + body for body in bodies))
+
+
+def echo(frame: bytes) -> list[bytes]:
+    """Answer with the frame in angle brackets."""
+    return [b"<" + frame + b">"]
+
+
+def services_for(
+    dispatcher: FrameDispatcher,
+    memory: RequestMemory | None = None,
+    *,
+    most_in_flight: int = 500,
+    max_request_bytes: int = MAX_REQUEST_BYTES,
+) -> ConnectionServices:
+    return ConnectionServices(
+        dispatcher,
+        SystemClock(),
+        memory or RequestMemory(PLENTY_BYTES, asyncio.get_running_loop().call_soon),
+        InFlight(most_in_flight),
+        max_request_bytes,
+    )
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    dispatcher: FrameDispatcher, services: ConnectionServices | None = None
+) -> AsyncIterator[Wire]:
+    """One client of a server whose connections have `dispatcher`, or those `services`."""
+    connections: dict[Connection, None] = {}
+    loop = asyncio.get_running_loop()
+    given = services or services_for(dispatcher)
+    server = await loop.create_server(
+        lambda: Connection(given, Peer("PLAINTEXT", connections)), "127.0.0.1", 0
+    )
+    port = server.sockets[0].getsockname()[1]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield Wire(reader, writer, connections)
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        server.close()
+        for connection in tuple(connections):
+            connection.close()
+        await server.wait_closed()
+
+
+async def turns(count: int = 20) -> None:
+    """Let the event loop do what is due."""
+    for _ in range(count):
+        await asyncio.sleep(0)  # noqa: TID251
+
+
+class SegmentFile:
+    """An open file, as storage has them."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def fileno(self) -> int:
+        return self._file.fileno()  # type: ignore[no-any-return]
+
+    def read_at(self, position: int, length: int) -> bytes:
+        return os.pread(self._file.fileno(), length, position)
+
+
+@dataclasses.dataclass
+class FileRegion:
+    """A piece of one, standing in a response."""
+
+    file: SegmentFile
+    position: int
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
