@@ -7,6 +7,7 @@ keeps; `topic_config` makes typed values of them.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
     from config.catalogue import NamedKey
     from config.topic import TopicConfig
+
+
+LONGEST_VALUE_BYTES = 32_767
+"""No string of the protocol is longer: what is longer could be set and never be described."""
 
 
 class Operation(IntEnum):
@@ -94,7 +99,7 @@ def alter_incrementally(
     """Apply the operations of one IncrementalAlterConfigs resource to what is set now.
 
     Nothing is validated but the operations themselves: an operation on a key that is no list, a
-    repeated key and a missing value raise.
+    repeated key, a missing value and a list that has become too long raise.
     """
     changes = list(changes)
     _refuse_repetitions([name for name, _, _ in changes])
@@ -106,7 +111,14 @@ def alter_incrementally(
         elif operation is Operation.SET:
             altered[name] = text or ""
         else:
-            altered[name] = _altered_list(name, operation, text or "", altered.get(name), table)
+            value = _altered_list(name, operation, text or "", altered.get(name), table)
+            if len(value.encode()) > LONGEST_VALUE_BYTES:
+                raise ConfigError(
+                    "The configuration value cannot be added because it exceeds the maximum "
+                    f"value size of {LONGEST_VALUE_BYTES} bytes.",
+                    name,
+                )
+            altered[name] = value
     return altered
 
 
@@ -124,7 +136,7 @@ def _check_compaction_lags(config: TopicConfig) -> None:
 
 
 def _refuse_repetitions(names: list[str]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise AlterationError(f"Error due to duplicate config keys : {','.join(repeated)}")
 
@@ -150,8 +162,14 @@ def _altered_list(
     elements = _elements(current if current is not None else format_value(key.default) or "")
     given = _elements(text)
     if operation is Operation.APPEND:
-        return ",".join([*elements, *(element for element in given if element not in elements)])
-    return ",".join(element for element in elements if element not in given)
+        return ",".join([*elements, *_without(given, elements)])
+    return ",".join(_without(elements, given))
+
+
+def _without(elements: Iterable[str], excluded: Iterable[str]) -> list[str]:
+    """Elements that are none of the excluded, in their order."""
+    known = set(excluded)
+    return [element for element in elements if element not in known]
 
 
 def _elements(text: str) -> list[str]:

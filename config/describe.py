@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS, NamedKey
 from config.documentation import document_broker_key, document_topic_key
-from config.key import DYNAMIC_ONLY, READ_ONLY
 from config.precedence import Setting, Source, broker_settings, topic_settings
 from config.synonyms import in_milliseconds
 from config.values import format_value, parse_value
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 
     from config.key import Value
     from config.precedence import Layers
-
-FIXED = (READ_ONLY, DYNAMIC_ONLY)
-"""Scopes of keys that Apache Kafka calls read-only; throttles are changed all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +90,7 @@ def describe_cluster_default(
                 name,
                 shown,
                 Source.DYNAMIC_DEFAULT_BROKER,
-                named_key is None or named_key.key.scope in FIXED,
+                named_key is None or not named_key.key.is_changeable,
                 is_sensitive,
                 (Setting(name, shown, Source.DYNAMIC_DEFAULT_BROKER),),
             )
@@ -147,7 +143,7 @@ def _describe_broker_key(named_key: NamedKey, settings: list[Setting]) -> Config
         name=named_key.name,
         value=own[0].text if own and not is_sensitive else None,
         source=own[0].source if own else Source.DEFAULT,
-        is_read_only=named_key.key.scope in FIXED,
+        is_read_only=not named_key.key.is_changeable,
         is_sensitive=is_sensitive,
         synonyms=_hidden(synonyms) if is_sensitive else synonyms,
     )

@@ -9,7 +9,6 @@ from config.alteration import validate_broker_config
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS
 from config.checks import problems_together
 from config.errors import ConfigError, invalid
-from config.key import CLUSTER_WIDE, DYNAMIC_ONLY, PER_BROKER, Value
 from config.precedence import unprefixed
 from config.values import parse_value
 
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.broker import BrokerConfig
+    from config.key import Value
     from config.precedence import Layers
 
 TABLE = {**BROKER_KEYS, **DYNAMIC_KEYS}
-CHANGEABLE = (CLUSTER_WIDE, DYNAMIC_ONLY)
 THREADS = (
     "background.threads",
     "log.cleaner.threads",
@@ -59,7 +58,7 @@ def check_dynamic_settings(
     validate_broker_config(settings, is_cluster_default=is_cluster_default)
     for name in settings:
         named_key = TABLE.get(unprefixed(name))
-        if named_key is not None and named_key.key.scope is PER_BROKER:
+        if named_key is not None and not named_key.key.is_changeable:
             raise ConfigError(f"{name} cannot change while the broker runs: {REASON_FOR_RESTART}")
     for name in THREADS:
         if name in settings:
@@ -72,7 +71,7 @@ def _changed(config: BrokerConfig, name: str, text: str) -> BrokerConfig:
     named_key = TABLE.get(name)
     if named_key is None:
         return config
-    if named_key.key.scope not in CHANGEABLE:
+    if not named_key.key.is_changeable:
         raise invalid(name, text, REASON_FOR_RESTART)
     value: Value = parse_value(name, named_key.key, text)
     changed = dataclasses.replace(config, **{named_key.attribute: value})  # type: ignore[arg-type]

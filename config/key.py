@@ -87,6 +87,14 @@ class Key:
     """For a topic key: the broker keys its default comes from, strongest first."""
 
     @property
+    def is_changeable(self) -> bool:
+        """Whether a running broker takes another value, for itself or for all.
+
+        Keys of single brokers are those of listeners, TLS and SASL, which are read at the start.
+        """
+        return self.scope in (CLUSTER_WIDE, DYNAMIC_ONLY)
+
+    @property
     def is_sensitive(self) -> bool:
         """Whether the value may never be shown."""
         return self.type is Type.PASSWORD

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from config.broker import BrokerConfig
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS, NamedKey
 from config.documentation import document_broker_key, document_topic_key
+from config.key import READ_ONLY
 from config.values import format_value
 
 if TYPE_CHECKING:
@@ -47,11 +48,17 @@ def render() -> str:
     for table in sorted(BrokerConfig.__bases__, key=lambda table: str(table.__doc__)):
         parts += [f"\n### {str(table.__doc__).rstrip('.')}\n", _BROKER_HEADER]
         parts += [
-            _row(named_key, document_broker_key(named_key.attribute), named_key.key.scope.value)
+            _row(named_key, document_broker_key(named_key.attribute), _change(named_key))
             for named_key in _public([*BROKER_KEYS.values(), *DYNAMIC_KEYS.values()])
             if named_key.attribute in table.__annotations__
         ]
     return "\n".join(parts) + "\n"
+
+
+def _change(named_key: NamedKey) -> str:
+    """When and where the key can change here, where fewer can than in Apache Kafka."""
+    key = named_key.key
+    return (key.scope if key.is_changeable else READ_ONLY).value
 
 
 def _public(named_keys: Iterable[NamedKey]) -> list[NamedKey]:

@@ -11,7 +11,8 @@ from config.errors import invalid
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_THROTTLED_REPLICAS = re.compile(r"|\*|[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*")
+_THROTTLED_REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
+ALL_REPLICAS = "*"
 
 
 class Rule(Protocol):
@@ -83,12 +84,13 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class ThrottledReplicas:
-    """Nothing, `*`, or a list of `partition:broker` pairs."""
+    """`*`, or a list of `partition:broker` pairs; empty elements count for nothing."""
 
     def check(self, name: str, value: object) -> None:
         """Raise ConfigError that says what a throttled replica looks like."""
         elements = sorted_or_as_is(value)
-        if not _THROTTLED_REPLICAS.fullmatch(",".join(elements)):
+        is_all = "".join(elements) == ALL_REPLICAS
+        if not is_all and not all(map(_THROTTLED_REPLICA.fullmatch, elements)):
             why = f"{name} must be the literal '*' or a list of replicas in the following format: "
             raise invalid(name, f"[{', '.join(elements)}]", f"{why}{self}")
 

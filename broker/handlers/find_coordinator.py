@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 BATCH_SINCE = 4
 NO_NODE = -1
+SUCCESS = ErrorCode.NONE.name
+"""The message of versions 1 to 3 when there is no error, as Apache Kafka's: kafkajs looks at it."""
 
 Coordinator = FindCoordinatorResponse.Coordinator
 
@@ -52,9 +54,10 @@ def _respond(
     if is_batch:
         return FindCoordinatorResponse(coordinators=found)
     only = found[0]
+    is_found = only.error_code == ErrorCode.NONE
     return FindCoordinatorResponse(
         error_code=only.error_code,
-        error_message=only.error_message,
+        error_message=SUCCESS if is_found else only.error_message,
         node_id=only.node_id,
         host=only.host,
         port=only.port,

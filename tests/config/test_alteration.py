@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from config.alteration import (
+    LONGEST_VALUE_BYTES,
     AlterationError,
     Operation,
     alter_incrementally,
@@ -129,3 +130,18 @@ def test_dynamic_broker_settings_are_checked_and_unknown_ones_pass() -> None:
     validate_broker_config({"my.plugin": "x", "log.retention.ms": "5"}, is_cluster_default=True)
     with pytest.raises(ConfigError, match="Not a number of type LONG"):
         validate_broker_config({"log.retention.ms": "soon"}, is_cluster_default=True)
+
+
+def test_a_list_does_not_grow_beyond_what_can_be_described() -> None:
+    key = "leader.replication.throttled.replicas"
+    present = ",".join(["10:10"] * 5461)
+    assert len(present) == LONGEST_VALUE_BYTES - 2
+    assert alter({key: present}, (key, Operation.APPEND, "10:10")) == {key: present}
+    with pytest.raises(ConfigError, match="exceeds the maximum value size of 32767 bytes"):
+        alter({key: present}, (key, Operation.APPEND, "1:1"))
+
+
+def test_a_hundred_thousand_changes_are_checked_without_comparing_each_with_each() -> None:
+    names = [f"plugin.{number}" for number in range(100_000)]
+    altered = alter({}, *((name, Operation.SET, "x") for name in names))
+    assert list(altered) == names

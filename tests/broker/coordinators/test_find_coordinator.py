@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.coordinators.internal_topics import TRANSACTION_KEY
+from broker.coordinators.internal_topics import GROUP_KEY, TRANSACTION_KEY
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.broker.coordinators.group_broker import GroupBroker, run_group_broker
@@ -48,5 +48,29 @@ def test_a_type_of_key_that_has_no_coordinator_is_an_invalid_request(tmp_path: P
         request = FindCoordinatorRequest(coordinator_keys=["g:topic:0"], key_type=SHARE_KEY)
         [found] = (await broker.ask(request, 6)).coordinators
         assert found.error_code == ErrorCode.INVALID_REQUEST
+
+    run_group_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(("version", "message"), [(1, "NONE"), (2, "NONE"), (3, "NONE")])
+@pytest.mark.parametrize("key_type", [GROUP_KEY, TRANSACTION_KEY])
+def test_success_has_the_message_that_apache_kafka_gives_it(
+    tmp_path: Path, key_type: int, version: int, message: str
+) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        request = FindCoordinatorRequest(key="orders", key_type=key_type)
+        answer = await broker.ask(request, version)
+        assert (answer.error_code, answer.error_message) == (ErrorCode.NONE, message)
+
+    run_group_broker(tmp_path, scenario)
+
+
+def test_success_of_many_has_no_message_and_a_failure_keeps_its_own(tmp_path: Path) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        [found] = (await broker.ask(FindCoordinatorRequest(coordinator_keys=["a"]), 4)).coordinators
+        assert (found.error_code, found.error_message) == (ErrorCode.NONE, "")
+        refused = await broker.ask(FindCoordinatorRequest(key="g", key_type=SHARE_KEY), 3)
+        assert refused.error_code == ErrorCode.INVALID_REQUEST
+        assert refused.error_message not in {"", "NONE"}
 
     run_group_broker(tmp_path, scenario)
