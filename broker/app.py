@@ -12,7 +12,8 @@ import logging
 import os
 import secrets
 import socket
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING
 
 from broker import stop_points
 from broker.auto_topics import AutoTopics
@@ -48,8 +49,10 @@ from broker.platform import LocalPlatform, Platform
 from broker.producer_ids import ProducerIds
 from broker.reconfiguring import reconfigure
 from broker.replicas import Replicas
+from broker.shutdown import take_all
 from broker.side_work import SideWork
 from broker.slices import Turns
+from broker.supervision import Supervision
 from broker.timers import Timers
 from broker.topic_configs import TopicConfigs
 from config.errors import ConfigError
@@ -63,8 +66,9 @@ from controller.topics import TopicCommands
 from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Iterator
 
+    from broker.shutdown import Step
     from config.broker import BrokerConfig
     from config.topic import TopicConfig
     from controller.store import MetadataStore
@@ -79,6 +83,7 @@ REPLICAS, REPLICA_THREADS = "replicas", 2
 """Write what followers fetch in large pieces."""
 SESSIONS_TO_WAIT = 2
 """How many session timeouts a broker waits for a node that its earlier life left behind."""
+ANNOUNCEMENT_RETRY_MS = 1000
 SESSION_EVICTION_MS = 120_000
 """A fetch session that rested for so long makes room for a new one (as in Apache)."""
 
@@ -114,6 +119,9 @@ class Broker:
         self.clock = self._platform.clock
         self._loop = asyncio.get_running_loop()
         self.timers = Timers(self._loop)
+        self.supervision = Supervision(self.timers, self.clock)
+        self.timers.on_failure = self.supervision.note
+        self.spawn = self.supervision.spawn
         self.slices = Turns(self._platform.stopwatch).slices
         self._background = Loop(self.clock, self.timers, self.spawn, self.slices)
         self.metadata = MetadataCache()
@@ -131,9 +139,6 @@ class Broker:
         self._executor = self._platform.threads(DISK_THREADS, "disk")
         self.side_work = SideWork(self._loop, self._platform)
         self.replica_threads = self._platform.threads(REPLICA_THREADS, REPLICAS)
-        self._group: asyncio.TaskGroup = cast("asyncio.TaskGroup", None)
-        self._tasks: dict[asyncio.Task[object], None] = {}
-        self._is_stopping = False
         self._stop = asyncio.Event()
         self._housekeeping: Housekeeping | None = None
         self.cleaner: LogCleaner | None = None
@@ -150,19 +155,6 @@ class Broker:
     def _is_leave_wanted(self) -> bool:
         return self.is_in_cluster and self.config.controlled_shutdown_enable
 
-    def spawn(self, work: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:
-        """Run a coroutine in the background; an error is logged and ends nothing else.
-
-        It is cancelled when the broker stops, at once if it stops already.
-        """
-        task = self._group.create_task(_logged(work, name), name=name)
-        if self._is_stopping:
-            task.cancel()
-        self._tasks[task] = None
-        task.add_done_callback(lambda done: self._tasks.pop(done, None))
-        task.add_done_callback(lambda _: work.close())  # for one cancelled before it began
-        return task
-
     def stop(self) -> None:
         """Begin to stop; `run` returns when it is done."""
         self._stop.set()
@@ -170,7 +162,7 @@ class Broker:
     async def run(self) -> None:
         """Start, serve until `stop`, and stop. Raises StartError."""
         async with asyncio.TaskGroup() as group:
-            self._group = group
+            self.supervision.group = group
             try:
                 await self._start_or_refuse()
                 await self._stop.wait()
@@ -216,11 +208,11 @@ class Broker:
         self._wire()
         await self._step(self._register)
         self.cluster.start()
-        self.spawn(self.control.run(), "control requests")
+        self.supervision.keep("control requests", self.control.run)
         if self.is_in_cluster:
             self.metadata.is_awaited = True
             await self._serve()  # the controller may be another broker, and must be heard
-        self.spawn(self.controller.run(), "controller")
+        self.supervision.keep("controller", self.controller.run)
         await unless_stopped(self._stop, self._hear_from_controller())
         self.groups.start()
         self.transactions.start()
@@ -338,31 +330,32 @@ class Broker:
     async def _shut_down(self) -> None:
         """Undo what was done, in the opposite order, however far the start came."""
         started_ms = self.clock.monotonic_ms()
-        if self._housekeeping is not None and self._is_leave_wanted:
-            await self.cluster.leave()
-        self.timers.close()
-        await self._listeners.close()
-        self._metrics.close()
-        if self._housekeeping is not None:
-            self._housekeeping.stop()
-        for part in ("cluster", "transactions", "groups"):
-            if hasattr(self, part):
-                getattr(self, part).stop()
-        self._is_stopping = True
-        for task in tuple(self._tasks):
-            task.cancel()
-        if hasattr(self, "store"):
-            try:
-                await self.store.close()
-            except (StoreError, OSError) as error:
-                logger.warning("the metadata store was not closed in order: %s", error)
-        self.side_work.close()
-        self.replica_threads.shutdown(cancel_futures=True)
-        self._executor.shutdown()
-        if hasattr(self, "logs"):
-            self.logs.close()
+        await take_all(self._last_steps())
         if self._housekeeping is not None:
             logger.info("stopped in %d ms", self.clock.monotonic_ms() - started_ms)
+
+    def _last_steps(self) -> Iterator[Step]:
+        if self._housekeeping is not None and self._is_leave_wanted:
+            yield "handing leadership over", self.cluster.leave
+        yield "closing the timers", self.timers.close
+        yield "closing the listeners", self._listeners.close
+        yield "closing the metrics", self._metrics.close
+        if self._housekeeping is not None:
+            yield "stopping housekeeping", self._housekeeping.stop
+        for part in ("cluster", "transactions", "groups"):
+            if hasattr(self, part):
+                yield f"stopping {part}", getattr(self, part).stop
+        yield "cancelling tasks", self.supervision.close
+        if hasattr(self, "store"):
+            yield "closing the metadata store", self.store.close
+        yield "closing side work", self.side_work.close
+        yield (
+            "closing replicas' threads",
+            partial(self.replica_threads.shutdown, cancel_futures=True),
+        )
+        yield "closing threads", self._executor.shutdown
+        if hasattr(self, "logs"):
+            yield "closing the logs", self.logs.close
 
     def _apply_topic_config(self, topic: str, config: TopicConfig) -> None:
         if config.unclean_leader_election_enable:
@@ -391,14 +384,15 @@ class Broker:
             self._loop.call_soon_threadsafe(self._announce_disk_failure)
 
     def _announce_disk_failure(self) -> None:
-        self.spawn(
-            announce_directory_failure(self.store, self.config.broker_id), "announce disk failure"
-        )
+        self.supervision.keep("announcement of a failed disk", self._announce_patiently)
 
-
-async def _logged(work: Coroutine[Any, Any, object], name: str) -> object:
-    try:
-        return await work
-    except Exception:
-        logger.exception("%s failed", name)
-        return None
+    async def _announce_patiently(self) -> None:
+        """Have the controller hear of it, however long that takes: nobody else tells it."""
+        while True:
+            try:
+                await announce_directory_failure(self.store, self.config.broker_id)
+            except StoreError as error:
+                logger.warning("the announcement of a failed disk must wait: %s", error)
+                await self.timers.sleep(ANNOUNCEMENT_RETRY_MS)
+            else:
+                return

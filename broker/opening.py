@@ -107,10 +107,12 @@ async def open_store(
             partial(_obtain_broker_id, config, logs.identity.broker_id, store)
         )
         logs.identify(broker_id, cluster_id, platform.clock.now_ms())
-    except (DirectoryRefusedError, LogDirectoryError, StoreError, OSError) as error:
+    except BaseException as error:
         if store is not None:
-            await store.close()
-        raise StartError(str(error)) from None
+            await _close(store)
+        if isinstance(error, DirectoryRefusedError | LogDirectoryError | StoreError | OSError):
+            raise StartError(str(error)) from None
+        raise
     return OpenStore(store, cluster_id, broker_id, is_new)
 
 
@@ -118,6 +120,14 @@ def store_patience(config: BrokerConfig, store: MetadataStore) -> Patience:
     """Steps of the start wait for ZooKeeper as the first connection did, for a disk not at all."""
     limit_ms = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
     return Patience(store, limit_ms if config.zookeeper_connect else 0)
+
+
+async def _close(store: MetadataStore) -> None:
+    """Close a store of a start that has failed: that it cannot be closed is not the reason."""
+    try:
+        await store.close()
+    except (StoreError, OSError) as error:
+        logger.warning("the metadata store was not closed in order: %s", error)
 
 
 async def _connect(config: BrokerConfig, platform: Platform) -> MetadataStore | None:

@@ -32,6 +32,8 @@ class Timers:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.is_closed = False
+        self.on_failure: Callable[[str, BaseException], None] = _log
+        """Is told of what periodic work raises, by the name of that."""
 
     def close(self) -> None:
         """The broker has stopped: no series goes on."""
@@ -57,9 +59,13 @@ class Timers:
     def every(self, interval_ms: float, callback: Callable[[], object]) -> Cancellable:
         """Call `callback` again and again, `interval_ms` after the last call ended.
 
-        A call that raises is logged and does not end the series.
+        A call that raises is told to `on_failure` and does not end the series.
         """
         return _Series(self, interval_ms, callback)
+
+
+def _log(name: str, error: BaseException) -> None:
+    logger.error("%s failed", name, exc_info=error)
 
 
 def _wake(sleeper: asyncio.Future[None]) -> None:
@@ -85,6 +91,7 @@ class _Series:
             return
         try:
             self._callback()
-        except Exception:
-            logger.exception("periodic work %r failed", self._callback)
+        except Exception as error:  # noqa: BLE001 - told
+            name = getattr(self._callback, "__qualname__", "calls")
+            self._timers.on_failure(f"periodic {name}", error)
         self._next = self._timers.schedule(self._interval_ms, self._run)
