@@ -26,6 +26,7 @@ from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.peers import Peers
 from broker.coordinators.transactions import TransactionCoordinators
+from broker.failed_disks import FailedDisks
 from broker.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
 from broker.housekeeping import Housekeeping
@@ -58,7 +59,6 @@ from broker.topic_configs import TopicConfigs
 from config.errors import ConfigError
 from config.listeners import read_listeners
 from controller.controller import Controller
-from controller.log_dir_events import announce_directory_failure
 from controller.producer_ids import allocate_producer_ids
 from controller.registrar import BrokerIdTakenError, Registrar
 from controller.store import StoreError
@@ -74,7 +74,6 @@ if TYPE_CHECKING:
     from controller.store import MetadataStore
     from protocol.messages.update_metadata import UpdateMetadataRequest
     from storage.directories import LogDirectories
-    from storage.log_directory import LogDirectory
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +82,6 @@ REPLICAS, REPLICA_THREADS = "replicas", 2
 """Write what followers fetch in large pieces."""
 SESSIONS_TO_WAIT = 2
 """How many session timeouts a broker waits for a node that its earlier life left behind."""
-ANNOUNCEMENT_RETRY_MS = 1000
 SESSION_EVICTION_MS = 120_000
 """A fetch session that rested for so long makes room for a new one (as in Apache)."""
 
@@ -122,9 +120,11 @@ class Broker:
         self.supervision = Supervision(self.timers, self.clock)
         self.timers.on_failure = self.supervision.note
         self.spawn = self.supervision.spawn
+        self.call_soon = self._loop.call_soon_threadsafe
         self.slices = Turns(self._platform.stopwatch).slices
         self._background = Loop(self.clock, self.timers, self.spawn, self.slices)
         self.metadata = MetadataCache()
+        self.metadata.on_failure = self.supervision.note
         self.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots,
             SESSION_EVICTION_MS,
@@ -159,6 +159,11 @@ class Broker:
         """Begin to stop; `run` returns when it is done."""
         self._stop.set()
 
+    def give_up(self, reason: str) -> None:
+        """Stop as one that cannot go on: `run` raises StartError in the end. From any thread."""
+        self._failure = reason
+        self.call_soon(self._stop.set)
+
     async def run(self) -> None:
         """Start, serve until `stop`, and stop. Raises StartError."""
         async with asyncio.TaskGroup() as group:
@@ -187,13 +192,14 @@ class Broker:
         config = self.config
         await self._bind()
         self.logs = open_directories(config, self._executor, self._platform)
-        self.logs.on_failure = self._note_disk_failure
+        self.logs.on_failure = FailedDisks(self).note
         opened = await unless_stopped(
             self._stop, open_store(config, self.logs, self._executor, self._platform)
         )
         self.store, self.cluster_id = opened.store, opened.cluster_id
         self.config = config = config.identified(opened.broker_id)
-        self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
+        keep = self.supervision.keep
+        self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), keep)
         self.broker_configs = BrokerConfigs(config, self.topic_configs.dynamic)
         await self._step(self.topic_configs.start)
         await self._step(lambda: self.broker_configs.load(self.store))
@@ -216,14 +222,7 @@ class Broker:
         await unless_stopped(self._stop, self._hear_from_controller())
         self.groups.start()
         self.transactions.start()
-        self._housekeeping = Housekeeping(
-            config, self.logs, self._background, self._executor, self.replicas.note_starts
-        )
-        self._housekeeping.start()
-        if config.log_cleaner_enable:
-            self.cleaner = LogCleaner(self.config, self.logs, self._background, self._executor)
-            self.cleaner.start()
-        self._metrics.serve(self._listeners, self._housekeeping, self.cleaner)
+        self._begin_upkeep()
         if not self.is_in_cluster:
             await self._serve()
         took_ms = self.clock.monotonic_ms() - started_ms
@@ -236,6 +235,18 @@ class Broker:
         """Do what needs the store, again if the connection to it breaks meanwhile."""
         await unless_stopped(self._stop, store_patience(self.config, self.store).do(step))
 
+    def _begin_upkeep(self) -> None:
+        self._housekeeping = Housekeeping(
+            self.config, self.logs, self._background, self._executor, self.replicas.note_starts
+        )
+        self._housekeeping.start()
+        if self.config.log_cleaner_enable:
+            self.cleaner = LogCleaner(
+                self.config, self.logs, self._background, self._executor, self.supervision
+            )
+            self.cleaner.start()
+        self._metrics.serve(self._listeners, self._housekeeping, self.cleaner)
+
     async def _register(self) -> None:
         self.broker_epoch = await self._registrar.ensure()
 
@@ -243,8 +254,7 @@ class Broker:
         try:
             await self._register()
         except BrokerIdTakenError as error:
-            self._failure = str(error)
-            self.stop()
+            self.give_up(str(error))
             raise
 
     async def _hear_from_controller(self) -> None:
@@ -275,6 +285,7 @@ class Broker:
             SESSIONS_TO_WAIT * config.zookeeper_session_timeout_ms,
         )
         self.controller.before_election = self._register_again
+        self.controller.on_failure = self.supervision.note
         store.on_interruption(self.controller.interrupted)
         most = config.max_new_partitions_per_request
         self.topics = TopicCommands(store, secrets.randbelow, secrets.token_bytes, most)
@@ -374,25 +385,3 @@ class Broker:
         if deleted:
             self.groups.topics_deleted(deleted)
             self.topic_configs.forget(deleted)
-
-    def _note_disk_failure(self, _directory: LogDirectory) -> None:
-        """A log directory is offline (storage said which); the broker ends with the last one."""
-        if all(one.failure is not None for one in self.logs.directories):
-            self._failure = "no log directory is left that can be written"
-            self._loop.call_soon_threadsafe(self._stop.set)
-        elif hasattr(self, "controller"):
-            self._loop.call_soon_threadsafe(self._announce_disk_failure)
-
-    def _announce_disk_failure(self) -> None:
-        self.supervision.keep("announcement of a failed disk", self._announce_patiently)
-
-    async def _announce_patiently(self) -> None:
-        """Have the controller hear of it, however long that takes: nobody else tells it."""
-        while True:
-            try:
-                await announce_directory_failure(self.store, self.config.broker_id)
-            except StoreError as error:
-                logger.warning("the announcement of a failed disk must wait: %s", error)
-                await self.timers.sleep(ANNOUNCEMENT_RETRY_MS)
-            else:
-                return

@@ -9,6 +9,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -69,11 +70,14 @@ class CleanerProcess:
         """Tell it that what it reported is done with."""
         await self._send(GO_ON)
 
-    def close(self) -> None:
-        """End it at once, whatever it is doing."""
-        if self._process is not None and self._process.returncode is None:
-            self._process.kill()
-        self._process = None
+    async def close(self) -> None:
+        """End it at once, whatever it is doing; returns when it is gone."""
+        process, self._process = self._process, None
+        if process is not None:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+            await process.wait()
 
     async def _send(self, line: bytes) -> None:
         assert self._process is not None

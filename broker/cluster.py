@@ -6,6 +6,7 @@ A broker that is alone has the same parts, and no use for most of them.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from broker.control_channels import ControlChannels
@@ -91,7 +92,7 @@ class Cluster:
             )
 
         return ControlChannels(
-            (self._config.broker_id, local), connect, is_alive, broker.timers, broker.spawn
+            (self._config.broker_id, local), connect, is_alive, broker.supervision
         )
 
     def start(self) -> None:
@@ -116,8 +117,10 @@ class Cluster:
             timers=broker.timers,
             disk_threads=broker.replica_threads,
             throttle=self._throttles.follower,
+            note_failure=partial(broker.supervision.note, kind="follow partitions"),
         )
-        self._following = Following(self, settings, config.num_replica_fetchers, broker.spawn)
+        keep = broker.supervision.keep
+        self._following = Following(self, settings, config.num_replica_fetchers, keep)
         broker.replicas.on_assignment(self._following.partition_changed)
         broker.metadata.on_update(broker.replicas.note_brokers)
         broker.timers.every(config.replica_lag_time_max_ms / 2, broker.replicas.check_lag)

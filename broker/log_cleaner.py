@@ -16,9 +16,11 @@ import errno
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker.cleaner_process import CleanerProcess, ProcessEndedError
+from protocol.errors import ApiError
 from storage.compaction.choice import COMPACT, assess, make_job
 from storage.compaction.job import CleanedGroup, CleanerLimits, CleaningDone, CleaningFailed
 from storage.compaction.swap import LogUnderCleaning, discard_cleaned
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from broker.loop import Loop
+    from broker.supervision import Supervision
     from config.broker import BrokerConfig
     from storage.compaction.choice import Cleanable
     from storage.directories import LogDirectories
@@ -70,10 +73,12 @@ class LogCleaner:
         logs: LogDirectories,
         loop: Loop,
         executor: Executor,
+        supervision: Supervision,
     ) -> None:
         self._logs = logs
-        self._clock, self._timers, self._spawn, self._slices = loop
+        self._clock, self._timers, _, self._slices = loop
         self._executor = executor
+        self._supervision = supervision
         self._is_started = False
         self._running: set[int] = set()
         self.reconfigure(config)
@@ -103,7 +108,14 @@ class LogCleaner:
         for number in range(self._threads):
             if self._is_started and number not in self._running:
                 self._running.add(number)
-                self._spawn(self._run(number), f"log cleaner {number}")
+                name = f"log cleaner {number}"
+                self._supervision.spawn(self._serve(name, number), name)
+
+    async def _serve(self, name: str, number: int) -> None:
+        try:
+            await self._supervision.persist(name, partial(self._run, number))
+        finally:
+            self._running.discard(number)
 
     async def _run(self, number: int) -> None:
         """Clean until the broker stops, or wants fewer to do so."""
@@ -112,7 +124,7 @@ class LogCleaner:
             while number < self._threads:
                 chosen = await self._choose()
                 if chosen is None:
-                    process.close()
+                    await process.close()
                     await self._timers.sleep(self._backoff_ms)
                     continue
                 try:
@@ -120,8 +132,7 @@ class LogCleaner:
                 finally:
                     chosen.log.is_being_cleaned = False
         finally:
-            self._running.discard(number)
-            process.close()
+            await process.close()
 
     async def _choose(self) -> Cleanable | None:
         """What is worth it most, marked as in progress; None when nothing is worth it."""
@@ -129,14 +140,21 @@ class LogCleaner:
         now_ms = self._clock.now_ms()
         async for log in self._slices().each(self._logs):
             if self._may_clean(log, now_ms):
-                with suppress(LogDirectoryError), log.directory:
-                    found = assess(log, now_ms)
-                    if found and found.is_worth_it and (not best or found.ratio > best.ratio):
-                        best = found
+                found = self._assess(log, now_ms)
+                if found and found.is_worth_it and (not best or found.ratio > best.ratio):
+                    best = found
         if best is None or not self._may_clean(best.log, now_ms):
             return None
         best.log.is_being_cleaned = True
         return best
+
+    def _assess(self, log: Log, now_ms: int) -> Cleanable | None:
+        try:
+            with log.directory:
+                return assess(log, now_ms)
+        except Exception as error:  # noqa: BLE001 - told
+            self._cannot_clean(log, error)
+            return None
 
     def _may_clean(self, log: Log, now_ms: int) -> bool:
         return (
@@ -160,13 +178,11 @@ class LogCleaner:
         try:
             done = await self._rewrite(chosen, process)
         except _UnwantedError:
-            process.close()
+            await process.close()
             logger.info("compaction of %s is given up: the log has changed meanwhile", log.name)
-        except (ProcessEndedError, OSError) as error:
-            process.close()
-            self._hold(log, str(error))
-        except LogDirectoryError:
-            process.close()
+        except Exception as error:  # noqa: BLE001 - told
+            await process.close()
+            self._cannot_clean(log, error)
         else:
             if isinstance(done, CleaningFailed):
                 self._note_failure(log, done)
@@ -225,13 +241,25 @@ class LogCleaner:
             with suppress(LogDirectoryError), log.directory:
                 raise OSError(failed.errno, failed.message)
         else:
-            self._uncleanable.add(log)
-            self.counts.uncleanable_logs = len(self._uncleanable)
-            logger.error(
-                "%s is not compacted any more until the broker starts again: %s",
-                log.name,
-                failed.message,
-            )
+            self._give_up(log, failed.message)
+
+    def _cannot_clean(self, log: Log, error: Exception) -> None:
+        """Do what an error with one log asks for; the others are no worse for it."""
+        if isinstance(error, LogDirectoryError):
+            return  # told when it failed
+        if isinstance(error, ApiError):
+            self._give_up(log, error.message)
+            return
+        if not isinstance(error, ProcessEndedError | OSError):
+            self._supervision.note(f"cleaning {log.name}", error, "log cleaning")
+        self._hold(log, str(error) or repr(error))
+
+    def _give_up(self, log: Log, reason: str) -> None:
+        self._uncleanable.add(log)
+        self.counts.uncleanable_logs = len(self._uncleanable)
+        logger.error(
+            "%s is not compacted any more until the broker starts again: %s", log.name, reason
+        )
 
     def _hold(self, log: Log, reason: str) -> None:
         self._held_until_ms[log] = self._clock.now_ms() + HOLD_MS

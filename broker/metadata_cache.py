@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from broker.supervision import log_failure
 from protocol.errors import ErrorCode
 from protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from protocol.uuids import ZERO_UUID
@@ -83,6 +84,8 @@ class MetadataCache:
         self._names: dict[UUID, str] = {}
         self._listeners: list[Callable[[UpdateMetadataRequest], None]] = []
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self.on_failure: Callable[[str, BaseException], None] = log_failure
+        """Is told of what a listener raises, which keeps no other from hearing."""
 
     def update(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
         """Take over what the controller says."""
@@ -94,7 +97,10 @@ class MetadataCache:
         for topic in request.topic_states:
             self._update_topic(topic)
         for listener in self._listeners:
-            listener(request)
+            try:
+                listener(request)
+            except Exception as error:  # noqa: BLE001 - told
+                self.on_failure("a listener to metadata", error)
         self._wake_waiters()
         return UpdateMetadataResponse(error_code=ErrorCode.NONE)
 
@@ -203,8 +209,12 @@ class MetadataCache:
         for is_reached, waiter in self._waiters:
             if waiter.done():
                 continue
-            if is_reached():
-                waiter.set_result(None)
-            else:
-                remaining.append((is_reached, waiter))
+            try:
+                if is_reached():
+                    waiter.set_result(None)
+                    continue
+            except Exception as error:  # noqa: BLE001 - given to who asked
+                waiter.set_exception(error)
+                continue
+            remaining.append((is_reached, waiter))
         self._waiters = remaining

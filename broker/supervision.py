@@ -113,6 +113,11 @@ class Supervision:
             return None
 
 
+def log_failure(name: str, error: BaseException) -> None:
+    """Stand for `Supervision.note` where there is nothing to count for."""
+    logger.error("%s failed", name, exc_info=error)
+
+
 def _place(error: BaseException) -> tuple[str, int]:
     """Where an error was raised: file and line."""
     traceback = error.__traceback__

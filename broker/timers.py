@@ -8,14 +8,13 @@ with it these timers.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Protocol
+
+from broker.supervision import log_failure
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
-
-logger = logging.getLogger(__name__)
 
 
 class Cancellable(Protocol):
@@ -32,7 +31,7 @@ class Timers:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.is_closed = False
-        self.on_failure: Callable[[str, BaseException], None] = _log
+        self.on_failure: Callable[[str, BaseException], None] = log_failure
         """Is told of what periodic work raises, by the name of that."""
 
     def close(self) -> None:
@@ -62,10 +61,6 @@ class Timers:
         A call that raises is told to `on_failure` and does not end the series.
         """
         return _Series(self, interval_ms, callback)
-
-
-def _log(name: str, error: BaseException) -> None:
-    logger.error("%s failed", name, exc_info=error)
 
 
 def _wake(sleeper: asyncio.Future[None]) -> None:

@@ -31,12 +31,12 @@ class TopicConfigs:
         self,
         store: MetadataStore,
         defaults: TopicConfig,
-        spawn: Callable[[Coroutine[Any, Any, None], str], object],
+        keep: Callable[[str, Callable[[], Coroutine[Any, Any, None]]], object],
     ) -> None:
-        """`spawn(coroutine, name)` runs the reading that a notification asks for."""
+        """`keep(name, work)` runs the reading that a notification asks for until it is done."""
         self._store = store
         self.defaults = defaults
-        self._spawn = spawn
+        self._keep = keep
         self._listeners: list[Callable[[str, TopicConfig], None]] = []
         self._configs: dict[str, TopicConfig] = {}
         self.dynamic = DynamicConfigs(store, self._refresh)
@@ -115,7 +115,7 @@ class TopicConfigs:
                 listener(topic, config)
 
     def _refresh(self) -> None:
-        self._spawn(self._refresh_patiently(), "configuration changes")
+        self._keep("configuration changes", self._refresh_patiently)
 
     async def _refresh_patiently(self) -> None:
         """Read the news; once the store can be reached again, if it cannot be now."""

@@ -19,7 +19,7 @@ from controller.commands import ControllerCommands, give
 from controller.context import ControllerContext
 from controller.delivery import Delivery
 from controller.election import ControllerMovedError, current_controller, elect
-from controller.event_queue import Event, EventQueue
+from controller.event_queue import Event, EventQueue, log_failure
 from controller.loading import load_brokers, load_states, load_topics
 from controller.office import Office, UncleanDefault
 from controller.replica_failures import replicas_failed
@@ -77,6 +77,8 @@ class Controller:
         """The controller as last seen in the store."""
         self.before_election: Handler = _do_nothing
         """Has this broker registered: who is not cannot hold office."""
+        self.on_failure: Callable[[str, BaseException], None] = log_failure
+        """Is told of errors that nobody foresaw."""
 
     @property
     def is_active(self) -> bool:
@@ -195,8 +197,10 @@ class Controller:
                 self._events.put_later(event, RETRY_AFTER_SECONDS)
             online = Event(("online",), self._bring_all_online)
             self._events.put_later(online, RETRY_AFTER_SECONDS)
-        except Exception:
-            logger.exception("%s failed", event.key[0])
+        except Exception as error:  # noqa: BLE001 - told
+            self.on_failure(f"controller's {event.key[0]}", error)
+            if event.is_about_now:  # else nobody would look again before the next change
+                self._events.put_again(event, RETRY_AFTER_SECONDS)
 
     async def _run_for_office(self) -> None:
         if self._is_retired:

@@ -152,7 +152,10 @@ class DynamicConfigs:
         if entity_type == TOPIC_ENTITY:
             self._topics[entity] = values or NOTHING
         for listener in self._listeners:
-            listener(entity_type, entity, values)
+            try:
+                listener(entity_type, entity, values)
+            except Exception:  # else it would come again with each later change, before that one
+                logger.exception("a configuration change of %s %s failed", entity_type, entity)
 
     def _keep(self, topic: str, path: str, data: bytes | None) -> None:
         try:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Handler = Callable[[], Awaitable[None]]
+
+MOST_DOUBLINGS = 6
+"""Of the pause before an event that fails again and again."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +24,10 @@ class Event:
     handle: Handler
     is_asked_for: bool = False
     """Somebody waits for it, hears when it fails, and asks again: it is not tried again."""
+    is_about_now: bool = True
+    """It reads what there is whenever it is handled, and not what was when it came."""
+    failures: int = 0
+    """How often it was handled in vain."""
 
 
 class EventQueue:
@@ -41,14 +51,25 @@ class EventQueue:
 
     def put_single(self, name: str, handle: Handler, *, is_asked_for: bool = False) -> None:
         """Queue an event that is equal to no other."""
-        self.put(Event((name, str(next(self._numbers))), handle, is_asked_for))
+        key = name, str(next(self._numbers))
+        self.put(Event(key, handle, is_asked_for, is_about_now=False))
 
     def put_later(self, event: Event, seconds: float) -> None:
         """Queue an event after a pause."""
         asyncio.get_running_loop().call_later(seconds, self.put, event)
+
+    def put_again(self, event: Event, seconds: float) -> None:
+        """Queue an event that failed, after a pause that doubles with each failure."""
+        doublings = min(event.failures, MOST_DOUBLINGS)
+        self.put_later(replace(event, failures=event.failures + 1), seconds * 2**doublings)
 
     async def take(self) -> Event:
         """Wait for the next event."""
         event = await self._events.get()
         self._queued.discard(event.key)
         return event
+
+
+def log_failure(name: str, error: BaseException) -> None:
+    """Stand for whoever counts errors that nobody foresaw, where nobody does."""
+    logger.error("%s failed", name, exc_info=error)

@@ -189,6 +189,14 @@ class BrokerCollector(Collector):
         yield _counter(f"{name}expiredfiles", text, self._housekeeping.expired_files)
         if self._cleaner is not None:
             yield from _cleaning(self._cleaner)
+        family = CounterMetricFamily(
+            "kafka_server_backgroundtasks_failures",
+            "Errors of the broker's own tasks that nobody foresaw; the tasks go on",
+            labels=["task"],
+        )
+        for task, failures in dict(self._broker.supervision.failures).items():
+            family.add_metric([task], failures)
+        yield family
 
 
 def _cleaning(cleaner: LogCleaner) -> Iterator[Metric]:

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 PATH = "/metrics"
 PARTITIONS_PATH = "/metrics/partitions"
+PAUSE_SECONDS = 1
+"""Before the next request is served, after one that could not be for a reason of our own."""
 TIMEOUT_SECONDS = 10
 """What a client may take over a request; it keeps others from being served."""
 
@@ -68,9 +71,13 @@ class MetricsEndpoint:
         self._server.server_close()
 
     def _run(self) -> None:
-        with contextlib.suppress(OSError, ValueError):  # the socket was closed in between
-            while not self._is_closed:
+        while not self._is_closed:
+            try:
                 self._server.handle_request()
+            except Exception:
+                if not self._is_closed:  # else the socket was closed in between
+                    logger.exception("metrics could not be served")
+                    time.sleep(PAUSE_SECONDS)
 
     def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         registry = self._pages.get(environ["PATH_INFO"])

@@ -15,6 +15,7 @@ from broker.replication.fetch_requests import VERSION, FetchLimits, FetchRequest
 from broker.replication.links import Link, LinkError
 from broker.replication.straying import find_range
 from broker.replication.truncation import common_end
+from broker.supervision import log_failure
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchResponse
 from protocol.records.batch import runs_of_batches
@@ -64,6 +65,8 @@ class FetcherSettings(NamedTuple):
     """Write what is much."""
     throttle: Throttle | None = None
     """Holds up replicas that are far behind, when topics and this broker say so."""
+    note_failure: Callable[[str, BaseException], None] = log_failure
+    """Is told of an error with one partition that nobody foresaw."""
 
 
 class Lane(Protocol):
@@ -136,7 +139,9 @@ class ReplicaFetcher:
         self._link.close()
 
     async def run(self) -> None:
-        """Fetch until cancelled."""
+        """Fetch until cancelled. May be run again after an error: the session begins anew."""
+        self._refusals.clear()
+        self._begin_anew()
         while True:
             self._has_work.clear()
             self._lane.before_asking(self)
@@ -210,7 +215,7 @@ class ReplicaFetcher:
             else:
                 self._append(partition, answer, cast("memoryview", answer.records) or b"")
                 self._see_if_behind(partition, answer)
-        except ApiError as error:
+        except Exception as error:  # noqa: BLE001 - told
             self._cannot_follow(partition, error)
         return False
 
@@ -228,7 +233,7 @@ class ReplicaFetcher:
                 if not await self._append_aside(partition, answer, piece):
                     return
             self._see_if_behind(partition, answer)
-        except ApiError as error:
+        except Exception as error:  # noqa: BLE001 - told
             self._cannot_follow(partition, error)
 
     def _see_if_behind(self, partition: Partition, answer: Answer) -> None:
@@ -240,11 +245,17 @@ class ReplicaFetcher:
     async def _return(self, partition: Partition) -> None:
         try:
             await find_range(partition, self._link, self._settings.local_id)
-        except ApiError as error:
+        except LinkError:
+            raise
+        except Exception as error:  # noqa: BLE001 - told
             self._cannot_follow(partition, error)
 
-    def _cannot_follow(self, partition: Partition, error: ApiError) -> None:
-        logger.error("%s-%d cannot be followed: %s", partition.topic, partition.index, error)
+    def _cannot_follow(self, partition: Partition, error: Exception) -> None:
+        """Try again later: whatever it is, it is no reason to hold up the other partitions."""
+        if isinstance(error, ApiError):
+            logger.error("%s-%d cannot be followed: %s", partition.topic, partition.index, error)
+        else:
+            self._settings.note_failure(f"following {partition.topic}-{partition.index}", error)
         self._delay(partition)
 
     async def _append_aside(self, partition: Partition, answer: Answer, records: Buffer) -> bool:

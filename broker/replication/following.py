@@ -30,12 +30,13 @@ class Following:
         links: Links,
         settings: FetcherSettings,
         fetchers_per_leader: int,
-        spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[object]],
+        keep: Callable[[str, Callable[[], Coroutine[Any, Any, None]]], asyncio.Task[object]],
     ) -> None:
+        """`keep(name, work)` runs `work()` as a task that begins it again when it fails."""
         self._links = links
         self._settings = settings
         self._fetchers_per_leader = fetchers_per_leader
-        self._spawn = spawn
+        self._keep = keep
         self._lanes: dict[tuple[int, int], FetchLane] = {}
         self._followed: dict[Partition, tuple[int, int]] = {}
 
@@ -80,7 +81,7 @@ class Following:
         fetcher = ReplicaFetcher(
             leader, link, self._settings, lane, is_for_those_behind=is_for_those_behind
         )
-        return Running(fetcher, self._spawn(fetcher.run(), f"follow broker {leader}"))
+        return Running(fetcher, self._keep(f"follow broker {leader}", fetcher.run))
 
     def _leave(self, partition: Partition, key: tuple[int, int]) -> None:
         lane = self._lanes.get(key)

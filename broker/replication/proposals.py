@@ -68,11 +68,20 @@ class Proposals:
                 raise ApiError(ErrorCode(response.error_code))
         except ApiError as error:
             logger.info("in-sync replicas are proposed again: %s", error)
-            self._waiting = asked | self._waiting
+            self._rest(asked)
+        except Exception:
+            self._rest(asked)
+            raise
         else:
-            self._tell(asked, response)  # who proposes again at once waits, as all do
-        finally:
-            self._is_asking = bool(self._waiting)
+            undecided, failures = self._tell(asked, response)
+            self._rest(undecided)  # who proposes again at once waits, as all do
+            if failures:
+                raise failures[0]
+
+    def _rest(self, undecided: dict[Partition, Proposal]) -> None:
+        """After a pause, ask for these and for what was proposed meanwhile, if there is any."""
+        self._waiting = undecided | self._waiting
+        self._is_asking = bool(self._waiting)
         if self._is_asking:
             self._timers.schedule(RETRY_AFTER_MS, self._start)
 
@@ -101,19 +110,32 @@ class Proposals:
             topics=list(topics.values()),
         )
 
-    def _tell(self, asked: dict[Partition, Proposal], response: AlterPartitionResponse) -> None:
+    def _tell(
+        self, asked: dict[Partition, Proposal], response: AlterPartitionResponse
+    ) -> tuple[dict[Partition, Proposal], list[Exception]]:
+        """Have each partition hear what was decided; returns those that failed at it, and how."""
         answers: dict[tuple[UUID, int], Answered] = {
             (topic.topic_id, answer.partition_index): answer
             for topic in response.topics
             for answer in topic.partitions
         }
+        undecided: dict[Partition, Proposal] = {}
+        failures = []
         for partition, proposal in asked.items():
-            leading = partition.leading
-            answer = answers.get((partition.topic_id, partition.index))
-            if leading is None:
-                continue
-            if answer is None:
-                leading.decided(proposal, ErrorCode.UNKNOWN_SERVER_ERROR)
-                continue
-            stored = Stored(tuple(answer.isr), answer.leader_epoch, answer.partition_epoch)
-            leading.decided(proposal, ErrorCode(answer.error_code), stored)
+            try:
+                _decide(partition, proposal, answers.get((partition.topic_id, partition.index)))
+            except Exception as error:  # noqa: BLE001 - raised once all have heard
+                undecided[partition] = proposal
+                failures.append(error)
+        return undecided, failures
+
+
+def _decide(partition: Partition, proposal: Proposal, answer: Answered | None) -> None:
+    leading = partition.leading
+    if leading is None:
+        return
+    if answer is None:
+        leading.decided(proposal, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return
+    stored = Stored(tuple(answer.isr), answer.leader_epoch, answer.partition_epoch)
+    leading.decided(proposal, ErrorCode(answer.error_code), stored)

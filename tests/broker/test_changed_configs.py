@@ -16,7 +16,7 @@ from controller.store import StoreUnavailableError
 from tests.controller.harness import turns
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from controller.store import Znode
 
@@ -50,11 +50,11 @@ class Watcher:
         self.writer = ensemble.connect()
         self.store: Any = FlakyStore(ensemble.connect())
         self.tasks: list[asyncio.Task[None]] = []
-        self.topics = TopicConfigs(self.store, TopicConfig(), self._spawn)
+        self.topics = TopicConfigs(self.store, TopicConfig(), self._keep)
         self.brokers = BrokerConfigs(BrokerConfig(broker_id=1), self.topics.dynamic)
 
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self.tasks.append(asyncio.get_running_loop().create_task(work, name=name))
+    def _keep(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self.tasks.append(asyncio.get_running_loop().create_task(work(), name=name))
 
     async def start(self) -> None:
         await create_skeleton(self.writer)

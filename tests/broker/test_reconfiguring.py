@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broker.clock import SystemClock
 from broker.connection_limits import configured_limits
@@ -19,9 +19,9 @@ from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log_reading import LogSettings
 from tests.support.slices import one_step_at_a_time
+from tests.support.supervised import end, supervision
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
     from pathlib import Path
 
     import pytest
@@ -33,33 +33,26 @@ def cleaning(threads: int) -> BrokerConfig:
 
 def test_cleaners_become_more_and_fewer(tmp_path: Path) -> None:
     async def scenario() -> None:
-        running: set[str] = set()
         timers = Timers(asyncio.get_running_loop())
+        supervised = supervision(timers)
 
-        def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-            task = asyncio.get_running_loop().create_task(work, name=name)
-            running.add(name)
-            task.add_done_callback(lambda _: running.discard(name))
-            tasks.append(task)
-            return task
+        def running() -> set[str]:
+            return {task.get_name() for task in supervised._tasks}
 
-        tasks: list[asyncio.Task[None]] = []
         logs = LogDirectories.open([str(tmp_path)], Disk(LocalFileSystem()), LogSettings())
         with ThreadPoolExecutor(1) as executor:
-            loop = Loop(SystemClock(), timers, spawn, one_step_at_a_time)
-            cleaner = LogCleaner(cleaning(2), logs, loop, executor)
+            loop = Loop(SystemClock(), timers, supervised.spawn, one_step_at_a_time)
+            cleaner = LogCleaner(cleaning(2), logs, loop, executor, supervised)
             cleaner.start()
-            assert running == {"log cleaner 0", "log cleaner 1"}
+            assert running() == {"log cleaner 0", "log cleaner 1"}
             cleaner.reconfigure(cleaning(3))
-            assert running == {f"log cleaner {number}" for number in range(3)}
+            assert running() == {f"log cleaner {number}" for number in range(3)}
             cleaner.reconfigure(cleaning(1))
             async with asyncio.timeout(10):
-                while len(running) > 1:
+                while len(running()) > 1:
                     await timers.sleep(1)
-            assert running == {"log cleaner 0"}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            assert running() == {"log cleaner 0"}
+            await end(supervised)
         logs.close()
 
     asyncio.run(scenario())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,7 @@ from controller.context import Term
 from controller.controller import Controller
 from controller.election import ControllerMovedError, FencedStore
 from controller.embedded_store import EmbeddedStore
+from controller.loading import load_topics
 from controller.partition_growth import PartitionGrowth
 from controller.registration import create_skeleton, register_broker
 from controller.store import BadVersionError, Create, Delete, SetData
@@ -65,6 +66,29 @@ def test_first_broker_wins_and_the_others_know_it() -> None:
         )
 
     run_cluster(scenario, 0, 1)
+
+
+def test_what_failed_for_a_reason_that_nobody_foresaw_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(controller.controller, "RETRY_AFTER_SECONDS", 0)
+    errors = [ValueError("odd"), ValueError("odd")]
+    noted: list[str] = []
+
+    async def fail_at_first(*args: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return await load_topics(*args)
+
+    async def scenario(cluster: Cluster) -> None:
+        cluster.members[0].controller.on_failure = lambda name, _: noted.append(name)
+        monkeypatch.setattr("controller.controller.load_topics", fail_at_first)
+        await _create(cluster, "orders", partitions=1, factor=2)
+        while errors or await cluster.store.exists(state_path("orders", 0)) is None:
+            await turns()
+
+    run_cluster(scenario, 0, 1)
+    assert noted == ["controller's topics"] * 2
 
 
 def test_new_topic_gets_leaders_in_store_then_at_replicas_then_in_metadata() -> None:

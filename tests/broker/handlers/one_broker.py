@@ -63,7 +63,7 @@ class OneBroker:
             verifies_transactions=config.transaction_partition_verification_enable
         )
         self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), settings)
-        self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self.spawn)
+        self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self._keep)
         self.broker_configs = BrokerConfigs(config, self.topic_configs.dynamic)
         self.broker_configs.on_change(self._note_config)
         self.replicas = Replicas(
@@ -112,6 +112,9 @@ class OneBroker:
         task.add_done_callback(self.tasks.discard)
         task.add_done_callback(lambda _: coroutine.close())  # for one cancelled before it began
         return task
+
+    def _keep(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self.spawn(work(), name)
 
     async def settle(self, name: str) -> None:
         """Wait until the tasks of this name have ended."""

@@ -104,7 +104,7 @@ class Node:
             disk_threads=ensemble.threads,
             throttle=self.throttles.follower,
         )
-        self.following = Following(ensemble, settings, 1, ensemble.spawn)
+        self.following = Following(ensemble, settings, 1, ensemble.keep)
         self.replicas.on_assignment(self.following.partition_changed)
 
     @property
@@ -186,6 +186,9 @@ class Ensemble:
         task = asyncio.get_running_loop().create_task(work, name=name)
         self.tasks.add(task)
         return task
+
+    def keep(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[Any]:
+        return self.spawn(work(), name)
 
     def lead(
         self, leader: int, isr: Collection[int], epoch: int, told: Collection[int] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from broker.clock import SystemClock
 from broker.replication.fetcher import FetcherSettings
@@ -16,10 +16,9 @@ from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from tests.broker.replication.nodes import BACKOFF_MS, LIMITS, TOPIC
 from tests.storage.produced import TOPIC_ID
+from tests.support.supervised import end, supervision
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from broker.partition import Partition
     from protocol.schema import Request
 
@@ -60,17 +59,12 @@ class FencingLeader:
 def test_a_fenced_partition_may_be_led_by_nobody_after_its_fetcher_has_ended() -> None:
     async def scenario() -> None:
         leader = FencingLeader()
-        tasks: list[asyncio.Task[Any]] = []
-
-        def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[Any]:
-            tasks.append(asyncio.get_running_loop().create_task(work, name=name))
-            return tasks[-1]
-
         timers = Timers(asyncio.get_running_loop())
+        supervised = supervision(timers)
         settings = FetcherSettings(
             *(0, lambda: 1, LIMITS, BACKOFF_MS, SystemClock(), timers), ThreadPoolExecutor()
         )
-        following = Following(leader, settings, 1, spawn)
+        following = Following(leader, settings, 1, supervised.keep)
         fenced, other = follower(0), follower(1)
         for partition in (fenced, other):
             following.partition_changed(partition)
@@ -81,8 +75,8 @@ def test_a_fenced_partition_may_be_led_by_nobody_after_its_fetcher_has_ended() -
             partition.leader_id = NOBODY
             following.partition_changed(partition)
 
-        assert [task.cancelling() for task in tasks] == [1]
-        await asyncio.gather(*tasks, return_exceptions=True)
+        assert [task.cancelling() for task in supervised._tasks] == [1]
+        await end(supervised)
 
     asyncio.run(scenario())
 

@@ -16,6 +16,8 @@ from tests.storage.produced import TOPIC_ID
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    import pytest
+
     from broker.partition import Partition
     from broker.replication.leading import Stored
 
@@ -25,6 +27,9 @@ PROPOSAL = Proposal((0, 1), leader_epoch=3, partition_epoch=7, broker_epochs=(-1
 
 class Proposer:
     """A partition that proposes again until the controller agrees."""
+
+    fails = 0
+    """How often it raises before it hears what was decided."""
 
     topic, topic_id, index = "flights", TOPIC_ID, 0
 
@@ -36,6 +41,9 @@ class Proposer:
 
     def decided(self, proposal: Proposal, code: ErrorCode, stored: Stored | None = None) -> None:
         assert stored is not None
+        if self.fails:
+            self.fails -= 1
+            raise ValueError("odd")
         self.codes.append(code)
         if code is ErrorCode.NONE:
             self.is_settled.set()
@@ -44,9 +52,12 @@ class Proposer:
 
 
 class SlowController:
-    """Answers each request after a moment with the next code; None is no answer at all."""
+    """Answers each request after a moment with the next code; None is no answer at all.
 
-    def __init__(self, *codes: ErrorCode | None) -> None:
+    An exception is raised.
+    """
+
+    def __init__(self, *codes: ErrorCode | Exception | None) -> None:
         self._codes = list(codes)
         self._under_way = 0
         self.sizes: list[int] = []
@@ -64,6 +75,8 @@ class SlowController:
         code = self._codes.pop(0)
         if code is None:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
+        if isinstance(code, Exception):
+            raise code
         answer = AlterPartitionResponse.Topic.Partition(
             partition_index=0,
             error_code=code,
@@ -93,7 +106,8 @@ def run(controller: SlowController) -> list[ErrorCode]:
         async with asyncio.timeout(SECONDS):
             await partition.is_settled.wait()
         await timers.sleep(100)
-        await asyncio.gather(*tasks)
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            assert outcome is None or str(outcome) == "odd"
         return partition.codes
 
     return asyncio.run(scenario())
@@ -111,6 +125,21 @@ def test_a_controller_that_does_not_answer_is_asked_again() -> None:
 
     assert run(controller) == [ErrorCode.NONE]
     assert controller.sizes == [1, 1, 1]
+
+
+def test_an_unforeseen_error_is_a_reason_to_ask_again() -> None:
+    controller = SlowController(ValueError("odd"), ValueError("odd"), ErrorCode.NONE)
+
+    assert run(controller) == [ErrorCode.NONE]
+    assert controller.sizes == [1, 1, 1]
+
+
+def test_a_partition_that_fails_to_hear_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Proposer, "fails", 1)
+    controller = SlowController(ErrorCode.NONE, ErrorCode.NONE)
+
+    assert run(controller) == [ErrorCode.NONE]
+    assert controller.sizes == [1, 1]
 
 
 def test_the_controller_hears_in_which_lives_the_members_were_seen() -> None:

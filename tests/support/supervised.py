@@ -1,0 +1,25 @@
+"""Supervision of tasks that a test owns."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from broker.clock import SystemClock
+from broker.supervision import Supervision
+from broker.timers import Timers
+
+
+def supervision(timers: Timers | None = None) -> Supervision:
+    """Supervision on the running loop; its tasks are ended by `end`."""
+    loop = asyncio.get_running_loop()
+    made = Supervision(timers or Timers(loop), SystemClock())
+    made.group = cast("Any", loop)
+    return made
+
+
+async def end(supervised: Supervision) -> None:
+    """Cancel all tasks and wait until they have ended."""
+    tasks = list(supervised._tasks)
+    supervised.close()
+    await asyncio.gather(*tasks, return_exceptions=True)
