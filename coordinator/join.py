@@ -25,6 +25,7 @@ from coordinator.responses import join_error, join_success
 from coordinator.states import GroupState
 from coordinator.static_members import StaticMembers
 from protocol.errors import ErrorCode
+from protocol.wire import MAX_STRING_BYTES
 
 if TYPE_CHECKING:
     from coordinator.effects import Effects
@@ -108,7 +109,10 @@ class Joins:
         instance_id = joining.request.group_instance_id
         prefix = joining.caller.client_id if instance_id is None else instance_id
         member_id = f"{prefix}-{self._new_id()}"
-        if instance_id is not None and instance_id in group.static_members:
+        if len(member_id.encode()) > MAX_STRING_BYTES:
+            # Neither the answer nor the group's record could hold it.
+            effects.answer(joining.reply, join_error(ErrorCode.INVALID_REQUEST))
+        elif instance_id is not None and instance_id in group.static_members:
             self._static_members.take_over(group, joining, member_id, effects)
         elif instance_id is None and joining.caller.api_version >= MEMBER_ID_REQUIRED_SINCE:
             group.pending_members[member_id] = None

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 GROUP_ID_NOT_FOUND_SINCE = 9
 NO_TIMESTAMP_MS = -1
+LATEST_MS = 2**63 - 1
+"""Who wants an offset to be kept for longer has it kept for ever."""
 
 TopicResponse = OffsetCommitResponse.Topic
 PartitionResponse = OffsetCommitResponse.Topic.Partition
@@ -91,7 +93,7 @@ class OffsetCommits:
         limit = self._settings.offset_metadata_max_bytes
         expire_ms = NO_EXPIRY_MS
         if request.retention_time_ms >= 0:
-            expire_ms = now_ms + request.retention_time_ms
+            expire_ms = min(now_ms + request.retention_time_ms, LATEST_MS)
         topics = []
         for topic in request.topics:
             partitions = []

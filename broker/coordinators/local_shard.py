@@ -177,7 +177,13 @@ class LocalShard(Generic[RecordT]):
         self, records: Sequence[RecordT], producer: ProducerIdentity | None = None
     ) -> ErrorCode | None:
         now_ms = self._clock.now_ms()
-        batch = memoryview(to_batch(records, self._format, now_ms, producer))
+        try:
+            batch = memoryview(to_batch(records, self._format, now_ms, producer))
+        except Exception:  # what cannot be written costs its request, not the group's next step
+            logger.exception(
+                "%s-%d: records cannot be encoded", self.partition.topic, self.partition.index
+            )
+            return ErrorCode.UNKNOWN_SERVER_ERROR
         try:
             info = self.partition.append_records(batch, ACKS_ALL, AppendOrigin.COORDINATOR, now_ms)
         except ApiError as error:
