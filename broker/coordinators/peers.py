@@ -9,6 +9,7 @@ told yet; a transaction is complete without its marker only in the first case. T
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final, cast
 
 from broker.coordinators.internal_topics import TRANSACTION_KEY
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     )
     from protocol.messages.update_metadata import UpdateMetadataRequest
     from protocol.schema import Request, Response
+
+logger = logging.getLogger(__name__)
 
 MARKERS_VERSION: Final = 1
 ADDITION_VERSION: Final = 5
@@ -142,12 +145,14 @@ class Peers:
         version: int,
         done: Callable[[Response | None], None],
     ) -> None:
-        link = self._links.get(where)
-        if link is None:
-            link = self._links[where] = self._broker.cluster.link(*where)
+        response: Response | None = None
         try:
+            link = self._links.get(where)
+            if link is None:
+                link = self._links[where] = self._broker.cluster.link(*where)
             response = await link.ask(request, version)
         except LinkError:
-            done(None)
-        else:
-            done(response)
+            pass  # which is no answer, like any other that cannot be had
+        except Exception:  # the border: whoever waits is told, and those that queue behind go on
+            logger.exception("%s to broker %d failed", *reversed(where))
+        done(response)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from broker.coordinators.inquiries import Inquiries, Inquiry
 from broker.coordinators.local_shard import Stage, Surroundings
 from broker.coordinators.local_transactions import LocalTransactions
 from broker.coordinators.shards import Shards
@@ -21,7 +22,6 @@ from coordinator.transactions.ports import Identity, Initialisation
 from coordinator.transactions.settings import TransactionSettings
 from coordinator.transactions.transaction import EPOCH_PER_TRANSACTION
 from protocol.errors import ApiError, ErrorCode
-from protocol.messages.transactions import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
     from coordinator.ports import Reply
     from coordinator.transactions.transaction import TopicPartition
-    from protocol.messages.transactions import AddPartitionsToTxnResponse
+    from protocol.messages.transactions import (
+        AddPartitionsToTxnRequest,
+        AddPartitionsToTxnResponse,
+    )
 
 logger = logging.getLogger(__name__)
 
@@ -49,14 +52,6 @@ def transaction_settings(config: BrokerConfig) -> TransactionSettings:
         is_two_phase_commit_enabled=config.transaction_two_phase_commit_enable,
         version=TRANSACTION_VERSION.finalised(is_in_cluster=bool(config.zookeeper_connect)),
     )
-
-
-class Inquiry(NamedTuple):
-    """What the leader of partitions wants to know."""
-
-    producer: tuple[str, int, int]
-    """Transactional id, producer id, epoch."""
-    partitions: frozenset[TopicPartition]
 
 
 class OtherCoordinators(Protocol):
@@ -104,6 +99,7 @@ class TransactionCoordinators(Shards[LocalTransactions]):
         self._producer_ids = producer_ids
         self._sender = sender
         self._others = coordinators
+        self._inquiries = Inquiries(coordinators.add_partitions)
         self._series: list[Cancellable] = []
 
     def start(self) -> None:
@@ -179,12 +175,13 @@ class TransactionCoordinators(Shards[LocalTransactions]):
 
         `callback` gets the coordinator's code for each partition, NONE where the producer may
         write: at once when the coordinator is here and nothing waits for its log. Another broker's
-        is asked over a connection; NETWORK_EXCEPTION when it does not answer. To add, a transaction
-        that is just ending is waited for (`add.partitions.to.txn.retry.backoff.max.ms`).
+        is asked for several producers at once; NETWORK_EXCEPTION when it does not answer. To add,
+        wait for a transaction that is just ending (`add.partitions.to.txn.retry.backoff.max.ms`).
         """
-        inquiry = Inquiry((transactional_id, producer_id, producer_epoch), frozenset(partitions))
+        producer = (transactional_id, producer_id, producer_epoch)
+        inquiry = Inquiry(producer, frozenset(partitions), verify_only)
         if verify_only:
-            self._ask(inquiry, callback, verify_only=True)
+            self._ask(inquiry, callback)
         else:
             self._add_patiently(inquiry, callback, self.clock.monotonic_ms())
 
@@ -200,35 +197,27 @@ class TransactionCoordinators(Shards[LocalTransactions]):
             again = partial(self._add_patiently, inquiry, callback, began_ms)
             self.timers.schedule(self._config.add_partitions_to_txn_retry_backoff_ms, again)
 
-        self._ask(inquiry, answered, verify_only=False)
+        self._ask(inquiry, answered)
 
-    def _ask(
-        self, inquiry: Inquiry, callback: Callable[[Codes], None], *, verify_only: bool
-    ) -> None:
-        producer, partitions = inquiry
+    def _ask(self, inquiry: Inquiry, callback: Callable[[Codes], None]) -> None:
+        producer, partitions, verify_only = inquiry
         transactional_id = producer[0]
         other = self._others.other_coordinator(self.partition_for(transactional_id))
         if other is not None:
-            request = _to_other(inquiry, verify_only=verify_only)
-            self._others.add_partitions(
-                other, request, partial(_told_by_other, partitions, callback)
-            )
+            self._inquiries.ask(other, inquiry, callback)
             return
         try:
             shard = self.shard_for(transactional_id)
         except ApiError as error:
-            callback(dict.fromkeys(partitions, error.code))
+            callback(inquiry.refused(error.code))
             return
         if verify_only:
             verified: Deferred[Codes] = Deferred()
-            verified.then(callback, _unanswerable(partitions, callback))
+            verified.then(callback, _unanswerable(inquiry, callback))
             shard.run(shard.transactions.handle_verify(producer, partitions, verified))
             return
         added: Deferred[ErrorCode] = Deferred()
-        added.then(
-            lambda code: callback(dict.fromkeys(partitions, code)),
-            _unanswerable(partitions, callback),
-        )
+        added.then(lambda code: callback(inquiry.refused(code)), _unanswerable(inquiry, callback))
         shard.run(
             shard.transactions.handle_add_partitions(
                 producer, partitions, EPOCH_PER_TRANSACTION, added, self.clock.now_ms()
@@ -268,48 +257,12 @@ class TransactionCoordinators(Shards[LocalTransactions]):
 
 
 def _unanswerable(
-    partitions: Collection[TopicPartition], callback: Callable[[Codes], None]
+    inquiry: Inquiry, callback: Callable[[Codes], None]
 ) -> Callable[[Exception], None]:
     """What a question comes to whose answer could not be made."""
 
     def failed(error: Exception) -> None:
         logger.error("verification of a transaction failed", exc_info=error)
-        callback(dict.fromkeys(partitions, ErrorCode.UNKNOWN_SERVER_ERROR))
+        callback(inquiry.refused(ErrorCode.UNKNOWN_SERVER_ERROR))
 
     return failed
-
-
-def _to_other(inquiry: Inquiry, *, verify_only: bool) -> AddPartitionsToTxnRequest:
-    transactional_id, producer_id, producer_epoch = inquiry.producer
-    by_topic: dict[str, list[int]] = {}
-    for topic, index in inquiry.partitions:
-        by_topic.setdefault(topic, []).append(index)
-    wanted = AddPartitionsToTxnRequest.Transaction(
-        transactional_id=transactional_id,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        verify_only=verify_only,
-        topics=[
-            AddPartitionsToTxnTopic(name=topic, partitions=indexes)
-            for topic, indexes in by_topic.items()
-        ],
-    )
-    return AddPartitionsToTxnRequest(transactions=[wanted])
-
-
-def _told_by_other(
-    partitions: frozenset[TopicPartition],
-    callback: Callable[[Codes], None],
-    response: AddPartitionsToTxnResponse | None,
-) -> None:
-    if response is None or response.error_code:
-        code = ErrorCode.NETWORK_EXCEPTION if response is None else ErrorCode(response.error_code)
-        callback(dict.fromkeys(partitions, code))
-        return
-    told = {
-        (topic.name, one.partition_index): ErrorCode(one.partition_error_code)
-        for result in response.results_by_transaction
-        for topic in result.topic_results
-        for one in topic.results_by_partition
-    }
-    callback({each: told.get(each, ErrorCode.UNKNOWN_SERVER_ERROR) for each in partitions})

@@ -26,6 +26,8 @@ from protocol.uuids import ZERO_UUID
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    import pytest
+
     from protocol.schema import Request, Response
 
 HERE, THERE = 0, 1
@@ -126,6 +128,23 @@ def test_a_broker_that_is_gone_is_not_waited_for() -> None:
         await broker.settled()
 
         assert told == [None]
+
+    asyncio.run(scenario())
+
+
+def test_an_unforeseen_error_of_a_link_is_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        broker = AskingBroker()
+        broker.tell(HERE, THERE)
+        told: list[object] = []
+        broker.peers.add_partitions(THERE, AddPartitionsToTxnRequest(), told.append)
+        await asyncio.sleep(0)  # noqa: TID251
+        (link,) = broker.links.values()
+        link.answer.set_exception(ValueError("what is this"))
+        await broker.settled()
+
+        assert told == [None]
+        assert "what is this" in caplog.text
 
     asyncio.run(scenario())
 

@@ -64,7 +64,14 @@ def test_the_coordinator_on_another_broker_is_asked(tmp_path: Path, verify_only:
         board = broker.switchboard
         board.other = 7
         told: list[dict[tuple[str, int], ErrorCode]] = []
-        for _ in range(3):
+        answers = [
+            AddPartitionsToTxnResponse(
+                error_code=ErrorCode.NONE, results_by_transaction=[result_for(FLIGHTS, HOTELS)]
+            ),
+            AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+            None,
+        ]
+        for answer in answers:
             broker.transactions.verify_or_add_partitions(
                 PRODUCER,
                 producer_id,
@@ -73,23 +80,32 @@ def test_the_coordinator_on_another_broker_is_asked(tmp_path: Path, verify_only:
                 verify_only=verify_only,
                 callback=told.append,
             )
-        [wanted] = board.asked[0][0].transactions
-        assert wanted.verify_only == verify_only
-        assert (wanted.transactional_id, wanted.producer_id) == (PRODUCER, producer_id)
-        answers = [
-            AddPartitionsToTxnResponse(
-                error_code=ErrorCode.NONE, results_by_transaction=[result_for(FLIGHTS, HOTELS)]
-            ),
-            AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
-            None,
-        ]
-        for (_, answered), answer in zip(board.asked, answers, strict=True):
+            request, answered = board.asked.pop()
+            [wanted] = request.transactions
+            assert wanted.verify_only == verify_only
+            assert (wanted.transactional_id, wanted.producer_id) == (PRODUCER, producer_id)
             answered(answer)
         assert told == [
             {FLIGHTS: ErrorCode.NONE, HOTELS: ErrorCode.TRANSACTION_ABORTABLE},
-            dict.fromkeys([FLIGHTS, HOTELS], ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+            dict.fromkeys([FLIGHTS, HOTELS], ErrorCode.INVALID_TXN_STATE),
             dict.fromkeys([FLIGHTS, HOTELS], ErrorCode.NETWORK_EXCEPTION),
         ]
+
+    run_transaction_broker(tmp_path, scenario)
+
+
+def test_another_broker_is_asked_about_many_producers_at_once(tmp_path: Path) -> None:
+    async def scenario(broker: TransactionBroker) -> None:
+        board = broker.switchboard
+        board.other = 7
+        for number in range(50):
+            broker.transactions.verify_or_add_partitions(
+                f"p{number}", number, 0, [FLIGHTS], verify_only=True, callback=lambda _: None
+            )
+        (_, answered) = board.asked[0]
+        answered(None)
+
+        assert [len(request.transactions) for request, _ in board.asked] == [1, 49]
 
     run_transaction_broker(tmp_path, scenario)
 
