@@ -22,6 +22,7 @@ partition; here they are heard of at once. That the disk is waited for is ours.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.deferred import Deferred
@@ -29,7 +30,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.delete_records import DeleteRecordsResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from broker.app import Broker
     from broker.partition import Partition
@@ -79,24 +80,39 @@ class DelayedDeleteRecords:
             self._waiting = []
         self._watched = frozenset(partition for partition, _, _ in self._waiting)
         if self._waiting:
-            self._timer = broker.timers.schedule(timeout_ms, self._expire)
+            self._timer = broker.timers.schedule(timeout_ms, partial(self._settle, self._expire))
             for partition in self._watched:
                 partition.watch_starts(self)
 
     def check(self) -> None:
         """Look again: a follower or a role has changed."""
         if self._waiting:
-            self._waiting = [one for one in self._waiting if not self._decide(one)]
-            self._complete_if_decided()
+            self._settle(self._look)
 
     def note_written(self, directories: Collection[LogDirectory]) -> None:
         """These log directories, and no others, have the new starts on their disks."""
+        self._settle(partial(self._take_note, directories))
+
+    def _settle(self, work: Callable[[], None]) -> None:
+        """Do something that may bring the answer; what it raises is the client's to hear."""
+        try:
+            work()
+            if self._is_written and not self._waiting:
+                self._forget()
+                self.deferred.complete(self._response)
+        except Exception as error:  # noqa: BLE001 - delivered
+            self._forget()
+            self.deferred.fail(error)
+
+    def _look(self) -> None:
+        self._waiting = [one for one in self._waiting if not self._decide(one)]
+
+    def _take_note(self, directories: Collection[LogDirectory]) -> None:
         self._is_written = True
         for partition, _, answer in self._deletions:
             if partition.log.directory not in directories:
                 _refuse(answer, ErrorCode.KAFKA_STORAGE_ERROR)
         self._waiting = [one for one in self._waiting if one.partition.log.directory in directories]
-        self._complete_if_decided()
 
     def _decide(self, deletion: Deletion) -> bool:
         """Fill the answer in if there is one by now."""
@@ -116,13 +132,7 @@ class DelayedDeleteRecords:
         return True
 
     def _expire(self) -> None:
-        self._forget()
-        self._complete_if_decided()
-
-    def _complete_if_decided(self) -> None:
-        if self._is_written and not self._waiting:
-            self._forget()
-            self.deferred.complete(self._response)
+        self._waiting = []
 
     def _forget(self) -> None:
         self._waiting = []

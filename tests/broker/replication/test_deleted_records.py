@@ -216,3 +216,23 @@ def test_a_start_that_is_not_on_the_disk_is_a_storage_error(tmp_path: Path) -> N
             assert await outcomes(delayed.deferred) == [(ErrorCode.KAFKA_STORAGE_ERROR, -1)]
 
     run_ensemble(tmp_path, scenario)
+
+
+def test_an_unforeseen_error_while_waiting_is_the_clients_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        await ten_records(nodes)
+        nodes[2].following.stop()
+        waiting = delete(nodes, 4)
+        partition = nodes[0].partition
+        leading, partition.leading = partition.leading, cast("Any", "no leader at all")
+        partition.check_starts()
+        try:
+            with pytest.raises(AttributeError):
+                await arrival(waiting)
+        finally:
+            partition.leading = leading
+        assert not partition._start_watchers
+
+    run_ensemble(tmp_path, scenario)
