@@ -219,7 +219,7 @@ class Outgoing:
                 self._send_region(self._sender, parts[0])
             elif data:
                 self._transport.write(data)
-            else:
+            elif parts:  # else only empty bytes were left, as a message that ends in records has
                 self._send_copy(cast("_Rest", parts[0]))
 
     def _next_run(self) -> bytes | bytearray | memoryview:

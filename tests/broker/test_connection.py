@@ -144,6 +144,26 @@ def test_file_regions_stand_among_bytes_and_survive_a_slow_reader(
     asyncio.run(scenario())
 
 
+def test_nothing_behind_a_region_is_no_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A Fetch response before version 12 ends in records, and encoders end with what follows."""
+
+    async def scenario() -> None:
+        path = tmp_path / "segment"
+        path.write_bytes(bytes(100_000))
+        with path.open("rb") as file:
+            region = FileRegion(SegmentFile(file), 0, 100_000)
+            async with connected(ScriptedDispatcher(lambda _: [b"[", region, b""])) as wire:
+                wire.send(b"a")
+                assert await wire.reader.readexactly(100_001) == b"[" + bytes(100_000)
+                wire.send(b"b")
+                assert await wire.reader.readexactly(1) == b"["
+
+    asyncio.run(scenario())
+    assert caplog.records == []
+
+
 def open_files() -> set[str]:
     return set(os.listdir("/proc/self/fd"))  # noqa: PTH208
 
