@@ -103,6 +103,7 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing.release()
         self._buffer.release()
         self._peer.disconnected(self)
+        self._services.lost.note()
 
     def close(self, reason: str = "") -> None:
         """Hang up; a reason is logged, once."""
@@ -190,8 +191,7 @@ class Connection(asyncio.BufferedProtocol):
         buffer, outgoing = self._buffer, self._outgoing
         memory = buffer.frames()
         clock = self._services.clock
-        began_ms = clock.monotonic_ms()
-        count = 0
+        end_ms = count = 0
         while self._may_go_on():
             body = buffer.start + SIZE_BYTES
             held = buffer.end - body
@@ -215,8 +215,11 @@ class Connection(asyncio.BufferedProtocol):
             elif answer is not None:
                 self._keep_in_order(answer)
             count += 1
-            if not count % FRAMES_PER_LOOK and clock.monotonic_ms() - began_ms >= TURN_MS:
-                return True
+            if not count % FRAMES_PER_LOOK:
+                now_ms = clock.monotonic_ms()
+                end_ms = end_ms or now_ms + TURN_MS
+                if now_ms >= end_ms:
+                    return True
         return False
 
     def _may_go_on(self) -> bool:

@@ -1,0 +1,136 @@
+"""What strangers can make a broker hold: by claims, silence, deafness and large frames.
+
+Measured on a quiet machine, with 1,000 partitions and all of it at full size (2,000 idle
+connections, 200 of each other kind): 41 MB before, 57 beside the idle ones, 69 beside the deaf
+ones, 335 beside 90 MB frames with `queued.max.request.bytes` at 256 MB, 60 after.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.interop.conftest import against_apache
+from tests.support import wire
+from tests.support.wire import RawConnection, framed, request_header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.interop.conftest import NewBroker
+    from tests.support.broker_process import BrokerProcess
+
+pytestmark = pytest.mark.skipif(against_apache(), reason="it is our broker's memory")
+
+MIB = 1 << 20
+REQUEST_MEMORY_BYTES = 32 * MIB
+LARGE_FRAME_BYTES = 16 * MIB
+LEFT_BYTES = 20 * MIB
+"""What may be left when all have gone."""
+RELEASE_SECONDS = 30.0
+METADATA_OF_ALL = request_header(wire.METADATA, 1) + struct.pack(">i", -1)
+
+
+@pytest.fixture(scope="module")
+def host(
+    new_broker: NewBroker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrokerProcess]:
+    """Return a broker that strangers may reach, with a topic of 200 partitions."""
+    limits = {"queued.max.request.bytes": str(REQUEST_MEMORY_BYTES)}
+    broker = new_broker(tmp_path_factory.mktemp("host"), limits)
+    broker.start()
+    with RawConnection.open(broker.port, 60.0) as connection:
+        name = struct.pack(">h", 4) + b"wide"
+        topic = struct.pack(">i", 1) + name + struct.pack(">ihii", 200, 1, 0, 0)
+        connection.ask(request_header(19, 1) + topic + struct.pack(">ib", 60_000, 0))
+        for _ in range(100):
+            connection.ask(METADATA_OF_ALL)
+    yield broker
+    assert broker.is_running(), broker.output_tail()
+    broker.kill()
+
+
+def strangers(broker: BrokerProcess, count: int) -> list[socket.socket]:
+    return [socket.create_connection(("127.0.0.1", broker.port), 30.0) for _ in range(count)]
+
+
+def leave(broker: BrokerProcess, sockets: list[socket.socket], before: int) -> None:
+    """Hang up; the broker must give back what they took, and serve."""
+    for one in sockets:
+        one.close()
+    deadline = time.monotonic() + RELEASE_SECONDS
+    while broker.resident_bytes() - before > LEFT_BYTES:
+        assert time.monotonic() < deadline, (before, broker.resident_bytes())
+        time.sleep(0.1)
+    assert wire.serves_api_versions(broker.port, RELEASE_SECONDS)
+
+
+def test_claimed_frames_cost_what_has_arrived_of_them(host: BrokerProcess) -> None:
+    before = host.resident_bytes()
+    claiming = strangers(host, 50)
+    for one in claiming:
+        one.sendall(struct.pack(">i", 100_000_000) + bytes(8))
+    assert wire.serves_api_versions(host.port, RELEASE_SECONDS)
+
+    assert host.resident_bytes() - before < LEFT_BYTES
+    leave(host, claiming, before)
+
+
+def test_idle_connections_cost_little_and_leave_nothing(host: BrokerProcess) -> None:
+    before = host.resident_bytes()
+    idle = strangers(host, 500)
+    for one in idle:
+        one.sendall(framed(METADATA_OF_ALL)[:10])
+    assert wire.serves_api_versions(host.port, RELEASE_SECONDS)
+
+    assert host.resident_bytes() - before < LEFT_BYTES
+    leave(host, idle, before)
+
+
+def test_answers_that_nobody_reads_are_not_made(host: BrokerProcess) -> None:
+    before = host.resident_bytes()
+    requests = framed(METADATA_OF_ALL) * 2_000
+    deaf = strangers(host, 50)
+    for one in deaf:
+        one.sendall(requests)
+    with RawConnection.open(host.port, RELEASE_SECONDS) as connection:
+        for _ in range(100):
+            connection.ask(METADATA_OF_ALL)
+
+    assert host.resident_bytes() - before < LEFT_BYTES + 50 * MIB // 4
+    leave(host, deaf, before)
+
+
+def test_large_frames_together_take_what_is_configured_and_all_are_served(
+    host: BrokerProcess,
+) -> None:
+    before = host.resident_bytes()
+    stalled = strangers(host, 20)
+    piece = bytes(MIB)
+    for one in stalled:
+        one.setblocking(False)
+        one.send(struct.pack(">i", LARGE_FRAME_BYTES))
+    for _ in range(15):
+        for one in stalled:
+            try:
+                one.send(piece)
+            except BlockingIOError:
+                continue
+        assert wire.serves_api_versions(host.port, RELEASE_SECONDS)
+    kept_bytes = len(stalled) * 2 * MIB
+    held = host.resident_bytes() - before
+    assert held < REQUEST_MEMORY_BYTES + 2 * LARGE_FRAME_BYTES + kept_bytes
+
+    with RawConnection.open(host.port, RELEASE_SECONDS) as waiting:
+        large = framed(wire.api_versions_request() + bytes(4 * MIB))
+        waiting.socket.setblocking(False)
+        taken = waiting.socket.send(large)
+        assert taken < len(large), "there is no room for all of it before the others leave"
+        leave(host, stalled, before)
+        waiting.socket.settimeout(RELEASE_SECONDS)
+        waiting.send(large[taken:])
+        assert struct.unpack_from(">i", waiting.receive()) == (1,)
