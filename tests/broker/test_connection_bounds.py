@@ -99,7 +99,7 @@ def test_requests_of_one_connection_take_turns_with_those_of_others() -> None:
             wire.send(*[b"x"] * 100)
             look()
             assert await wire.reader.readexactly(300) == b"<x>" * 100
-        assert max(after - before for before, after in pairwise(seen)) <= FRAMES_PER_LOOK
+        assert max(after - before for before, after in pairwise(seen)) <= 2 * FRAMES_PER_LOOK
 
     asyncio.run(scenario())
 
