@@ -7,6 +7,7 @@ twice, and no more partitions are under way than one request may create.
 from __future__ import annotations
 
 import logging
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from controller.store import StoreError
@@ -72,7 +73,8 @@ class AutoTopics:
         """Start to create a topic; what to tell the client meanwhile."""
         if name in self._under_way:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if name_problem(name) or find_collision(name, self._metadata.topics):
+        others = chain(self._metadata.topics, self._under_way)
+        if name_problem(name) or find_collision(name, others):
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         topic = self._new_topic(name)
         if self._under_way and self._is_too_much(topic):

@@ -128,6 +128,21 @@ def test_unknown_topics_are_created_only_if_client_and_broker_allow_it(tmp_path:
     run_broker(tmp_path, scenario)
 
 
+def test_names_that_collide_are_refused_while_one_of_them_is_being_created(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        response = await broker.ask(by_name("a.b", "a_b", create=True), 9)
+        assert topics(response) == {
+            "a.b": ErrorCode.LEADER_NOT_AVAILABLE,
+            "a_b": ErrorCode.INVALID_TOPIC_EXCEPTION,
+        }
+        await broker.metadata.wait_until(lambda: broker.metadata.topic("a.b") is not None)
+        assert "not created" not in caplog.text
+
+    run_broker(tmp_path, scenario)
+
+
 def test_broker_can_forbid_automatic_creation(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         response = await broker.ask(by_name("orders", create=True), 9)
