@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coordinator.states import GroupState
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, shortened
 from protocol.messages.groups import DescribeGroupsResponse, ListGroupsResponse
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def described(group_id: str, group: ClassicGroup | None, api_version: int) -> De
         is_error = api_version >= ERROR_SINCE
         return Described(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND if is_error else ErrorCode.NONE,
-            error_message=f"Group {group_id} not found." if is_error else None,
+            error_message=shortened(f"Group {group_id} not found.") if is_error else None,
             group_id=group_id,
             group_state=GroupState.DEAD.value,
             protocol_type="",

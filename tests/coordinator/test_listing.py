@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import ErrorCode
+from protocol.messages.groups import DescribeGroupsResponse
 from tests.coordinator.harness import GROUP, Harness
 
 
@@ -61,3 +62,11 @@ def test_unknown_group_is_dead_below_version_6_and_not_found_from_then_on(
     new = harness.shard.handle_describe("nope", 6)
     assert (new.error_code, new.group_state) == (ErrorCode.GROUP_ID_NOT_FOUND, "Dead")
     assert new.error_message == "Group nope not found."
+
+
+def test_an_unknown_group_of_the_longest_name_is_answered(harness: Harness) -> None:
+    name = "x" * 32_767
+    described = harness.shard.handle_describe(name, 6)
+    answer = DescribeGroupsResponse(groups=[described]).encode(6)
+    (group,) = DescribeGroupsResponse.decode(6, answer).groups
+    assert (group.group_id, group.error_code) == (name, ErrorCode.GROUP_ID_NOT_FOUND)
