@@ -60,6 +60,12 @@ lock: ## Pin the versions installed now into requirements/
 	@scripts/setup python
 	@$(PY) scripts/lock.py
 
-clean: ## Remove what was built, not data and not .venv
-	@rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov
-	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+# By name, since earlier versions kept data in build/ too: build/pipeline and build/spark_jobs.
+BUILT := build/apache build/benchmarks build/lib build/bdist.*
+CACHES := .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov
+
+clean: ## Remove what was built or fetched, not data and not .venv
+	@rm -rf $(BUILT) $(CACHES)
+	@[ ! -d build ] || find build -maxdepth 0 -empty -delete
+	@find . \( -path ./.venv -o -path ./data -o -path ./build \) -prune -o \
+		-name __pycache__ -prune -exec rm -rf {} +

@@ -84,7 +84,7 @@ class ActivityOptions(DefinitionOptions):
     definition: str = "activity"
     """TOML file that says what an event is, or the name of one that is built in"""
 
-    table: Path = Path("build/spark_jobs/tables")
+    table: Path = Path("data/spark_jobs/tables")
     """directory for the tables, each in one of its name"""
 
     only: tuple[Literal["sessions", "pages"], ...] = ("sessions", "pages")

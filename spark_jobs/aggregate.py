@@ -72,7 +72,7 @@ class AggregateOptions(DefinitionOptions):
     only: tuple[str, ...] = ()
     """names of aggregates to run; all that the definition has when not given"""
 
-    table: Path = Path("build/spark_jobs/tables")
+    table: Path = Path("data/spark_jobs/tables")
     """directory for the tables, each in one of its aggregate's name"""
 
     keep_rejects: bool = True

@@ -65,7 +65,7 @@ NAME = "archive"
 class ArchiveOptions(DefinitionOptions):
     """Options of the archiving job."""
 
-    directory: Path = Path("build/spark_jobs/archive")
+    directory: Path = Path("data/spark_jobs/archive")
     """the archive; driver and executors reach it by this path"""
 
     send_rejects: bool = True

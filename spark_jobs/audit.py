@@ -65,7 +65,7 @@ class AuditOptions(SparkOptions):
     topic: TopicName = "flights"
     """topic that is archived"""
 
-    directory: Path = Path("build/spark_jobs/archive")
+    directory: Path = Path("data/spark_jobs/archive")
     """the archive"""
 
     rejects_topic: TopicName | None = None

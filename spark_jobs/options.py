@@ -130,14 +130,14 @@ class SparkOptions(KafkaOptions):
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR", "OFF"] = "ERROR"
     """how much Spark writes to its log"""
 
-    spark_log: Path = Path("build/spark_jobs/spark.log")
+    spark_log: Path = Path("data/spark_jobs/spark.log")
     """where Spark's own output goes, so that the terminal stays readable"""
 
 
 class StreamOptions(SparkOptions):
     """How a streaming query runs."""
 
-    checkpoint: Path = Path("build/spark_jobs/checkpoint")
+    checkpoint: Path = Path("data/spark_jobs/checkpoint")
     """directory that remembers how far each query came; a rerun goes on from there"""
 
     once: bool = False

@@ -82,13 +82,13 @@ class PipelineOptions(SparkOptions):
     )
     """log files to collect, those rotated from them included; what cannot be read is left out"""
 
-    work_dir: Path = Path("build/pipeline")
+    work_dir: Path = Path("data/pipeline")
     """data of the own broker, checkpoints, archive and logs, kept for the next run"""
 
-    page: Path = Path("build/pipeline/report.html")
+    page: Path = Path("data/pipeline/report.html")
     """file for the page of plots"""
 
-    picture: Annotated[Path, AfterValidator(_drawable)] = Path("build/pipeline/delays.png")
+    picture: Annotated[Path, AfterValidator(_drawable)] = Path("data/pipeline/delays.png")
     """file for the picture of delays by hour and airport"""
 
     fresh: bool = False

@@ -90,7 +90,7 @@ class ReportOptions(SparkOptions):
     title: str = ""
     """heading of the page; names the topic when not given"""
 
-    output: Path = Path("build/spark_jobs/report.html")
+    output: Path = Path("data/spark_jobs/report.html")
     """file to write"""
 
     def rejects(self) -> str:

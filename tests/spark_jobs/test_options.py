@@ -99,8 +99,8 @@ def test_a_bad_option_ends_the_job(capsys: pytest.CaptureFixture[str]) -> None:
 def test_each_broker_has_a_checkpoint_of_its_own() -> None:
     own = PipelineOptions().running_at("127.0.0.1:1")
     other = PipelineOptions(bootstrap_servers="kafka:9092").running_at("kafka:9092")
-    assert own.of_job(RouteOptions, "route").checkpoint == Path("build/pipeline/own/checkpoint")
+    assert own.of_job(RouteOptions, "route").checkpoint == Path("data/pipeline/own/checkpoint")
     assert other.of_job(RouteOptions, "route").checkpoint == Path(
-        "build/pipeline/kafka-9092/checkpoint"
+        "data/pipeline/kafka-9092/checkpoint"
     )
     assert PipelineOptions(bootstrap_servers="[::1]:9092").place().name == "---1--9092"
