@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from storage import file_names, partition_metadata
+from storage import epoch_recovery, file_names, partition_metadata
 from storage.aborted_index import ENTRY
 from storage.aborted_recovery import rebuild_aborted
 from storage.errors import DamagedFileError
@@ -86,7 +86,7 @@ class _Loader:
         self.path = place.path
         self.outcome = LoadOutcome()
         self.epochs = LeaderEpochs(self.disk.filesystem, self.path)
-        self.has_epochs = self._load_epochs()
+        self.loaded_epochs = self._load_epochs()
         self.doubtful: set[int] = set()
         """Base offsets of segments whose transaction index may be wrong."""
 
@@ -166,27 +166,39 @@ class _Loader:
             )
         return recovered.bytes_cut > 0
 
-    def _load_epochs(self) -> bool:
-        """Read the file; False when it says nothing, as one that a power failure has emptied."""
+    def _load_epochs(self) -> int:
+        """Read the file; 0 when it says nothing, as one that a power failure has emptied."""
         try:
             self.epochs.load()
         except DamagedFileError as error:
             self._note(f"{self.epochs.path}: {error.message}; rebuilt from the log")
             self.epochs.clear()
-        return bool(self.epochs.entries())
+        return len(self.epochs.entries())
 
     def _settle_epochs(self, contents: LogContents) -> None:
         is_empty = contents.log_end_offset == contents.segments[0].base_offset
-        if not self.has_epochs and not is_empty:
+        if not self.loaded_epochs and not is_empty:
             self.epochs.clear()  # recovery has noted those past the recovery point, and no others
             for segment in contents.segments:
                 for _, header in segment.walk(0, segment.size):
                     self.epochs.note(header.partition_leader_epoch, header.base_offset)
+        elif not (self.hints.was_clean or is_empty):
+            self._check_epochs(contents)
         # An epoch that begins at the end has no record yet, or none any more, and begins there all
         # the same; dropping it would cost each empty log two writes of the file at every start.
         self.epochs.truncate_from_end(contents.log_end_offset + 1)
         self.epochs.truncate_from_start(contents.log_start_offset)
         self.epochs.save_if_changed()
+
+    def _check_epochs(self, contents: LogContents) -> None:
+        before = self.epochs.entries()
+        bounds = contents.log_start_offset, contents.log_end_offset
+        contradicted = epoch_recovery.first_contradiction(
+            self.epochs, contents.segments, bounds, self.loaded_epochs
+        )
+        if contradicted is not None:
+            epoch_recovery.mend(self.epochs, contents.segments, contradicted, bounds[0])
+            self._note(f"leader epochs were {before}, the log has {self.epochs.entries()}")
 
     def _settle_producers(self, contents: LogContents) -> None:
         snapshots = contents.snapshots
