@@ -12,7 +12,6 @@ leader may send it to one (`broker.replica_selection`). From v16 on an answer sa
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from broker.current_leader import current_leader
@@ -22,7 +21,6 @@ from broker.replica_selection import RACK_AWARE, follower_in_rack
 from broker.routing import handles
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
-from protocol.records.compression import Codec
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -42,6 +40,8 @@ AbortedTransaction = FetchResponse.Response.Partition.AbortedTransaction
 FIRST_VERSION_BY_ID = 13
 FIRST_VERSION_WITH_ZSTD = 10
 FIRST_VERSION_WITH_RACKS = 11
+ZSTD = "zstd"
+"""The `compression.type` of topics whose batches are all recompressed with it."""
 FIRST_VERSION_WITH_LEADERS = 16
 LED_OTHERWISE = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
 """What a reader is told whose idea of the leader is wrong, with what is right (KIP-951)."""
@@ -243,6 +243,7 @@ class FetchRead:
         partition.check_epoch(wanted.current_leader_epoch)
         if self._replica_id >= 0 or self._context.api_version < FIRST_VERSION_WITH_RACKS:
             partition.check_leads()
+            self._check_codec(partition)
         log = partition.log
         answer = Answer(
             partition_index=wanted.index,
@@ -264,8 +265,6 @@ class FetchRead:
             if piece is None:
                 self._let_rest(wanted, partition, leading)
         if piece is not None:
-            if self._context.api_version < FIRST_VERSION_WITH_ZSTD:
-                piece = _before_zstd(piece)
             self._bytes += piece.length
             answer.records = piece
             if self._is_read_committed:
@@ -276,6 +275,15 @@ class FetchRead:
                     for aborted in log.aborted_in(piece, wanted.fetch_offset)
                 ]
         return answer
+
+    def _check_codec(self, partition: Partition) -> None:
+        """Refuse a consumer that does not know zstd where all batches are in it (KIP-110).
+
+        Others may hold zstd, too, if that is what came; as in Apache Kafka 3.9 they are served.
+        """
+        is_old = self._context.api_version < FIRST_VERSION_WITH_ZSTD and not self.is_by_follower
+        if is_old and partition.log.config.compression_type == ZSTD:
+            raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Fetch v10")
 
     def _rack_to_read_in(self) -> str:
         """Where the consumer is, if it is to be sent to a replica near to it; else ""."""
@@ -373,13 +381,3 @@ class FetchRead:
         if name is None or metadata.partition(name, wanted.index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-
-def _before_zstd(piece: Slice) -> Slice:
-    """What a client that does not know zstd can be given; it is told when nothing is left."""
-    for position, header in piece.headers():
-        if header.codec is Codec.ZSTD:
-            if position == 0:
-                raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Fetch v10")
-            return replace(piece, length=position)
-    return piece

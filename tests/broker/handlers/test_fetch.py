@@ -249,38 +249,40 @@ def test_epoch_that_nobody_knows_is_out_of_range(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_old_client_gets_what_comes_before_zstd_and_then_the_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [4, 9, 10])
+def test_zstd_that_somebody_produced_is_served_to_every_client(
+    version: int, tmp_path: Path
+) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
-        for codec in (Codec.LZ4, Codec.NONE, Codec.ZSTD, Codec.NONE):
+        for codec in (Codec.LZ4, Codec.ZSTD, Codec.NONE):
             await broker.produce({(TOPIC, 0): records(3, codec=codec)})
 
-        (before,) = answers(await broker.fetch(wanted(), version=9))
-        (at,) = answers(await broker.fetch(wanted(offset=6), version=9))
-        (after,) = answers(await broker.fetch(wanted(offset=9), version=9))
-        (new,) = answers(await broker.fetch(wanted(), version=10))
-
-        assert offsets(before) == [0, 1, 2, 3, 4, 5]
-        assert (at.error_code, at.records) == (ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, b"")
-        assert offsets(after) == [9, 10, 11]
-        assert offsets(new) == list(range(12))
+        for offset in (0, 3):
+            (answer,) = answers(await broker.fetch(wanted(offset=offset), version=version))
+            assert offsets(answer) == list(range(offset, 9))
 
     run_data_broker(tmp_path, scenario)
 
 
-@pytest.mark.parametrize("version", [9, 10])
-def test_zstd_needs_version_10(version: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("offset", [0, 3, 99])
+@pytest.mark.parametrize("version", [4, 9, 10])
+def test_a_topic_that_is_kept_in_zstd_needs_version_10(
+    version: int, offset: int, tmp_path: Path
+) -> None:
     async def scenario(broker: DataBroker) -> None:
-        await broker.create_topic()
+        await broker.create_topic(compression_type="zstd")
         await broker.produce({(TOPIC, 0): records(3, codec=Codec.ZSTD)})
 
-        (answer,) = answers(await broker.fetch(wanted(), version=version))
+        (answer,) = answers(await broker.fetch(wanted(offset=offset), version=version))
 
         if version < 10:
             assert answer.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
             assert answer.records == b""
+        elif offset <= 3:
+            assert offsets(answer) == list(range(offset, 3))
         else:
-            assert offsets(answer) == [0, 1, 2]
+            assert answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
     run_data_broker(tmp_path, scenario)
 
