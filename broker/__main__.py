@@ -28,7 +28,7 @@ EXIT_REFUSED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a broker until SIGTERM or SIGINT; returns the exit code."""
+    """Run a broker until SIGTERM, SIGINT or SIGHUP; returns the exit code."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(
         stream=sys.stderr,
@@ -51,7 +51,7 @@ async def _serve(config: BrokerConfig) -> int:
 
     broker = Broker(config)
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _endings():
         loop.add_signal_handler(number, broker.stop)
     _tune_garbage_collection()
     try:
@@ -60,6 +60,14 @@ async def _serve(config: BrokerConfig) -> int:
         print(error, file=sys.stderr)  # noqa: T201
         return EXIT_REFUSED
     return EXIT_OK
+
+
+def _endings() -> list[signal.Signals]:
+    """The signals that ask the broker to stop; not SIGHUP when `nohup` has it ignored."""
+    endings = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        endings.append(signal.SIGHUP)  # the terminal was closed
+    return endings
 
 
 def _tune_garbage_collection() -> None:

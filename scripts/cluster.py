@@ -32,6 +32,17 @@ GROUP = b"make-cluster"
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def show(name: str, line: str) -> None:
+    """Print a line with its server's name in front; nothing once the terminal is closed.
+
+    What is ended then must still be waited for, and its output be taken, or it could not end.
+    """
+    try:
+        print(f"{name:>9} | {line}", flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 class Server:
     """A process whose output is shown with its name."""
 
@@ -51,9 +62,8 @@ class Server:
     def _show(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            print(f"{self.name:>9} | {line}", end="", flush=True)
-        code = self.process.wait()
-        print(f"{self.name:>9} | ended with exit code {code}", flush=True)
+            show(self.name, line.rstrip("\n"))
+        show(self.name, f"ended with exit code {self.process.wait()}")
 
     def end(self) -> None:
         """Ask it to stop; kill it if it does not."""
@@ -119,7 +129,7 @@ def make_offsets_topic(ports: list[int]) -> None:
                 break
             time.sleep(0.2)
     addresses = ", ".join(f"localhost:{port}" for port in ports)
-    print(f"{'cluster':>9} | all serve: {addresses}; Ctrl-C ends them", flush=True)
+    show("cluster", f"all serve: {addresses}; Ctrl-C ends them")
 
 
 def end_on_signals(servers: list[Server]) -> None:
@@ -140,7 +150,7 @@ def end_on_signals(servers: list[Server]) -> None:
 
 def end_all(servers: list[Server]) -> None:
     """One after the other: each hands over what it leads, which together they could not."""
-    print(f"\n{'cluster':>9} | ends broker by broker; Ctrl-C again kills them", flush=True)
+    show("\n  cluster", "ends broker by broker; Ctrl-C again kills them")
     for server in reversed(servers):
         server.end()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.terminal import Terminal
 from tests.support.waiting import wait_until
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "cluster.py"
@@ -32,6 +33,20 @@ try:
     signal.pause()
 finally:
     cluster.end_all(servers)
+"""
+
+
+TALKATIVE = """
+import os, pathlib, signal, sys
+def end(*_):
+    for _ in range(1000):
+        print("ends" * 100, flush=True)
+    pathlib.Path(os.environ["ENDED"]).touch()
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+print("talkative as", os.getpid(), flush=True)
+while True:
+    signal.pause()
 """
 
 
@@ -62,3 +77,17 @@ def test_the_second_ctrl_c_kills_what_the_first_one_waits_for() -> None:
         script.send_signal(signal.SIGINT)
         assert script.wait(SECONDS) == 0
     assert wait_until(lambda: not Path(f"/proc/{server}").exists(), SECONDS)
+
+
+def test_servers_end_in_order_when_the_terminal_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = tmp_path / "ended"
+    monkeypatch.setenv("ENDED", str(ended))
+    command = [sys.executable, "-c", WITH_ONE_SERVER, str(SCRIPT.parent), TALKATIVE]
+    with Terminal(command) as terminal:
+        server = int(terminal.read_line_with("talkative as", SECONDS).rpartition(" ")[2])
+        terminal.hang_up()
+        assert terminal.wait(SECONDS) == 128 + signal.SIGHUP
+    assert ended.exists()
+    assert not Path(f"/proc/{server}").exists()

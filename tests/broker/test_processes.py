@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,11 +22,11 @@ from tests.broker.handlers.data_broker import (
     wanted,
 )
 from tests.support.ours import ours
+from tests.support.terminal import Terminal
 from tests.support.wire import RawConnection, request_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from protocol.schema import Request
     from tests.support.broker_process import BrokerProcess
@@ -36,6 +39,7 @@ SMALL_INDEXES = {"log.index.size.max.bytes": "100000"}
 """Indexes are made in their greatest size, which must be below the limit."""
 
 ATTEMPTS = 2000
+START_SECONDS = 60.0
 PRODUCE_VERSION = 3
 FETCH_VERSION = 4
 
@@ -118,6 +122,31 @@ def test_sigterm_is_a_clean_stop_and_the_next_start_recovers_nothing(
     assert re.search(r"loaded 1 logs in \d+ ms", last_run(broker))
     assert "recovered" not in last_run(broker)
     assert re.search(rf"serves PLAINTEXT://127.0.0.1:{broker.port}, after \d+ ms", last_run(broker))
+
+
+def test_a_closed_terminal_is_a_clean_stop(broker: BrokerProcess) -> None:
+    broker.directory.mkdir(exist_ok=True)
+    with Terminal(broker.command, broker.working_directory) as terminal:
+        terminal.read_line_with(" serves ", START_SECONDS)
+        create(broker, "orders")
+        assert produce(broker, "orders") == ErrorCode.NONE
+        terminal.hang_up()
+        assert terminal.wait(START_SECONDS) == 0
+    assert (broker.data_directory / ".kafka_cleanshutdown").exists()
+    start(broker)
+    assert read_offsets(broker, "orders") == [0]
+    assert "recovered" not in last_run(broker)
+
+
+def test_a_broker_that_was_started_to_outlive_its_terminal_does(broker: BrokerProcess) -> None:
+    broker.command = ["nohup", *broker.command]
+    start(broker)
+    status = Path(f"/proc/{broker.pid}/status").read_text(encoding="ascii")
+    [ignored] = re.findall(r"^SigIgn:\s+([0-9a-f]+)$", status, re.MULTILINE)
+    assert int(ignored, 16) & 1 << signal.SIGHUP - 1
+    os.kill(broker.pid, signal.SIGHUP)
+    create(broker, "orders")
+    assert broker.stop() == 0
 
 
 def test_start_after_kill_says_what_it_recovered_and_serves_it(broker: BrokerProcess) -> None:
