@@ -115,6 +115,11 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing.flush()
         self._transport.close()
 
+    def abort(self) -> None:
+        """Hang up now, whatever is still to be sent."""
+        self._is_closing = True
+        self._transport.abort()
+
     def look_after(self, now_ms: int, limit_ms: int) -> None:
         """Called now and then: free what an idle connection holds, end one that is idle too long.
 
@@ -132,7 +137,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._outgoing.is_empty and not self._is_closing:
                 self.close()
             else:
-                self._transport.abort()  # closing would wait for the peer to read on
+                self.abort()  # closing would wait for the peer to read on
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """Where the next bytes go: behind what is there."""

@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 IDLE_CHECKS_PER_LIMIT = 10
 IDLE_CHECK_MS = 60_000
 """The longest between two looks at idle connections: their memory is freed after one or two."""
+DRAIN_MS = 1000
+"""How long answers may take to leave when the broker stops; after that they are cut off."""
+DRAIN_CHECK_MS = 10
 SYSTEM_BUFFER = -1
 """Size of a socket buffer that is left to the system, which fits it to the traffic."""
 
@@ -120,8 +123,21 @@ class Listeners:
             server.close()
         for connection in tuple(self._connections):
             connection.close()
-        for _, server in self._servers:
-            await server.wait_closed()
+        await self._drain()
+        for connection in tuple(self._connections):
+            connection.abort()
+        await self._timers.sleep(0)  # in which they hear that they are lost
+
+    async def _drain(self) -> None:
+        """Let what was answered leave, for a while.
+
+        Not with `Server.wait_closed`: up to Python 3.12.0 it waits for nothing, and from 3.12.1 on
+        for ever if a peer does not read.
+        """
+        until_ms = self._clock.monotonic_ms() + DRAIN_MS
+        await self._timers.sleep(0)  # which is all that most of them need
+        while self._connections and self._clock.monotonic_ms() < until_ms:
+            await self._timers.sleep(DRAIN_CHECK_MS)
 
 
 def _size_buffers(server: asyncio.Server, config: BrokerConfig) -> None:

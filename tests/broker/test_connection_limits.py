@@ -126,6 +126,9 @@ class HandTimers:
     def schedule(self, delay_ms: float, callback: Callable[[], None]) -> None:
         self.set.append((delay_ms, callback))
 
+    async def sleep(self, _: float) -> None:
+        await asyncio.sleep(0)  # noqa: TID251
+
 
 def test_a_connection_that_waits_for_its_turn_is_heard_then() -> None:
     async def scenario(listeners: Listeners, port: int) -> None:
