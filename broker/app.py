@@ -133,7 +133,7 @@ class Broker:
         self.endpoints = {}
         self._metrics = wanted_metrics(self)
         self._listeners = Listeners(
-            connection_services(config, self._metrics.dispatcher, self.clock, self.timers.soon),
+            connection_services(config, self._metrics.dispatcher, self.clock, self.call_soon),
             self.timers,
         )
         self._executor = self._platform.threads(DISK_THREADS, "disk")

@@ -183,7 +183,12 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
         finally:
             self._is_processing = False
-        if is_turn_over and not self._is_turn_due:
+        if is_turn_over:
+            self._have_turn()
+
+    def _have_turn(self) -> None:
+        """Go on with the requests that are here, after what is being handled now."""
+        if not self._is_turn_due:
             self._is_turn_due = True
             asyncio.get_running_loop().call_soon(self._take_turn)
 
@@ -193,7 +198,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _take_frames(self) -> bool:
         """Handle frames while nothing holds the connection up; whether only its time is over."""
-        buffer, outgoing = self._buffer, self._outgoing
+        buffer = self._buffer
         memory = buffer.frames()
         clock = self._services.clock
         end_ms = count = 0
@@ -213,12 +218,8 @@ class Connection(asyncio.BufferedProtocol):
                 break
             buffer.start = body + size
             answer = self._dispatch(memory[body : buffer.start], self._peer, self)
-            if isinstance(answer, list) and not self._answers:
-                outgoing.add(answer)
-                if outgoing.size >= FLUSH_BYTES:
-                    outgoing.flush()
-            elif answer is not None:
-                self._keep_in_order(answer)
+            if answer is not None:
+                self._take_answer(answer)
             count += 1
             if not count % FRAMES_PER_LOOK:
                 now_ms = clock.monotonic_ms()
@@ -238,8 +239,13 @@ class Connection(asyncio.BufferedProtocol):
         limit = f"socket.request.max.bytes={self._max_request_bytes}"
         self.close(recognise(prefix) or f"frame of {size} bytes ({limit})")
 
-    def _keep_in_order(self, answer: Answer) -> None:
-        """Take an answer that is to come, or one that must wait for those before it."""
+    def _take_answer(self, answer: Answer) -> None:
+        """Send it, unless it is to come or must wait for those before it."""
+        if isinstance(answer, list) and not self._answers:
+            self._outgoing.add(answer)
+            if self._outgoing.size >= FLUSH_BYTES:
+                self._outgoing.flush()
+            return
         self._answers.append(answer)
         self._services.in_flight.count += 1
         if isinstance(answer, Deferred):
@@ -275,7 +281,12 @@ class Connection(asyncio.BufferedProtocol):
                 self._outgoing.add(parts)
         if self._blocking is answer:
             self._blocking = None
-        self._process()
+        if self._is_processing or self._is_closing:
+            return
+        self._outgoing.flush()
+        if not self._buffer.is_empty:
+            # Not from here: whoever completes one answer may be about to complete hundreds.
+            self._have_turn()
 
     def _tidy(self) -> None:
         """Keep room for the next read; stop reading while the buffer is full of waiting frames."""

@@ -85,7 +85,7 @@ def connection_services(
     clock: Clock,
     soon: Callable[[Callable[[], object]], object],
 ) -> ConnectionServices:
-    """With the limits of `config`; `soon` calls a function back from the event loop."""
+    """With the limits of `config`; `soon` has the event loop call a function, from any thread."""
     return ConnectionServices(
         dispatcher,
         clock,

@@ -65,6 +65,11 @@ class FrameBuffer:
         return memoryview(self._memory)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether all that was received is handled."""
+        return self.start == self.end
+
+    @property
     def is_full(self) -> bool:
         """Whether nothing more can be received."""
         return self.end == self.capacity

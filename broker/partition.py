@@ -6,10 +6,10 @@ whom an append wakes. What it does about followers, if it has any, is in `replic
 
 from __future__ import annotations
 
-import heapq
 import logging
 from typing import TYPE_CHECKING, Protocol
 
+from broker.commit_waiters import COMMITTED, CommitWaiter, CommitWaiters
 from broker.replication.leading import Leading
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.validation import NEWEST_VERSION
@@ -51,7 +51,6 @@ class Partition:
         "_known_start",
         "_start_watchers",
         "_surroundings",
-        "_waiter_count",
         "_watchers",
         "controller_epoch",
         "in_sync_replicas",
@@ -91,8 +90,7 @@ class Partition:
         self._is_follower_wake_scheduled = False
         self._start_watchers: tuple[Watcher, ...] = ()
         """Those who wait until the replicas begin later; nearly always nobody."""
-        self._commit_waiters: list[tuple[int, int, Callable[[ErrorCode], None]]] = []
-        self._waiter_count = 0
+        self._commit_waiters = CommitWaiters(f"{log.topic}-{log.partition}")
 
     @property
     def topic_id(self) -> UUID:
@@ -121,7 +119,7 @@ class Partition:
                 self.log.assign_epoch(self.leader_epoch, self.log.log_end_offset)
         self._replicate(state, is_new_epoch=is_new_epoch)
         if not self.is_leader:
-            self._fail_commit_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            self._commit_waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake()
         return True
 
@@ -130,7 +128,7 @@ class Partition:
         self.is_leader = False
         self.leading = None
         self.leader_id = -1
-        self._fail_commit_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._commit_waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake()
 
     def append_records(
@@ -225,16 +223,16 @@ class Partition:
         """Bytes of whole batches from `offset` on, below `end`; raises OFFSET_OUT_OF_RANGE."""
         return self.log.read(offset, max_bytes, end, minimum_one_batch=minimum_one_batch)
 
-    def when_committed(self, offset: int, callback: Callable[[ErrorCode], None]) -> None:
+    def when_committed(self, offset: int, callback: Callable[[ErrorCode], None]) -> CommitWaiter:
         """Call `callback(NONE)` once the high watermark is at least `offset`; at once, if it is.
 
-        It gets another code when this broker stops leading before.
+        It gets another code when this broker stops leading before. Cancel the wait when nobody
+        is interested any more.
         """
         if self.log.high_watermark >= offset:
             callback(ErrorCode.NONE)
-            return
-        self._waiter_count += 1
-        heapq.heappush(self._commit_waiters, (offset, self._waiter_count, callback))
+            return COMMITTED
+        return self._commit_waiters.add(offset, callback)
 
     def watch(self, watcher: Watcher) -> None:
         """Have `watcher.check` called when there is more to read."""
@@ -330,22 +328,7 @@ class Partition:
         self.leading.assume(state, is_new_epoch=is_new_epoch)
 
     def _complete_commit_waiters(self) -> None:
-        waiters = self._commit_waiters
-        high_watermark = self.log.high_watermark
         code = ErrorCode.NONE
         if self.leading is not None and len(self.in_sync_replicas) < self.leading.min_in_sync:
             code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        while waiters and waiters[0][0] <= high_watermark:
-            self._settle(heapq.heappop(waiters)[2], code)
-
-    def _fail_commit_waiters(self, code: ErrorCode) -> None:
-        waiters, self._commit_waiters = self._commit_waiters, []
-        for _, _, callback in waiters:
-            self._settle(callback, code)
-
-    def _settle(self, callback: Callable[[ErrorCode], None], code: ErrorCode) -> None:
-        """Call one that waited for a commit; the next is called whatever it raises."""
-        try:
-            callback(code)
-        except Exception:
-            logger.exception("%s-%d: delayed answer dropped", self.topic, self.index)
+        self._commit_waiters.complete(self.log.high_watermark, code)

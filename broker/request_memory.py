@@ -14,6 +14,8 @@ import contextlib
 import logging
 import os
 import weakref
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -38,11 +40,12 @@ class RequestMemory:
     """Counts bytes; allocates nothing itself."""
 
     def __init__(self, limit: int, soon: Callable[[Callable[[], object]], object]) -> None:
-        """`limit` in bytes; `soon` calls a function back from the event loop."""
+        """`limit` in bytes; `soon` has the event loop call a function, from any thread."""
         self.limit = limit
         self.used = 0
         self._soon = soon
         self._held: dict[int, weakref.ref[Memory]] = {}
+        self._numbers = count()
         self._waiting: dict[Callable[[], object], None] = {}
 
     def has_room(self) -> bool:
@@ -51,13 +54,12 @@ class RequestMemory:
 
     def note(self, memory: Memory) -> None:
         """Count `memory` from now until it is freed."""
-        size, key = len(memory), id(memory)
+        size, key = len(memory), next(self._numbers)
 
         def freed(_: weakref.ref[Memory]) -> None:
-            del self._held[key]
-            self.used -= size
-            if self._waiting:
-                self._soon(self._wake)
+            # On whatever thread lets go of it last; the loop may be closed by then.
+            with contextlib.suppress(RuntimeError):
+                self._soon(partial(self._give_back, key, size))
 
         self.used += size
         self._held[key] = weakref.ref(memory, freed)
@@ -69,6 +71,11 @@ class RequestMemory:
     def forget(self, callback: Callable[[], object]) -> None:
         """Call it no more."""
         self._waiting.pop(callback, None)
+
+    def _give_back(self, key: int, size: int) -> None:
+        del self._held[key]
+        self.used -= size
+        self._wake()
 
     def _wake(self) -> None:
         """Call those that wait, in their order, as long as there is room."""

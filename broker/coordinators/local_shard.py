@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from broker.clock import Clock
+    from broker.commit_waiters import CommitWaiter
     from broker.coordinators.record_batches import RecordFormat
     from broker.partition import Partition
     from broker.timers import Timers
@@ -164,7 +165,7 @@ class LocalShard(Generic[RecordT]):
             callback(ErrorCode.NONE)
             return
         wait = _CommitWait(callback, self._timers, self._commit_timeout_ms)
-        partition.when_committed(self._appended_to, wait.decided)
+        wait.waits_for(partition.when_committed(self._appended_to, wait.decided))
 
     def append_control(self, batch: memoryview, now_ms: int) -> None:
         """Append a control batch and apply it; raises ApiError. `when_committed` tells the rest."""
@@ -216,7 +217,7 @@ class LocalShard(Generic[RecordT]):
 class _CommitWait:
     """Calls back once: committed, failed or timed out, whichever is first."""
 
-    __slots__ = ("_callback", "_timeout", "_timers")
+    __slots__ = ("_callback", "_commit", "_timeout", "_timers")
 
     def __init__(
         self, callback: Callable[[ErrorCode], None], timers: Timers, timeout_ms: int
@@ -224,6 +225,11 @@ class _CommitWait:
         self._callback: Callable[[ErrorCode], None] | None = callback
         self._timers = timers
         self._timeout: Any = timers.schedule(timeout_ms, self._timed_out)
+        self._commit: CommitWaiter | None = None
+
+    def waits_for(self, commit: CommitWaiter) -> None:
+        """Cancel that wait when the time is up."""
+        self._commit = commit
 
     def decided(self, code: ErrorCode) -> None:
         """The partition says so, perhaps from within an append: call back after it."""
@@ -233,6 +239,8 @@ class _CommitWait:
             self._timers.soon(functools.partial(callback, code))
 
     def _timed_out(self) -> None:
+        if self._commit is not None:
+            self._commit.cancel()
         callback, self._callback = self._callback, None
         if callback is not None:
             callback(ErrorCode.REQUEST_TIMED_OUT)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.app import Broker
+    from broker.commit_waiters import CommitWaiter
     from broker.deferred import Deferred
     from broker.partition import Partition
     from broker.timers import Cancellable
@@ -77,6 +78,7 @@ class _Writing:
         self.answer = self._gather.deferred
         self._now_ms = broker.clock.now_ms()
         self._waiting: dict[int, Callable[[ErrorCode], None]] = {}
+        self._waits: list[CommitWaiter] = []
         self._timer: Cancellable | None = None
 
     def write(self, marker: WriteTxnMarkersRequest.Marker, topic: str, answer: Answer) -> None:
@@ -99,7 +101,7 @@ class _Writing:
             if self._waiting.pop(id(answer), None) is not None:
                 arrived(code)
 
-        partition.when_committed(partition.log.log_end_offset, decided)
+        self._waits.append(partition.when_committed(partition.log.log_end_offset, decided))
 
     def close(self) -> None:
         """All is appended; answer as soon as all is committed."""
@@ -133,6 +135,8 @@ class _Writing:
                 partition.append_records(batch, ACKS_ALL, origin, self._now_ms)
 
     def _expire(self) -> None:
+        for wait in self._waits:
+            wait.cancel()
         waiting, self._waiting = self._waiting, {}
         for arrived in waiting.values():
             arrived(ErrorCode.REQUEST_TIMED_OUT)

@@ -229,8 +229,16 @@ class DelayedProduce:
         self._waiting = {id(answer): (at.topic, answer) for at, _, answer in appends.pending}
         timers = appends.context.broker.timers
         self._timer: Cancellable = timers.schedule(appends.request.timeout_ms, self._expire)
-        for partition, offset, answer in appends.pending:
-            partition.when_committed(offset, partial(self._settle, partition.topic, answer))
+        self._waits = [
+            partition.when_committed(offset, partial(self._committed, partition.topic, answer))
+            for partition, offset, answer in appends.pending
+        ]
+
+    def _committed(self, topic: str, answer: Answer, code: ErrorCode) -> None:
+        try:
+            self._settle(topic, answer, code)
+        except Exception as error:  # noqa: BLE001 - delivered
+            self.deferred.fail(error)
 
     def _settle(self, topic: str, answer: Answer, code: ErrorCode) -> None:
         if self._waiting.pop(id(answer), None) is None:
@@ -244,9 +252,15 @@ class DelayedProduce:
             self.deferred.complete(self._response)
 
     def _expire(self) -> None:
+        self._cancel_waits()
         for topic, answer in list(self._waiting.values()):
-            self._settle(topic, answer, ErrorCode.REQUEST_TIMED_OUT)
+            self._committed(topic, answer, ErrorCode.REQUEST_TIMED_OUT)
+
+    def _cancel_waits(self) -> None:
+        for wait in self._waits:
+            wait.cancel()
 
     def _forget(self) -> None:
+        self._cancel_waits()
         self._waiting.clear()
         self._timer.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from typing import TYPE_CHECKING
 
 from broker.frame_buffer import BUFFER_BYTES, LARGE_BYTES, FrameBuffer
@@ -29,8 +30,8 @@ class Soon:
             callback()
 
 
-def pool(limit: int = 1 << 40) -> RequestMemory:
-    return RequestMemory(limit, Soon())
+def pool(soon: Soon | None = None) -> RequestMemory:
+    return RequestMemory(1 << 40, soon or Soon())
 
 
 def receive(buffer: FrameBuffer, data: bytes) -> None:
@@ -90,7 +91,7 @@ def test_claimed_size_takes_no_memory_before_a_buffer_full_has_come() -> None:
 
 
 def test_large_frame_arrives_whole_and_its_memory_is_given_back() -> None:
-    memory = pool()
+    memory = pool(soon := Soon())
     buffer = FrameBuffer(memory)
     size = 3 * MIB
     content = bytes(range(256)) * (size // 256)
@@ -104,23 +105,31 @@ def test_large_frame_arrives_whole_and_its_memory_is_given_back() -> None:
     assert bytes(take(buffer, size)) == content
     receive(buffer, b"next")
     buffer.tidy()
+    soon.turn()
 
     assert (buffer.capacity, memory.used) == (BUFFER_BYTES, 0)
     assert bytes(take(buffer, 4)) == b"next"
 
 
 def test_memory_of_a_large_frame_that_is_kept_counts_until_it_is_let_go() -> None:
-    memory = pool()
+    memory = pool(soon := Soon())
     buffer = FrameBuffer(memory)
     receive(buffer, bytes(BUFFER_BYTES))
     assert buffer.make_room(3 * MIB)
     receive(buffer, bytes(3 * MIB - BUFFER_BYTES))
     kept = take(buffer, 3 * MIB)
     buffer.tidy()
+    soon.turn()
     assert (buffer.capacity, memory.used >= 3 * MIB) == (BUFFER_BYTES, True)
 
+    thread = threading.Thread(target=kept.release)  # as recompression lets go of it
     del kept
+    thread.start()
+    thread.join()
+    del thread
 
+    assert memory.used > 0, "it is the loop's number"
+    soon.turn()
     assert memory.used == 0
 
 
