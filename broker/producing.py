@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from broker.current_leader import current_leader
 from broker.partition import ACKS_ALL
 from broker.recompressing import Recompression
+from broker.slices import BUDGET_MS
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
-from protocol.records.validation import OtherCodecError
+from protocol.records.validation import AsideError
 from storage.producers import AppendOrigin
 from storage.transaction_guards import NO_VOUCHER
 
@@ -39,6 +40,9 @@ ADDS_PARTITIONS_SINCE = 12
 FIRST_VERSION_BY_ID = 13
 FIRST_VERSION_WITH_LEADERS = 10
 VALID_ACKS = (-1, 0, 1)
+UNTIMED_PARTITIONS = 8
+"""So many batches are appended before it is asked how long that takes: most requests have less."""
+
 ADMIN_CLIENT_ID = "__admin_client"
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
@@ -66,7 +70,16 @@ class NotVerifiedError(ApiError):
 class Appends:
     """The appends of one request, and what its answer waits for after them."""
 
-    __slots__ = ("context", "endpoints", "pending", "request", "verified", "waiting")
+    __slots__ = (
+        "_began_ms",
+        "_count",
+        "context",
+        "endpoints",
+        "pending",
+        "request",
+        "verified",
+        "waiting",
+    )
 
     def __init__(self, context: Context, request: ProduceRequest) -> None:
         self.context = context
@@ -74,14 +87,16 @@ class Appends:
         self.pending: list[tuple[Partition, int, Answer]] = []
         """A partition, the high watermark that its answer waits for, and the answer."""
         self.waiting: list[Recompression] = []
-        """What must be recompressed before it can be appended."""
+        """What is checked or recompressed beside the loop before it can be appended."""
         self.endpoints: Endpoints = EMPTY
         """Of the leaders that answers name."""
         self.verified: Verified | None = None
         """What the coordinator of the request's transaction says, if it is part of one."""
+        self._count = 0
+        self._began_ms = 0
 
     def append_all(self) -> ProduceResponse:
-        """Append what has its topic's codec; the rest goes into `waiting`."""
+        """Append what is quickly checked; the rest goes into `waiting`."""
         return ProduceResponse(
             responses=[self.append(topic, _CLIENT) for topic in self.request.topic_data]
         )
@@ -89,7 +104,7 @@ class Appends:
     def append(
         self, topic: ProduceRequest.TopicData, origin: AppendOrigin
     ) -> ProduceResponse.Response:
-        """Append to one topic. With the origin CHECKED, all of it has been recompressed."""
+        """Append to one topic. With the origin CHECKED, all of it has been in `waiting`."""
         context, request = self.context, self.request
         replicas = context.broker.replicas
         name: str | None = topic.name
@@ -114,7 +129,7 @@ class Appends:
             except ApiError as error:
                 answers.append(self._refused(topic, index, partition, error))
                 continue
-            except OtherCodecError:
+            except AsideError:
                 assert partition is not None
                 self.waiting.append(_recompression(topic, data, partition, answers))
                 continue
@@ -157,9 +172,20 @@ class Appends:
             raise ApiError(ErrorCode.INVALID_RECORD, "there is no record batch")
         assert isinstance(records, memoryview)
         context = self.context
+        if origin is _CLIENT:
+            self._count += 1
+            if self._count >= UNTIMED_PARTITIONS and self._has_taken_long():
+                raise AsideError
         return partition.append_records(
             records, self.request.acks, origin, context.now_ms, context.api_version
         )
+
+    def _has_taken_long(self) -> bool:
+        """Whether the rest of the request is for later turns of the loop."""
+        now_ms = self.context.broker.clock.monotonic_ms()
+        if self._count == UNTIMED_PARTITIONS:
+            self._began_ms = now_ms
+        return now_ms - self._began_ms >= BUDGET_MS
 
     def _append_verified(
         self, partition: Partition, records: Part | None, origin: AppendOrigin

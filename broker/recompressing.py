@@ -1,25 +1,28 @@
-"""The part of a produce request that must be recompressed before it can be appended.
+"""The part of a produce request that takes too long for the event loop.
 
-`compression.type` other than `producer` makes the broker compress, which takes too long for the
-event loop; so it happens beside it, and the append follows when it is done. Meanwhile the
-connection rests, as all do in Apache Kafka while a request of theirs is in work: that keeps the
-batches of a producer in order, with nothing to sort. A batch that arrived in the right codec
-passes by here. Decision: docs/decisions/0017-recompression-beside-the-loop.md.
+`compression.type` other than `producer` makes the broker compress; a batch may decompress to a
+thousand times its size; a request may bring batches for a thousand partitions. All that is done
+beside the loop, one batch after the other, and each is appended when it is done, in a turn of the
+loop of its own. Meanwhile the connection rests, as all do in Apache Kafka while a request of theirs
+is in work: that keeps the batches of a producer in order, with nothing to sort. A batch that
+arrived in the right codec, as most do, passes by here. Decision:
+docs/decisions/0017-recompression-beside-the-loop.md.
 """
 
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.deferred import Deferred
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.recompression import recompress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from broker.context import Context
-    from broker.deferred import Deferred
     from protocol.messages.produce import ProduceRequest, ProduceResponse
     from protocol.records.validation import ProduceRules
 
@@ -28,35 +31,59 @@ logger = logging.getLogger(__name__)
 
 
 class Recompression(NamedTuple):
-    """One batch that waits for its codec, and the place of its answer in the response."""
+    """One batch that waits to be checked or recompressed, and the place of its answer."""
 
     topic: ProduceRequest.TopicData
     batch: memoryview
     """As it was received: it keeps the connection's buffer, which no other request uses then."""
     rules: ProduceRules
+    """Those that asked for it: they may change before the work begins."""
     answers: list[ProduceResponse.Response.PartitionResponse]
     position: int
 
 
-Result = bytearray | ApiError
+Result = bytearray | memoryview | ApiError
 
 
-def recompress_all(context: Context, waiting: Sequence[Recompression]) -> Deferred[list[Result]]:
-    """Have each batch recompressed by the rules of its topic; the results come in this order."""
-    # The rules that asked for it: they may change before the work begins.
-    work = [(one.batch, one.rules) for one in waiting]
-    now_ms, version = context.now_ms, context.api_version
+class Recompressions:
+    """Has batches checked and recompressed, one at a time, so that no request takes all threads."""
 
-    def compute() -> list[Result]:
-        results: list[Result] = []
-        for batch, rules in work:
-            try:
-                results.append(recompress(batch, rules, now_ms, version))
-            except ApiError as error:
-                results.append(error)
-            except Exception as error:
-                logger.exception("recompression failed")
-                results.append(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, repr(error)))
-        return results
+    def __init__(
+        self,
+        context: Context,
+        waiting: Sequence[Recompression],
+        on_result: Callable[[Recompression, Result], None],
+    ) -> None:
+        """`on_result` is called for each, on the loop; what it raises fails `done`."""
+        self.done: Deferred[None] = Deferred()
+        """Complete when `on_result` has been called for the last of them."""
+        self._context = context
+        self._waiting = iter(waiting)
+        self._on_result = on_result
+        self._next()
 
-    return context.broker.side_work.run(compute)
+    def _next(self) -> None:
+        one = next(self._waiting, None)
+        if one is None:
+            self.done.complete(None)
+            return
+        context = self._context
+        work = partial(_recompressed, one, context.now_ms, context.api_version)
+        context.broker.side_work.run(work).then(
+            self.done.guard(partial(self._take, one)), self.done.fail
+        )
+
+    def _take(self, one: Recompression, result: Result) -> None:
+        self._on_result(one, result)
+        self._next()
+
+
+def _recompressed(one: Recompression, now_ms: int, api_version: int) -> Result:
+    """On a thread."""
+    try:
+        return recompress(one.batch, one.rules, now_ms, api_version)
+    except ApiError as error:
+        return error
+    except Exception as error:
+        logger.exception("recompression failed")
+        return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, repr(error))

@@ -87,8 +87,8 @@ class Log(LogUpkeep):
         A coordinator may send several batches, and they are not checked as a client's are (see
         `protocol.records.validation`). Raises ApiError with Kafka's code: MESSAGE_TOO_LARGE,
         INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE and others; nothing
-        has been appended then. Raises OtherCodecError for a batch that must be recompressed first,
-        and then comes again as CHECKED.
+        has been appended then. Raises AsideError for a batch that takes longer to check, or must be
+        recompressed first, and then comes again as CHECKED.
         """
         if self.directory.failure is not None:
             raise self.directory.failure

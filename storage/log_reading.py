@@ -186,6 +186,7 @@ class LogReading:
             timestamp_after_max_ms=config.message_timestamp_after_max_ms,
             target_codec=TARGET_CODECS[config.compression_type],
             compression_level=_compression_level(config),
+            is_hurried=True,
         )
 
     @property

@@ -21,7 +21,7 @@ from broker.producing import (
     refuse_all,
     refused,
 )
-from broker.recompressing import recompress_all
+from broker.recompressing import Recompression, Recompressions, Result
 from broker.routing import HangUp, handles
 from broker.verification import Support, Transaction, Verification
 from protocol.errors import ApiError, ErrorCode
@@ -183,29 +183,29 @@ class VerifiedProduce:
 
 
 class RecompressedProduce:
-    """A produce with batches that come to be appended once they have their topic's codec."""
+    """A produce with batches that are appended once they are checked and have their codec."""
 
     def __init__(self, appends: Appends, response: ProduceResponse) -> None:
         self.deferred: Deferred[Now] = Deferred()
         self._appends = appends
         self._response = response
         # Also when the client has hung up: with acks=0 it does so once it has sent all.
-        recompress_all(appends.context, appends.waiting).then(
-            self.deferred.guard(self._append), self.deferred.fail
-        )
+        work = Recompressions(appends.context, appends.waiting, self._append)
+        work.done.then(self.deferred.guard(self._conclude), self.deferred.fail)
 
-    def _append(self, results: list[bytearray | ApiError]) -> None:
+    def _append(self, one: Recompression, result: Result) -> None:
+        (data,) = one.topic.partition_data
+        if isinstance(result, ApiError):
+            one.answers[one.position] = refused(data.index, result)
+            return
         appends = self._appends
         appends.context = replace(appends.context, now_ms=appends.context.broker.clock.now_ms())
-        for one, result in zip(appends.waiting, results, strict=True):
-            (data,) = one.topic.partition_data
-            if isinstance(result, ApiError):
-                one.answers[one.position] = refused(data.index, result)
-                continue
-            data.records = memoryview(result)
-            appended = appends.append(one.topic, AppendOrigin.CHECKED)
-            one.answers[one.position] = appended.partition_responses[0]
-        outcome = _conclude(appends, self._response)
+        data.records = memoryview(result)
+        appended = appends.append(one.topic, AppendOrigin.CHECKED)
+        one.answers[one.position] = appended.partition_responses[0]
+
+    def _conclude(self, _: None) -> None:
+        outcome = _conclude(self._appends, self._response)
         if isinstance(outcome, Deferred):
             self.deferred.follow(cast("Deferred[Now]", outcome))
         else:

@@ -1,8 +1,9 @@
-"""Bring a produced batch into the codec of its topic (`compression.type` other than `producer`).
+"""Check a produced batch at leisure, and bring it into the codec of its topic (`compression.type`).
 
 Only what is compressed changes its form: the records keep their bytes, and with them their offset
 and timestamp deltas, and the header keeps producer, sequence and base timestamp. So no record is
-parsed or built, and a consumer sees what it would have seen of the original.
+parsed or built, and a consumer sees what it would have seen of the original. A batch that has its
+topic's codec, and was only too large to be checked in passing, is left as it is.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ def recompress(
     rules: ProduceRules,
     now_ms: int,
     api_version: int = NEWEST_VERSION,
-) -> bytearray:
+) -> bytearray | memoryview:
     """Check a client's batch by `rules`, and return it in their codec.
 
     Raises what `check_produced` raises, and MESSAGE_TOO_LARGE when the result is. Takes
     milliseconds for a batch of 1 MB, up to 100 with gzip; safe on any thread.
     """
     target = rules.target_codec
-    assert target is not None
     header = check_produced(
-        batch, dataclasses.replace(rules, target_codec=None), now_ms, api_version
+        batch, dataclasses.replace(rules, target_codec=None, is_hurried=False), now_ms, api_version
     )
+    if target is None or target is header.codec:
+        return batch
     body = decompress(header.codec, memoryview(batch)[HEADER_BYTES:], rules.max_decompressed_bytes)
     attributes = header.attributes & ~CODEC_MASK | target
     recompressed = replace_records(

@@ -50,6 +50,11 @@ HOUR_MS: Final = 3_600_000
 MAX_RECORD_ERRORS: Final = 1000
 """Records of one batch that an answer names as wrong."""
 
+PASSING_BYTES: Final = 1 << 20
+PASSING_RATIO: Final = 4
+"""What is decompressed in passing: so many bytes, or so many times the size of the batch. It takes
+one to four milliseconds; two kilobytes of zstd can stand for 60 MB, which take 80."""
+
 _RECORDS_POSITION: Final = HEADER_BYTES - CHECKED_POSITION
 """Where the records begin in what the checksum covers."""
 
@@ -74,6 +79,8 @@ class ProduceRules:
     compression_level: int | None = None
     """Of the target codec; None is that codec's own default."""
     max_decompressed_bytes: int = DEFAULT_LIMIT
+    is_hurried: bool = False
+    """Whether a batch that decompresses to many bytes is left to others (LargeContentsError)."""
 
 
 class RecordError(NamedTuple):
@@ -91,8 +98,16 @@ class RecordsRejectedError(ApiError):
         self.record_errors = tuple(errors)
 
 
-class OtherCodecError(Exception):
-    """The batch is not in the codec that the topic wants: `recompression` brings it there."""
+class AsideError(Exception):
+    """The batch takes too long where nobody may be held up: it is for `recompression` to check."""
+
+
+class OtherCodecError(AsideError):
+    """The batch is not in the codec that the topic wants."""
+
+
+class LargeContentsError(AsideError):
+    """The batch decompresses to more than is done in passing."""
 
 
 DEFAULT_RULES: Final = ProduceRules()
@@ -106,7 +121,8 @@ def check_produced(
 ) -> BatchHeader:
     """Header of the one sound batch that fills `buffer`; raises ApiError with Kafka's code.
 
-    Raises OtherCodecError before looking at the records, if `rules` want another codec.
+    Raises OtherCodecError before looking at the records, if `rules` want another codec, and
+    LargeContentsError if they are in a hurry and the records, decompressed, are many bytes.
     Timestamps are held against `now_ms`, unless it is None. `buffer` is only written to when the
     batch misstates its latest timestamp, which is then put right, as Apache does.
     """
@@ -138,9 +154,20 @@ def check_produced(
         _check_header(header, received, api_version)
     if codec:
         compressed = memoryview(checked)[_RECORDS_POSITION:]
-        body = decompress(_CODECS[codec], compressed, rules.max_decompressed_bytes)
+        body = _decompressed(_CODECS[codec], compressed, rules)
         return _check_records(buffer, header, (body, 0), rules, now_ms)
     return _check_records(buffer, header, (checked, _RECORDS_POSITION), rules, now_ms)
+
+
+def _decompressed(codec: Codec, data: memoryview, rules: ProduceRules) -> bytes | bytearray:
+    most = rules.max_decompressed_bytes
+    limit = min(most, max(PASSING_BYTES, PASSING_RATIO * len(data))) if rules.is_hurried else most
+    try:
+        return decompress(codec, data, limit)
+    except ApiError as error:
+        if error.code is ErrorCode.MESSAGE_TOO_LARGE and limit < most:
+            raise LargeContentsError from None
+        raise
 
 
 _Body = tuple[bytes | bytearray, int]
