@@ -62,7 +62,7 @@ from controller.controller import Controller
 from controller.producer_ids import allocate_producer_ids
 from controller.registrar import BrokerIdTakenError, Registrar
 from controller.store import StoreError
-from controller.topics import TopicCommands
+from controller.topics import Chance, TopicCommands
 from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
@@ -288,7 +288,8 @@ class Broker:
         self.controller.on_failure = self.supervision.note
         store.on_interruption(self.controller.interrupted)
         most = config.max_new_partitions_per_request
-        self.topics = TopicCommands(store, secrets.randbelow, secrets.token_bytes, most)
+        chance = Chance(secrets.randbelow, secrets.token_bytes)
+        self.topics = TopicCommands(store, chance, most, self.slices)
         self.auto_topics = AutoTopics(config, self.metadata, self.topics, self.spawn)
         self.internal_topics = InternalTopics(config, self.metadata, self.auto_topics, self.spawn)
         self.groups = GroupCoordinators(

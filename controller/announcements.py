@@ -89,7 +89,7 @@ class Announcements:
             if node is not None:
                 changed |= dict.fromkeys(_read(path, node, decode_partitions) or ())
         known = [at for at in changed if at in office.context.leadership]
-        await load_states(self._store, office.context, known)
+        await load_states(self._store, office.context, known, office.slices())
         office.batch.publish(office.context.live_brokers, known)
         office.send()
         await office.store.write_many([[Delete(path)] for path in paths])

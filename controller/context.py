@@ -127,23 +127,26 @@ class ControllerContext:
         return self.topic_ids.get(topic, ZERO_UUID)
 
     def forget_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Drop partitions that were loaded and not yet entered a phase, and topics left empty."""
+        """Drop partitions, and topics that are left without any."""
         for at in partitions:
-            self.reassigning.pop(at, None)
-            known = self.assignments[at.topic]
-            del known[at.partition]
-            if not known:
+            self.forget_partition(at)
+            if not self.assignments[at.topic]:
                 self.forget(at.topic)
+
+    def forget_partition(self, at: TopicPartition) -> None:
+        """Drop all that is known of a partition."""
+        for broker_id in self.replicas_of(at):
+            self.replica_phases.pop(Replica(at, broker_id), None)
+            self.failed_replicas.discard(Replica(at, broker_id))
+        self.partition_phases.pop(at, None)
+        self.leadership.pop(at, None)
+        self.reassigning.pop(at, None)
+        self.assignments[at.topic].pop(at.partition, None)
 
     def forget(self, topic: str) -> None:
         """Drop all that is known of a topic."""
         for at in list(self.partitions([topic])):
-            for broker_id in self.replicas_of(at):
-                self.replica_phases.pop(Replica(at, broker_id), None)
-                self.failed_replicas.discard(Replica(at, broker_id))
-            self.partition_phases.pop(at, None)
-            self.leadership.pop(at, None)
-            self.reassigning.pop(at, None)
+            self.forget_partition(at)
         self.assignments.pop(topic, None)
         self.topic_ids.pop(topic, None)
         self.deleting.discard(topic)

@@ -244,7 +244,8 @@ class Controller:
             self._put(name, handler)
         await load_topics(self._store, context, topics, self._watch_topic)
         present = context.live_brokers
-        born_again = await load_states(self._store, context, context.partitions())
+        partitions = context.partitions()
+        born_again = await load_states(self._store, context, partitions, self._slices())
         context.live_brokers = {one: present[one] for one in present.keys() - born_again}
         await office.deletion.enqueue(doomed)
         office.batch.publish(context.live_brokers, ())
@@ -322,16 +323,18 @@ class Controller:
             await self._bring_up(office, added)
 
     async def _bring_up(self, office: Office, added: list[TopicPartition]) -> None:
+        slices = self._slices()
         try:
-            await load_states(self._store, office.context, added)
+            await load_states(self._store, office.context, added, slices)
         except StoreError:
             office.context.forget_partitions(added)  # so that they are new when it is tried again
             raise
-        office.partitions.enter(added, PartitionPhase.NEW)
-        replicas = list(office.context.replicas(added))
-        office.replicas.enter(replicas, ReplicaPhase.NEW)
+        async for at in slices.each(added):
+            office.partitions.enter([at], PartitionPhase.NEW)
+            office.replicas.enter(office.context.replicas([at]), ReplicaPhase.NEW)
         await office.partitions.bring_online(added)
-        office.replicas.enter(replicas, ReplicaPhase.ONLINE)
+        async for at in slices.each(added):
+            office.replicas.enter(office.context.replicas([at]), ReplicaPhase.ONLINE)
         office.send()
 
     async def _on_deletions(self) -> None:

@@ -24,11 +24,12 @@ from controller.znodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from controller.control_requests import ControlRequestBatch
     from controller.election import FencedStore
     from controller.partitions import PartitionMachine
+    from controller.ports import Slices
     from controller.replicas import ReplicaMachine
 
 PARTITIONS_PER_TRANSACTION = 500
@@ -45,13 +46,13 @@ class TopicDeletion:
         context: ControllerContext,
         stores: tuple[MetadataStore, FencedStore],
         batch: ControlRequestBatch,
-        machines: tuple[PartitionMachine, ReplicaMachine],
+        machines: tuple[PartitionMachine, ReplicaMachine, Callable[[], Slices]],
     ) -> None:
         """Share the term's parts; ``stores`` are for reading and for writing."""
         self._context = context
         self._reader, self._store = stores
         self._batch = batch
-        self._partitions, self._replicas = machines
+        self._partitions, self._replicas, self._slices = machines
 
     async def enqueue(self, topics: Iterable[str]) -> None:
         """Take up requests for deletion; those for topics that do not exist are dropped."""
@@ -64,7 +65,7 @@ class TopicDeletion:
         """Start, retry or complete whatever can be; returns the topics that are gone."""
         gone: list[str] = []
         for topic in sorted(self._context.deleting):
-            phases = self._phases(topic)
+            phases = await self._phases(topic)
             if all(phase is ReplicaPhase.DELETION_SUCCESSFUL for phase in phases.values()):
                 await self._complete(topic)
                 gone.append(topic)
@@ -87,29 +88,32 @@ class TopicDeletion:
             else:
                 self._replicas.enter([replica], ReplicaPhase.DELETION_SUCCESSFUL)
 
-    def _phases(self, topic: str) -> dict[Replica, ReplicaPhase]:
+    async def _phases(self, topic: str) -> dict[Replica, ReplicaPhase]:
         replicas = self._context.replicas(self._context.partitions([topic]))
         return {
             replica: self._context.replica_phases.get(replica, ReplicaPhase.OFFLINE)
-            for replica in replicas
+            async for replica in self._slices().each(replicas)
         }
 
     async def _start(self, topic: str, phases: dict[Replica, ReplicaPhase]) -> None:
+        slices = self._slices()
         partitions = list(self._context.partitions([topic]))
-        self._batch.publish(self._context.live_brokers, partitions)
-        known = [at for at in partitions if at in self._context.partition_phases]
-        self._partitions.enter(known, PartitionPhase.OFFLINE)
-        self._partitions.enter(known, PartitionPhase.NON_EXISTENT)
+        async for at in slices.each(partitions):
+            self._batch.publish(self._context.live_brokers, [at])
+            if at in self._context.partition_phases:
+                self._partitions.enter([at], PartitionPhase.OFFLINE)
+                self._partitions.enter([at], PartitionPhase.NON_EXISTENT)
         remaining = [r for r, p in phases.items() if p is not ReplicaPhase.DELETION_SUCCESSFUL]
         live = [r for r in remaining if r.broker_id in self._context.live_brokers]
         dead = [r for r in remaining if r.broker_id not in self._context.live_brokers]
         if dead:
             logger.warning("deletion of topic %s waits for brokers to come back", topic)
             self._context.blocked_deletions.add(topic)
-        self._replicas.enter(live, ReplicaPhase.OFFLINE)
+        async for replica in slices.each(live):
+            self._replicas.enter([replica], ReplicaPhase.OFFLINE)
         await self._partitions.take_offline(partitions)
-        if not dead:
-            self._replicas.enter(live, ReplicaPhase.DELETION_STARTED)
+        async for replica in slices.each(() if dead else live):
+            self._replicas.enter([replica], ReplicaPhase.DELETION_STARTED)
 
     async def _complete(self, topic: str) -> None:
         stored = await self._stored_partitions(topic)
@@ -127,6 +131,8 @@ class TopicDeletion:
                 delete_topic_path(topic),
             ]
         )
+        async for at in self._slices().each(list(self._context.partitions([topic]))):
+            self._context.forget_partition(at)
         self._context.forget(topic)
         logger.info("topic %s is deleted", topic)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from controller.context import (
     ControllerContext,
@@ -24,6 +25,9 @@ from controller.znodes import (
     state_path,
     topic_path,
 )
+
+if TYPE_CHECKING:
+    from controller.ports import Slices
 
 TOPICS_AT_ONCE = 500
 """Reads of topics that are under way together."""
@@ -95,7 +99,10 @@ async def _read_topics(
 
 
 async def load_states(
-    store: MetadataStore, context: ControllerContext, partitions: Iterable[TopicPartition]
+    store: MetadataStore,
+    context: ControllerContext,
+    partitions: Iterable[TopicPartition],
+    slices: Slices,
 ) -> set[int]:
     """Read the stored leaders of partitions into the context; returns who was born again.
 
@@ -106,7 +113,8 @@ async def load_states(
     born_again: set[int] = set()
     wanted = list(partitions)
     paths = [state_path(*at) for at in wanted]
-    for at, path, node in zip(wanted, paths, await store.get_many(paths), strict=True):
+    nodes = await store.get_many(paths)
+    async for at, path, node in slices.each(zip(wanted, paths, nodes, strict=True)):
         if node is None:
             continue
         try:

@@ -59,7 +59,10 @@ class Office:
         self.in_sync = InSyncChanges(self.context, self.store, self.batch)
         self.reassignments = Reassignments(self, store)
         self.deletion = TopicDeletion(
-            self.context, (store, self.store), self.batch, (self.partitions, self.replicas)
+            self.context,
+            (store, self.store),
+            self.batch,
+            (self.partitions, self.replicas, slices),
         )
 
     def send(self) -> None:

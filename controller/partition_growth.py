@@ -11,7 +11,7 @@ from protocol.errors import ApiError, ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from controller.replica_assignment import Brokers, Choose
+    from controller.replica_assignment import Brokers, Choose, Placements
     from controller.znodes import Replicas, TopicAssignment
 
 
@@ -46,24 +46,29 @@ def missing_partitions(growth: PartitionGrowth, current: TopicAssignment) -> int
 
 def place_growth(
     growth: PartitionGrowth, current: TopicAssignment, brokers: Brokers, choose: Choose
-) -> dict[int, Replicas]:
+) -> Placements:
     """Replicas of the partitions that are added, as the client wants them or as they go on best.
 
-    Raises ApiError INVALID_REPLICA_ASSIGNMENT for an assignment that cannot be.
+    Raises ApiError INVALID_REPLICA_ASSIGNMENT where an assignment cannot be.
     """
-    count = len(current.partitions)
-    added = growth.total - count
     if growth.assignments is None:
+        added = growth.total - len(current.partitions)
         return continue_assignment(brokers, current.partitions, added, choose)
-    if len(growth.assignments) != added:
+    return _checked_growth(growth.assignments, growth.total, current, brokers)
+
+
+def _checked_growth(
+    assignments: Sequence[Replicas], total: int, current: TopicAssignment, brokers: Brokers
+) -> Placements:
+    count = len(current.partitions)
+    added = total - count
+    if len(assignments) != added:
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Growing by {added} partitions needs {added} assignments, "
-            f"not {len(growth.assignments)}.",
+            f"Growing by {added} partitions needs {added} assignments, not {len(assignments)}.",
         )
-    placed = dict(enumerate(growth.assignments, count))
     factor = len(current.partitions[0])
-    for partition, replicas in placed.items():
+    for partition, replicas in enumerate(assignments, count):
         if len(replicas) != factor:
             raise ApiError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -71,4 +76,4 @@ def place_growth(
                 f"the assignment of partition {partition} has {len(replicas)}.",
             )
         check_replicas(partition, replicas, brokers)
-    return placed
+        yield partition, replicas

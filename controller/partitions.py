@@ -16,6 +16,7 @@ from controller.state_machines import PARTITION_SOURCES, PartitionPhase
 from controller.store import (
     Create,
     NodeExistsError,
+    Operation,
     SetData,
     StoreError,
     StoreUnavailableError,
@@ -182,7 +183,7 @@ class PartitionMachine:
     async def take_offline(self, partitions: Sequence[TopicPartition]) -> None:
         """Store that nobody leads these partitions any more; the in-sync replicas stay."""
         decisions: list[tuple[TopicPartition, PartitionState]] = []
-        for at in partitions:
+        async for at in self._slices().each(partitions):
             leadership = self._context.leadership.get(at)
             if leadership is None or leadership.state.leader == NO_LEADER:
                 continue
@@ -195,14 +196,14 @@ class PartitionMachine:
     ) -> set[TopicPartition]:
         """Store new states on top of those that are known; returns where that succeeded."""
         leadership = self._context.leadership
-        outcomes = await self._store.write_many(
-            [
-                [SetData(state_path(*at), encode_state(state), leadership[at].partition_epoch)]
-                for at, state in decisions
-            ]
-        )
+        slices = self._slices()
+        writes: list[list[Operation]] = [
+            [SetData(state_path(*at), encode_state(state), leadership[at].partition_epoch)]
+            async for at, state in slices.each(decisions)
+        ]
+        outcomes = await self._store.write_many(writes)
         stored: set[TopicPartition] = set()
-        for (at, state), outcome in zip(decisions, outcomes, strict=True):
+        async for (at, state), outcome in slices.each(zip(decisions, outcomes, strict=True)):
             if not _refused(at, outcome):
                 leadership[at] = Leadership(state, leadership[at].partition_epoch + 1)
                 stored.add(at)

@@ -19,7 +19,8 @@ another rack (or, once all racks are used, another broker) is still free.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 Brokers = Mapping[int, str | None]
 """Live brokers and their racks."""
+
+Placements = Iterator[tuple[int, "Replicas"]]
+"""Partitions and their replicas, one after the other: who asks for many can give way between."""
 
 Choose = Callable[[int], int]
 """Chance: a number from 0 up to, not including, the argument."""
@@ -47,8 +51,8 @@ class AssignmentPlan:
     """Place of partition 0's leader in the sorted broker list; None draws it, and the shift."""
 
 
-def assign_replicas(brokers: Brokers, plan: AssignmentPlan, choose: Choose) -> dict[int, Replicas]:
-    """Place partitions on live brokers, given as id to rack. Raises ApiError.
+def assign_replicas(brokers: Brokers, plan: AssignmentPlan, choose: Choose) -> Placements:
+    """Place partitions on live brokers, given as id to rack. Raises ApiError before the first.
 
     Racks count only if every broker names one.
     """
@@ -57,22 +61,20 @@ def assign_replicas(brokers: Brokers, plan: AssignmentPlan, choose: Choose) -> d
     arranged = sorted(brokers) if racks is None else _alternate_racks(racks)
     start = choose(len(arranged)) if plan.start is None else plan.start
     shift = choose(len(arranged)) if plan.start is None else plan.start
-    placed: dict[int, Replicas] = {}
+    ring = None if racks is None else _Ring(arranged, racks)
     for partition in range(plan.first_partition, plan.first_partition + plan.partitions):
         if partition > 0 and partition % len(arranged) == 0:
             shift += 1
         first = (partition + start) % len(arranged)
-        if racks is None:
-            placed[partition] = _spread(arranged, first, shift, plan.replication_factor)
+        if ring is None:
+            yield partition, _spread(arranged, first, shift, plan.replication_factor)
         else:
-            ring = _Ring(arranged, racks, first, shift)
-            placed[partition] = ring.spread(plan.replication_factor)
-    return placed
+            yield partition, ring.spread(first, shift, plan.replication_factor)
 
 
 def continue_assignment(
     brokers: Brokers, existing: Mapping[int, Replicas], added: int, choose: Choose
-) -> dict[int, Replicas]:
+) -> Placements:
     """Place more partitions of a topic so that they go on where partition 0 began."""
     head = existing[0]
     ids = sorted(brokers)
@@ -81,8 +83,11 @@ def continue_assignment(
     return assign_replicas(brokers, plan, choose)
 
 
-def check_manual_assignment(assignment: Mapping[int, Sequence[int]], brokers: Brokers) -> None:
-    """Refuse an assignment given by a client that has gaps, repeats or unknown brokers."""
+def checked_assignment(assignment: Mapping[int, Replicas], brokers: Brokers) -> Placements:
+    """The same in order of partitions, given by a client that may be wrong.
+
+    Raises ApiError where it comes to a gap, a repetition or an unknown broker.
+    """
     missing = next((index for index in range(len(assignment)) if index not in assignment), None)
     if missing is not None:
         raise ApiError(
@@ -90,14 +95,15 @@ def check_manual_assignment(assignment: Mapping[int, Sequence[int]], brokers: Br
             f"{len(assignment)} partitions must be numbered from 0 without gaps, "
             f"and there is no partition {missing}.",
         )
-    sizes = {len(replicas) for replicas in assignment.values()}
-    if len(sizes) != 1 or 0 in sizes:
-        raise ApiError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            "Every partition must have the same number of replicas, and at least one.",
-        )
-    for partition, replicas in assignment.items():
+    for partition in range(len(assignment)):
+        replicas = assignment[partition]
+        if not replicas or len(replicas) != len(assignment[0]):
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                "Every partition must have the same number of replicas, and at least one.",
+            )
         check_replicas(partition, replicas, brokers)
+        yield partition, replicas
 
 
 def check_replicas(partition: int, replicas: Sequence[int], brokers: Brokers) -> None:
@@ -164,29 +170,31 @@ def _alternate_racks(racks: Mapping[int, str]) -> list[int]:
     return [broker for turn in rounds for broker in turn if broker is not None]
 
 
-@dataclass(frozen=True, slots=True)
 class _Ring:
-    """Brokers of all racks in turn, seen from one partition's leader."""
+    """Brokers of all racks in turn, on which replicas go into other racks before other brokers."""
 
-    arranged: list[int]
-    racks: Mapping[int, str]
-    first: int
-    shift: int
+    def __init__(self, arranged: list[int], racks: Mapping[int, str]) -> None:
+        self._arranged = arranged
+        self._racks = racks
+        self._rack_count = len(set(racks.values()))
 
-    def spread(self, factor: int) -> Replicas:
-        """The leader and ``factor - 1`` followers, racks before brokers."""
-        chosen = [self.arranged[self.first]]
-        rack_count = len(set(self.racks.values()))
-        candidates = self._candidates(rack_count)
+    def spread(self, first: int, shift: int, factor: int) -> Replicas:
+        """The leader and ``factor - 1`` followers; a candidate passed over may come again."""
+        leader = self._arranged[first]
+        chosen = {leader: None}
+        used = {self._racks[leader]}
+        candidates = self._candidates(first, shift)
         while len(chosen) < factor:
-            used = {self.racks[broker] for broker in chosen}
-            fresh = [b for b in candidates if b not in chosen and self.racks[b] not in used]
-            chosen.append(fresh[0] if fresh else next(b for b in candidates if b not in chosen))
+            broker = next(candidates)
+            rack = self._racks[broker]
+            if broker not in chosen and (rack not in used or len(used) == self._rack_count):
+                chosen[broker] = None
+                used.add(rack)
         return tuple(chosen)
 
-    def _candidates(self, rack_count: int) -> list[int]:
-        count = len(self.arranged)
-        return [
-            self.arranged[_follower_place(self.first, self.shift * rack_count, follower, count)]
-            for follower in range(count - 1)
-        ]
+    def _candidates(self, first: int, shift: int) -> Iterator[int]:
+        """All brokers but the leader, round and round."""
+        count = len(self._arranged)
+        for follower in itertools.count():
+            place = _follower_place(first, shift * self._rack_count, follower, count)
+            yield self._arranged[place]

@@ -7,7 +7,7 @@ writing.  Results come per topic: one bad topic does not stop the others.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from controller.partition_growth import PartitionGrowth, missing_partitions, place_growth
 from controller.replica_assignment import (
@@ -15,7 +15,7 @@ from controller.replica_assignment import (
     Brokers,
     Choose,
     assign_replicas,
-    check_manual_assignment,
+    checked_assignment,
 )
 from controller.store import (
     BadVersionError,
@@ -48,6 +48,8 @@ from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from uuid import UUID
+
+    from controller.ports import Slices
 
 WRITE_ATTEMPTS = 5
 """How often a conditional write is tried against other writers."""
@@ -88,24 +90,30 @@ class CreatedTopic:
         return f"partitions {len(self.assignment)}, replication factor {self.replication_factor}"
 
 
+class Chance(NamedTuple):
+    """What is drawn for topics."""
+
+    choose: Choose
+    """Places replicas."""
+    random_bytes: Callable[[int], bytes]
+    """Make ids."""
+
+
 class TopicCommands:
     """Creates, grows and deletes topics by writing to the store."""
 
     def __init__(
         self,
         store: MetadataStore,
-        choose: Choose,
-        random_bytes: Callable[[int], bytes],
+        chance: Chance,
         max_new_partitions: int,
+        slices: Callable[[], Slices],
     ) -> None:
-        """Chance is handed in: ``choose`` places replicas, ``random_bytes`` makes ids.
-
-        ``max_new_partitions`` is how many partitions one request may create.
-        """
+        """``max_new_partitions`` is how many partitions one request may create."""
         self._store = store
-        self._choose = choose
-        self._random_bytes = random_bytes
+        self._chance = chance
         self._max_new_partitions = max_new_partitions
+        self._slices = slices
 
     def check_total(self, counts: Iterable[int]) -> None:
         """Refuse a request that wants this many partitions of each of its topics, if too many.
@@ -139,18 +147,19 @@ class TopicCommands:
             self.check_total(topic.partition_count for topic in topics)
         except ApiError as error:
             return {topic.name: error for topic in topics}
-        existing = await self._existing()
+        slices = self._slices()
+        existing = await self._existing(slices)
         results: dict[str, CreatedTopic | ApiError] = {}
         planned: list[NewTopic] = []
-        for topic in topics:
+        async for topic in slices.each(topics):
             try:
                 existing.check_free(topic.name)
-                results[topic.name] = self._plan(topic, brokers)
+                results[topic.name] = await self._plan(topic, brokers, slices)
                 planned.append(topic)
             except ApiError as error:
                 results[topic.name] = error
         if not validate_only and is_wanted():
-            await self._write_new(planned, results)
+            await self._write_new(planned, results, slices)
         return results
 
     async def delete(self, topics: Iterable[str]) -> dict[str, ApiError | None]:
@@ -186,7 +195,8 @@ class TopicCommands:
                 raise unknown_topic(growth.topic)
             current = decode_topic(growth.topic, node.data)
             self.check_total((added_before, missing_partitions(growth, current)))
-            added = place_growth(growth, current, brokers, self._choose)
+            placements = place_growth(growth, current, brokers, self._chance.choose)
+            added = {index: replicas async for index, replicas in self._slices().each(placements)}
             if validate_only:
                 return len(added)
             grown = TopicAssignment(
@@ -206,26 +216,35 @@ class TopicCommands:
             ErrorCode.REQUEST_TIMED_OUT, f"Topic '{growth.topic}' is being changed by others."
         )
 
-    async def _existing(self) -> _ExistingTopics:
-        return _ExistingTopics(
-            await self._store.children(TOPICS), await self._store.children(DELETE_TOPICS)
-        )
+    async def _existing(self, slices: Slices) -> _ExistingTopics:
+        names = await self._store.children(TOPICS)
+        existing = _ExistingTopics(await self._store.children(DELETE_TOPICS))
+        async for name in slices.each(names):
+            existing.take(name)
+        return existing
 
-    def _plan(self, topic: NewTopic, brokers: Brokers) -> CreatedTopic:
+    async def _plan(self, topic: NewTopic, brokers: Brokers, slices: Slices) -> CreatedTopic:
         topic_id = self._draw_id() if topic.topic_id is None else topic.topic_id
         if topic.assignment is not None:
-            check_manual_assignment(topic.assignment, brokers)
-            return CreatedTopic(topic_id, dict(sorted(topic.assignment.items())))
-        plan = AssignmentPlan(topic.partitions, topic.replication_factor)
-        return CreatedTopic(topic_id, assign_replicas(brokers, plan, self._choose))
+            placements = checked_assignment(topic.assignment, brokers)
+        else:
+            plan = AssignmentPlan(topic.partitions, topic.replication_factor)
+            placements = assign_replicas(brokers, plan, self._chance.choose)
+        return CreatedTopic(
+            topic_id, {index: replicas async for index, replicas in slices.each(placements)}
+        )
 
     async def _write_new(
-        self, topics: Sequence[NewTopic], results: dict[str, CreatedTopic | ApiError]
+        self,
+        topics: Sequence[NewTopic],
+        results: dict[str, CreatedTopic | ApiError],
+        slices: Slices,
     ) -> None:
         config_paths = [config_path(TOPIC_ENTITY, topic.name) for topic in topics]
         leftovers = await self._store.get_many(config_paths)
         transactions: list[list[Operation]] = []
-        for topic, path, leftover in zip(topics, config_paths, leftovers, strict=True):
+        named = zip(topics, config_paths, leftovers, strict=True)
+        async for topic, path, leftover in slices.each(named):
             created = results[topic.name]
             assert isinstance(created, CreatedTopic)
             config = encode_config(topic.configs)
@@ -260,7 +279,7 @@ class TopicCommands:
 
     def _draw_id(self) -> UUID:
         while True:
-            topic_id = from_random_bytes(self._random_bytes(UUID_BYTES))
+            topic_id = from_random_bytes(self._chance.random_bytes(UUID_BYTES))
             if is_usable(topic_id):
                 return topic_id
 
@@ -268,10 +287,15 @@ class TopicCommands:
 class _ExistingTopics:
     """Names taken, for a request that may create many topics."""
 
-    def __init__(self, names: Iterable[str], doomed: Iterable[str]) -> None:
-        self._names = set(names)
+    def __init__(self, doomed: Iterable[str]) -> None:
+        self._names: set[str] = set()
         self._doomed = set(doomed)
-        self._by_key = {collision_key(name): name for name in self._names}
+        self._by_key: dict[str, str] = {}
+
+    def take(self, topic: str) -> None:
+        """A name is taken from now on."""
+        self._names.add(topic)
+        self._by_key[collision_key(topic)] = topic
 
     def check_free(self, topic: str) -> None:
         """Refuse an illegal name, one that is taken, and one that collides; then take it."""
@@ -285,8 +309,7 @@ class _ExistingTopics:
                 f"Topic '{topic}' collides with the existing topic '{other}': "
                 "names that differ only in '.' and '_' cannot stand beside each other.",
             )
-        self._names.add(topic)
-        self._by_key[collision_key(topic)] = topic
+        self.take(topic)
 
 
 def unknown_topic(topic: str) -> ApiError:

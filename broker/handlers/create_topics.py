@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from broker.context import Context
     from broker.deferred import Deferred
+    from broker.slices import Slices
+    from config.describe import ConfigEntry
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +59,8 @@ def create_topics(
 
 async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopicsResponse:
     broker = context.broker
-    planned, refused = _plan(context, request.topics)
+    slices = broker.slices()
+    planned, refused = await _plan(context, request.topics, slices)
     results = await create_within(
         broker, list(planned.values()), request.timeout_ms, validate_only=request.validate_only
     )
@@ -70,17 +73,18 @@ async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopic
         for name in await _wait_for_leaders(context, created, request.timeout_ms):
             results[name] = timed_out(name, "created")
     answers = []
-    for name in dict.fromkeys(topic.name for topic in request.topics):
+    descriptions = _Descriptions(context)
+    async for name in slices.each(dict.fromkeys(topic.name for topic in request.topics)):
         result = refused.get(name) or results[name]
         if isinstance(result, ApiError):
             answers.append(_refusal(name, result))
         else:
-            answers.append(_success(context, name, result, planned[name].configs))
+            answers.append(_success(name, result, descriptions.of(planned[name].configs)))
     return CreateTopicsResponse(topics=answers)
 
 
-def _plan(
-    context: Context, topics: Iterable[Wanted]
+async def _plan(
+    context: Context, topics: Iterable[Wanted], slices: Slices
 ) -> tuple[dict[str, NewTopic], dict[str, ApiError]]:
     """What to create, and what is wrong with the rest. Raises ApiError for the whole request."""
     doubles = repeated(topic.name for topic in topics)
@@ -89,7 +93,7 @@ def _plan(
     wanted = [topic for topic in topics if topic.name not in refused]
     context.broker.topics.check_total(_partition_count(context, topic) for topic in wanted)
     planned: dict[str, NewTopic] = {}
-    for topic in wanted:
+    async for topic in slices.each(wanted):
         try:
             planned[topic.name] = _new_topic(context, topic)
         except ApiError as error:
@@ -171,12 +175,37 @@ async def _wait_for_leaders(
     return await wait_for_topics(cache, created, is_shown, timeout_ms)
 
 
-def _success(
-    context: Context, name: str, result: CreatedTopic, configs: Mapping[str, str]
-) -> Answer:
-    entries = []
-    if context.api_version >= FIRST_VERSION_WITH_CONFIGS:
-        entries = describe_topic(configs, context.broker.broker_configs.layers)
+class _Descriptions:
+    """Configurations as the answer tells them; topics that set the same have one together."""
+
+    def __init__(self, context: Context) -> None:
+        self._is_wanted = context.api_version >= FIRST_VERSION_WITH_CONFIGS
+        self._layers = context.broker.broker_configs.layers
+        self._made: dict[tuple[tuple[str, str], ...], list[Answer.Config]] = {}
+
+    def of(self, overrides: Mapping[str, str]) -> list[Answer.Config]:
+        """Every key of a topic that overrides some; nothing for clients that know of none."""
+        if not self._is_wanted:
+            return []
+        key = tuple(sorted(overrides.items()))
+        made = self._made.get(key)
+        if made is None:
+            entries = describe_topic(overrides, self._layers)
+            made = self._made[key] = [_described(entry) for entry in entries]
+        return made
+
+
+def _described(entry: ConfigEntry) -> Answer.Config:
+    return Answer.Config(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.is_read_only,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+    )
+
+
+def _success(name: str, result: CreatedTopic, configs: list[Answer.Config]) -> Answer:
     return Answer(
         name=name,
         topic_id=result.topic_id,
@@ -184,16 +213,7 @@ def _success(
         error_message=None,
         num_partitions=len(result.assignment),
         replication_factor=result.replication_factor,
-        configs=[
-            Answer.Config(
-                name=entry.name,
-                value=entry.value,
-                read_only=entry.is_read_only,
-                config_source=entry.source,
-                is_sensitive=entry.is_sensitive,
-            )
-            for entry in entries
-        ],
+        configs=configs,
     )
 
 

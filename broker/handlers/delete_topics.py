@@ -69,7 +69,7 @@ async def _delete(
     broker = context.broker
     answers: dict[tuple[str | None, UUID], Answer] = {}
     names: dict[str, UUID] = {}
-    for (name, topic_id), resolved in _resolve(context, wanted).items():
+    for (name, topic_id), resolved in (await _resolve(context, wanted)).items():
         if isinstance(resolved, ApiError):
             answers[name, topic_id] = _answer(name, topic_id, resolved)
         else:
@@ -85,14 +85,14 @@ async def _delete(
     return DeleteTopicsResponse(responses=list(answers.values()))
 
 
-def _resolve(
+async def _resolve(
     context: Context, wanted: list[tuple[str | None, UUID]]
 ) -> dict[tuple[str | None, UUID], str | ApiError]:
     """The name of each topic asked for, or what is wrong with how it was asked for."""
     doubles = repeated(name for name, _ in wanted if name is not None)
     double_ids = repeated(str(topic_id) for _, topic_id in wanted if topic_id != ZERO_UUID)
     resolved: dict[tuple[str | None, UUID], str | ApiError] = {}
-    for name, topic_id in wanted:
+    async for name, topic_id in context.broker.slices().each(wanted):
         if name is not None and topic_id != ZERO_UUID:
             result: str | ApiError = ApiError(
                 ErrorCode.INVALID_REQUEST, "A topic is given by its name or its id, not by both."

@@ -9,7 +9,7 @@ from uuid import UUID
 from controller.controller import Controller
 from controller.memory_store import MemoryEnsemble, MemoryStore
 from controller.registration import create_skeleton, register_broker
-from controller.topics import TopicCommands
+from controller.topics import Chance, TopicCommands
 from controller.znodes import BrokerRegistration, Endpoint
 from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import (
@@ -122,7 +122,8 @@ class Cluster:
         self.racks: dict[int, str | None] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._random = 0
-        self.topics = TopicCommands(self.store, lambda _: 0, self._random_bytes, MAX_NEW_PARTITIONS)
+        chance = Chance(lambda _: 0, self._random_bytes)
+        self.topics = TopicCommands(self.store, chance, MAX_NEW_PARTITIONS, one_step_at_a_time)
 
     async def start(self, *broker_ids: int) -> Cluster:
         """Register brokers and let the first become controller."""

@@ -16,7 +16,7 @@ from controller.loading import load_topics
 from controller.partition_growth import PartitionGrowth
 from controller.registration import create_skeleton, register_broker
 from controller.store import BadVersionError, Create, Delete, SetData
-from controller.topics import CreatedTopic, NewTopic, TopicCommands
+from controller.topics import Chance, CreatedTopic, NewTopic, TopicCommands
 from controller.znodes import (
     CONTROLLER,
     CONTROLLER_EPOCH,
@@ -322,7 +322,8 @@ def test_full_disk_delays_leaders_but_does_not_lose_them(monkeypatch: pytest.Mon
         member = Controller(0, store, NotingChannels(), lambda: NOW_MS, one_step_at_a_time)
         task = asyncio.get_running_loop().create_task(member.run())
         await member.wait_until_ready()
-        topics = TopicCommands(store, lambda _: 0, lambda count: b"\x05" * count, 10)
+        chance = Chance(lambda _: 0, lambda count: b"\x05" * count)
+        topics = TopicCommands(store, chance, 10, one_step_at_a_time)
         creation = asyncio.get_running_loop().create_task(
             topics.create([NewTopic("orders")], {0: None})
         )

@@ -11,7 +11,7 @@ from controller.controller import Controller
 from controller.memory_store import MemoryEnsemble, MemoryStore
 from controller.partition_growth import PartitionGrowth
 from controller.registration import create_skeleton, register_broker
-from controller.topics import CreatedTopic, NewTopic, TopicCommands
+from controller.topics import Chance, CreatedTopic, NewTopic, TopicCommands
 from controller.znodes import (
     BrokerRegistration,
     Endpoint,
@@ -133,7 +133,8 @@ def test_partitions_whose_states_cannot_be_read_at_first_are_led_in_the_end(
         member = Controller(0, store, NotingChannels(), lambda: NOW_MS, one_step_at_a_time)
         task = asyncio.get_running_loop().create_task(member.run())
         await member.wait_until_ready()
-        topics = TopicCommands(ensemble.connect(), lambda _: 0, lambda n: b"\x05" * n, 10)
+        chance = Chance(lambda _: 0, lambda n: b"\x05" * n)
+        topics = TopicCommands(ensemble.connect(), chance, 10, one_step_at_a_time)
         broken: list[str] = []
 
         def breaks_once_at_each_state(path: str) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from controller.replica_assignment import (
     AssignmentPlan,
     assign_replicas,
-    check_manual_assignment,
+    checked_assignment,
     continue_assignment,
 )
 from protocol.errors import ApiError, ErrorCode
@@ -23,7 +23,7 @@ _brokers = st.dictionaries(
 
 def test_five_brokers_follow_the_table() -> None:
     brokers: dict[int, str | None] = dict.fromkeys(range(5))
-    placed = assign_replicas(brokers, AssignmentPlan(10, 3), lambda _: 0)
+    placed = dict(assign_replicas(brokers, AssignmentPlan(10, 3), lambda _: 0))
     assert [placed[p] for p in range(7)] == [
         (0, 1, 2),
         (1, 2, 3),
@@ -44,9 +44,8 @@ def test_replicas_are_distinct_and_leaders_even(
         broker: rack if use_racks else None for broker, rack in racks.items()
     }
     factor = data.draw(st.integers(1, len(brokers)))
-    placed = assign_replicas(
-        brokers, AssignmentPlan(partitions, factor), lambda n: data.draw(st.integers(0, n - 1))
-    )
+    plan = AssignmentPlan(partitions, factor)
+    placed = dict(assign_replicas(brokers, plan, lambda n: data.draw(st.integers(0, n - 1))))
     assert sorted(placed) == list(range(partitions))
     for replicas in placed.values():
         assert len(set(replicas)) == factor
@@ -63,17 +62,16 @@ def test_growth_goes_on_where_creation_ended(
     count: int, before: int, added: int, data: st.DataObject
 ) -> None:
     brokers: dict[int, str | None] = dict.fromkeys(range(count))
-    existing = assign_replicas(
-        brokers, AssignmentPlan(before, count), lambda n: data.draw(st.integers(0, n - 1))
-    )
-    grown = continue_assignment(brokers, existing, added, lambda _: 0)
+    plan = AssignmentPlan(before, count)
+    existing = dict(assign_replicas(brokers, plan, lambda n: data.draw(st.integers(0, n - 1))))
+    grown = dict(continue_assignment(brokers, existing, added, lambda _: 0))
     assert sorted(grown) == list(range(before, before + added))
     leaders = Counter(replicas[0] for replicas in {**existing, **grown}.values())
     assert max(leaders.values()) - min(leaders[broker] for broker in brokers) <= 1
 
 
 def test_brokers_without_racks_make_racks_count_for_nothing() -> None:
-    placed = assign_replicas({0: "a", 1: None}, AssignmentPlan(1, 2), lambda _: 0)
+    placed = dict(assign_replicas({0: "a", 1: None}, AssignmentPlan(1, 2), lambda _: 0))
     assert placed == {0: (0, 1)}
 
 
@@ -87,7 +85,7 @@ def test_brokers_without_racks_make_racks_count_for_nothing() -> None:
 )
 def test_impossible_counts_are_refused(plan: AssignmentPlan, code: ErrorCode) -> None:
     with pytest.raises(ApiError) as caught:
-        assign_replicas({0: None, 1: None}, plan, lambda _: 0)
+        dict(assign_replicas({0: None, 1: None}, plan, lambda _: 0))
     assert caught.value.code is code
 
 
@@ -104,7 +102,7 @@ def test_impossible_counts_are_refused(plan: AssignmentPlan, code: ErrorCode) ->
 )
 def test_bad_manual_assignments_are_refused(assignment: dict[int, tuple[int, ...]]) -> None:
     with pytest.raises(ApiError) as caught:
-        check_manual_assignment(assignment, {0: None, 1: None})
+        dict(checked_assignment(assignment, {0: None, 1: None}))
     assert caught.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
@@ -121,5 +119,5 @@ def test_a_long_assignment_is_not_repeated_in_what_is_wrong_with_it(
     assignment: dict[int, tuple[int, ...]],
 ) -> None:
     with pytest.raises(ApiError) as caught:
-        check_manual_assignment(assignment, {0: None, 1: None})
+        dict(checked_assignment(assignment, {0: None, 1: None}))
     assert len(caught.value.message) < 200

@@ -22,7 +22,7 @@ from controller.controller import Controller
 from controller.memory_store import MemoryEnsemble
 from controller.producer_ids import allocate_producer_ids
 from controller.registration import create_skeleton, register_broker
-from controller.topics import TopicCommands
+from controller.topics import Chance, TopicCommands
 from controller.znodes import BrokerRegistration, Endpoint
 from protocol.schema import Request, Response
 from storage.directories import LogDirectories
@@ -76,7 +76,9 @@ class OneBroker:
             BROKER_ID, self.store, self.channels, lambda: NOW_MS, one_step_at_a_time
         )
         most = config.max_new_partitions_per_request
-        self.topics = TopicCommands(self.store, lambda _: 0, self._random_bytes, most)
+        chance = Chance(lambda _: 0, self._random_bytes)
+        self.slices = one_step_at_a_time
+        self.topics = TopicCommands(self.store, chance, most, self.slices)
         self.auto_topics = AutoTopics(config, self.metadata, self.topics, self.spawn)
         self.producer_ids = ProducerIds(lambda: allocate_producer_ids(self.store, BROKER_ID))
         self.topic_configs.on_change(self._apply_config)
