@@ -189,13 +189,13 @@ def _stop_after_batches(stop: _Stop, queries: Sequence[StreamingQuery], follower
     has written to topics would be there twice. After `STOP_SECONDS` that is how it ends, too.
     """
     left, before = list(queries), follower.batches()
-    end, signals = time.monotonic() + STOP_SECONDS, stop.signals
+    end = time.monotonic() + STOP_SECONDS
     if sys.stderr.isatty() and any(_is_in_a_batch(query) for query in left):
         print("ending after the batch under way; another signal ends it now", file=sys.stderr)
     while left:
         _raise_failure(left)
         follower.look()
-        is_over = stop.signals > signals or time.monotonic() >= end
+        is_over = stop.signals > 1 or time.monotonic() >= end
         for query in list(left):
             has_ended = follower.batches()[query.name] > before[query.name]
             if is_over or has_ended or not _is_in_a_batch(query):

@@ -13,7 +13,7 @@ from tests.support.terminal import Terminal
 from tests.support.waiting import wait_until
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "cluster.py"
-SECONDS = 30.0
+SECONDS = 120.0
 
 STUBBORN = """
 import os, signal

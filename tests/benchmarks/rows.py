@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.support.broker_process import BrokerProcess
 
-TOPIC_TIMEOUT_SECONDS = 30.0
+TOPIC_TIMEOUT_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)

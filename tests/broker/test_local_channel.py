@@ -89,7 +89,7 @@ def test_a_request_that_fails_is_told_and_the_next_one_applied(tmp_path: Path) -
             await broker.channels.send(0, broken)
         given_up = broker.channels.send(0, broken)
         given_up.cancel()
-        answer: Any = await asyncio.wait_for(broker.channels.send(0, update_metadata(NEW)), 5)
+        answer: Any = await asyncio.wait_for(broker.channels.send(0, update_metadata(NEW)), 60)
         assert answer.error_code == ErrorCode.NONE
 
     run_broker(tmp_path, scenario)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from protocol.schema import Request
     from tests.support.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.process
+
 FILE_BYTES_LIMIT = 2_000_000
 """Where the full disk is: a limit on every file of the process stands in for it."""
 

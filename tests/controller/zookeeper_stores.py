@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.support.zookeeper import ZooKeeperServer
 
 CONNECTION_TIMEOUT_MS = 15_000
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 120.0
 POLL_SECONDS = 0.005
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.golden.definitions import Definition
 
-TIMEOUT_SECONDS = 50
+TIMEOUT_SECONDS = 250
 SOURCE = Path(__file__).with_name("GoldenMessages.java")
 PACKAGES = {
     "kafka-clients": "org.apache.kafka.common.message",

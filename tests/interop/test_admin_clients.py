@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tests.interop.conftest import NewName, NewTopicFunction
 
-TIMEOUT = 20.0
+TIMEOUT = 120.0
 SPEC: Any = OffsetSpec
 
 

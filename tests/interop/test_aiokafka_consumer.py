@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.interop.conftest import NewTopicFunction
 
 COUNT = 20
-TIMEOUT = 20.0
+TIMEOUT = 120.0
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.support.tools import Tools
 
 SETTINGS = {
-    "zookeeper.session.timeout.ms": "2000",
+    "zookeeper.session.timeout.ms": "6000",
     "replica.lag.time.max.ms": "2000",
     "replica.fetch.backoff.ms": "200",
     "default.replication.factor": "3",
@@ -371,7 +371,7 @@ def test_admin_requests_find_the_controller_and_every_broker_answers(
     assert len(held) == len(set(held)) == 2 * 3
     for broker_id in range(SIZE):
         admin = AdminClient({"bootstrap.servers": trio.brokers[broker_id].bootstrap})
-        cluster = admin.describe_cluster().result(30)
+        cluster = admin.describe_cluster().result(120)
         assert cluster.controller.id == trio.controller
         assert len(cluster.nodes) == SIZE
 

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 TOPIC = "walk"
 PARTITIONS = 3
 LINES = [f"line {number}" for number in range(30)]
-FAILOVER_SECONDS = 30.0
+FAILOVER_SECONDS = 240.0
 TIMEOUT_MS = "15000"
 
 pytestmark = [
     pytest.mark.skipif(against_apache(), reason="three brokers of ours"),
     pytest.mark.slow,
     pytest.mark.java,
-    pytest.mark.timeout(150),
+    pytest.mark.timeout(900),
 ]
 
 _DESCRIBED = re.compile(r"Leader: (\S+)\s+Replicas: (\S+)\s+Isr: (\S*)")

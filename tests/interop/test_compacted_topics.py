@@ -72,7 +72,7 @@ def more(broker: BrokerProcess, topic: str, keys: int = KEYS) -> None:
     for number in range(COUNT):
         value = f"value-{number}-" + "x" * 80
         producer.produce(topic, key=f"key-{number % keys}", value=value, partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
 
 def read(broker: BrokerProcess, topic: str) -> dict[int, tuple[bytes | None, bytes | None]]:
@@ -82,7 +82,7 @@ def read(broker: BrokerProcess, topic: str) -> dict[int, tuple[bytes | None, byt
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
     found = {}
-    while (message := consumer.poll(30)) is not None:
+    while (message := consumer.poll(120)) is not None:
         error = message.error()
         if error is None:
             found[message.offset() or 0] = message.key(), message.value()
@@ -206,7 +206,7 @@ def test_a_topic_deleted_while_it_is_compacted_is_gone_and_the_others_go_on(
     eventually(lambda: children(broker) != [])
 
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.delete_topics(["doomed"])["doomed"].result(30)
+    admin.delete_topics(["doomed"])["doomed"].result(120)
 
     eventually(lambda: "compaction of doomed-0 is given up" in output(broker))
     eventually(lambda: not list((tmp_path / "data").glob("doomed-0*")))

@@ -148,7 +148,7 @@ def send(producer: Producer, partition: int, number: int) -> None:
             else f"value-{number}-{index}-" + "x" * (number * index % 60)
         )
         producer.produce(TOPIC, key=key, value=value, partition=partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
 
 def compact_with_ours(data_directory: Path, partition: int) -> None:

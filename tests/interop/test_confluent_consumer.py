@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     NewConsumer = Callable[..., Consumer]
 
 COUNT = 20
-TIMEOUT = 20.0
+TIMEOUT = 120.0
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def new_consumer(bootstrap: str) -> NewConsumer:
                 "group.id": group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
-                "session.timeout.ms": 6000,
+                "session.timeout.ms": 60_000,
                 **config,
             }
         )

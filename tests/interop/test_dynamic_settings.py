@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.support.broker_process import BrokerProcess
     from tests.support.tools import Tools
 
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 120.0
 TOPIC = "bounded"
 LARGE = b"x" * 5000
 

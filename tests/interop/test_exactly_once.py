@@ -36,7 +36,7 @@ RECORDS = 1000
 """In each partition of the source."""
 
 BROKER_KILLS = 1 if against_apache() else 3
-COPY_SECONDS = 120.0
+COPY_SECONDS = 400.0
 PYTHON_CLIENTS = ("confluent-kafka", "kafka-python", "aiokafka")
 VERSIONS = (jars.KAFKA_3, jars.KAFKA_4)
 SOURCE = "source"

@@ -58,7 +58,7 @@ def _work(bootstrap: str) -> None:
     consumer.subscribe([TOPIC])
     for number in range(ROUNDS):
         producer.produce(TOPIC, str(number).encode())
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
         assert _next_value(consumer) == str(number).encode()
         consumer.commit(asynchronous=False)
     consumer.close()

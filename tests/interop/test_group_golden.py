@@ -24,7 +24,7 @@ SCRIPTS = sorted(Path(__file__).parent.parent.glob("broker/coordinators/golden/*
 GROUPS = ("", "g", "r", "s", "p", "none", "o0", "o1", "o2", "o3")
 CLIENT_ID = "a-client"
 PARKING_SECONDS = 0.3
-START_SECONDS = 30
+START_SECONDS = 120
 
 
 class Connected:
@@ -32,7 +32,7 @@ class Connected:
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._connections: dict[str, RawConnection] = {"": RawConnection.open(port, 20)}
+        self._connections: dict[str, RawConnection] = {"": RawConnection.open(port)}
         self._sent: dict[str, tuple[type[Request], int]] = {}
 
     async def ask(self, request: Request, version: int) -> Any:
@@ -43,7 +43,7 @@ class Connected:
         cls = type(request)
         connection = self._connections.get(label)
         if connection is None:
-            connection = self._connections[label] = RawConnection.open(self._port, 20)
+            connection = self._connections[label] = RawConnection.open(self._port)
         front = b"".join(
             number.to_bytes(size, "big")
             for number, size in ((int(cls.API_KEY), 2), (version, 2), (1, 4), (len(CLIENT_ID), 2))

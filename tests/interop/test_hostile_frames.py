@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MOST_GROWTH_BYTES = 64 * 1024 * 1024
 ANSWER_SECONDS = 0.3
-SERVING_SECONDS = 10.0
+SERVING_SECONDS = 60.0
 EXAMPLES = 150
 INT32_MAX = 2**31 - 1
 UNSUPPORTED_VERSION = 35
@@ -76,7 +76,7 @@ def serves(broker: BrokerProcess) -> bool:
     return wire.serves_api_versions(broker.port, SERVING_SECONDS)
 
 
-def is_closed(connection: RawConnection, seconds: float = 10.0) -> bool:
+def is_closed(connection: RawConnection, seconds: float = SERVING_SECONDS) -> bool:
     """Say whether the peer closes the connection within `seconds`, without an answer."""
     connection.socket.settimeout(seconds)
     try:
@@ -244,7 +244,7 @@ def test_every_advertised_version_of_every_request_is_answered(victim: BrokerPro
     for request, version in REQUESTS:
         if version not in ranges.get(request.API_KEY, ()) or (request.__name__, version) in SILENT:
             continue
-        with RawConnection.open(victim.port, 10.0) as connection:
+        with RawConnection.open(victim.port) as connection:
             try:
                 answer = connection.ask(encoded(request, version, 4711))
             except (ConnectionClosedError, ConnectionResetError, TimeoutError) as error:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     NewConsumer = Callable[..., Any]
 
 COUNT = 20
-TIMEOUT = 20.0
+TIMEOUT = 120.0
 
 
 @pytest.fixture

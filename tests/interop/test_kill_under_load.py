@@ -28,7 +28,7 @@ KILLS = 2 if against_apache() else 6
 LEAST_SECONDS, MOST_SECONDS = 0.3, 1.2
 RECORDS_BETWEEN_POLLS = 50
 MOST_OUTSTANDING = 5_000
-FLUSH_SECONDS = 60.0
+FLUSH_SECONDS = 240.0
 
 
 class Load(threading.Thread):
@@ -157,7 +157,7 @@ def test_committed_offsets_and_topics_survive_a_kill(own_broker: BrokerProcess) 
     consumer = Consumer({"bootstrap.servers": before, "group.id": "kept"})
     asked = [TopicPartition("kept", 0), TopicPartition("kept", 1)]
     found = patiently(lambda: consumer.committed(asked, 30.0))
-    known = consumer.list_topics(timeout=30.0).topics
+    known = consumer.list_topics(timeout=FLUSH_SECONDS).topics
     consumer.close()
     assert [(one.offset, one.metadata or "") for one in found] == [(11, "m"), (22, "")]
     assert sorted(known["kept"].partitions) == [0, 1]

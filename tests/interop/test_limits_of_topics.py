@@ -53,7 +53,7 @@ def stored(port: int, topic: str) -> memoryview:
         forgotten_topics_data=[],
     )
     head = request_header(FETCH, FETCH_VERSION)
-    with RawConnection.open(port, 20) as connection:
+    with RawConnection.open(port) as connection:
         answer = connection.ask(head + request.encode(FETCH_VERSION))
     response = FetchResponse.decode(FETCH_VERSION, memoryview(answer)[4:])
     records = response.responses[0].partitions[0].records

@@ -146,7 +146,7 @@ def roll_early(bootstrap: str) -> None:
         for name, value in SEGMENT_BYTES.items():
             entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
             resource.add_incremental_config(entry)
-        admin.incremental_alter_configs([resource])[resource].result(30.0)
+        admin.incremental_alter_configs([resource])[resource].result(120.0)
 
 
 def fill(bootstrap: str) -> None:

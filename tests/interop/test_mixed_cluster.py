@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.skipif(against_apache(), reason="it is about both makes"),
     pytest.mark.slow,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(1200),
 ]
 
 HOST, GUEST = 0, 1

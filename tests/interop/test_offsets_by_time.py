@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.support.broker_process import BrokerProcess
 
 SPEC: Any = OffsetSpec
-TIMEOUT = 30.0
+TIMEOUT = 120.0
 BATCHES = 40
 END = -1
 """What librdkafka makes of "nothing is so late": the end of the partition."""

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     NewOptions = Callable[..., MemberOptions]
 
 PARTITIONS = 6
-SESSION_TIMEOUT_SECONDS = 2.0
-LONG_SESSION_MS = 20_000
+SHORT_SESSION_MS = 4_000
+LONG_SESSION_MS = 120_000
+"""Nobody is missed so late in these tests: who is known to be gone sooner has said so."""
 
 STRATEGIES = [
     ("confluent-kafka", "range"),
@@ -71,7 +72,7 @@ def new_options(
 def test_partitions_are_shared_out_on_join_leave_and_death(
     new_options: NewOptions, start: StartMember, client: str, strategy: str
 ) -> None:
-    options = new_options(client, strategy)
+    options = new_options(client, strategy, session_timeout_ms=LONG_SESSION_MS)
     sent = 0
 
     def send_to_all() -> None:
@@ -87,7 +88,7 @@ def test_partitions_are_shared_out_on_join_leave_and_death(
     first = start(options)
     wait_until_shared([first], PARTITIONS)
 
-    second = start(options)
+    second = start(replace(options, session_timeout_ms=SHORT_SESSION_MS))
     wait_until_shared([first, second], PARTITIONS)
     third = start(options)
     wait_until_shared([first, second, third], PARTITIONS)
@@ -99,12 +100,12 @@ def test_partitions_are_shared_out_on_join_leave_and_death(
     if strategy in STICKY:
         assert before[0] <= set(first.assigned)
         assert before[1] <= set(second.assigned)
-    assert left_after < SESSION_TIMEOUT_SECONDS
+    assert left_after < LONG_SESSION_MS / 1000
     send_to_all()
 
     second.kill()
     missed_after = wait_until_shared([first], PARTITIONS)
-    assert missed_after > SESSION_TIMEOUT_SECONDS / 3
+    assert missed_after > SHORT_SESSION_MS / 1000 / 3
     send_to_all()
 
     wanted = {(partition, offset) for partition in range(PARTITIONS) for offset in range(sent)}

@@ -43,7 +43,7 @@ def ask(port: int, topic: str, records: bytes | bytearray, version: int = VERSIO
             )
         ],
     )
-    with RawConnection.open(port, 20) as connection:
+    with RawConnection.open(port) as connection:
         answer = connection.ask(request_header(PRODUCE, version) + request.encode(version))
     correlation_id = struct.calcsize(">i")
     response = ProduceResponse.decode(version, memoryview(answer)[correlation_id:])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.interop.conftest import NewBroker
     from tests.support.broker_process import BrokerProcess
 
-TIMEOUT = 30.0
+TIMEOUT = 120.0
 MEBIBYTE = 1 << 20
 DAY_MS = 86_400_000
 CHECKS_MS = 300

@@ -31,7 +31,7 @@ LINES_AT_ONCE = 100
 WORDS = ("once", "twice", "never", "always", "again")
 WORDS_PER_LINE = 4
 PARTITIONS = 2
-COUNT_SECONDS = 60.0
+COUNT_SECONDS = 240.0
 
 
 def lines(chapter: int) -> list[str]:

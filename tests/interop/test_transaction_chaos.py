@@ -57,7 +57,7 @@ WRITERS = {
 }
 EVENTS = 2 if against_apache() else 6
 TRANSACTIONS_BETWEEN = 25
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 300.0
 
 Record = tuple[str, str]
 """Key and value."""

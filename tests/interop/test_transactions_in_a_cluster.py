@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.skipif(against_apache(), reason="it is our brokers that are killed"),
     pytest.mark.slow,
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(900),
 ]
 
 TOPIC = "payments"
 PARTITIONS = 6
 PRODUCERS = 3
-CALL_SECONDS = 30.0
+CALL_SECONDS = 120.0
 QUIET_SECONDS = 2.0
 KEYS = {
     "default.replication.factor": "3",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.support.broker_process import BrokerProcess
 
 SESSION_MS = 4000
-WAIT_SECONDS = 40.0
+WAIT_SECONDS = 180.0
 POLL_SECONDS = 0.05
 PARTITIONS = 4
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Shape = dict[str, tuple[str, int, str]]
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 120.0
 POLL_SECONDS = 0.05
 
 _DRAWN = [

@@ -15,24 +15,28 @@ from tests.spark_jobs.month import DAMAGED, MONTH
 from tests.support.apache import apache_4
 from tests.support.java_command import LONG_TEST_JVM
 from tests.support.ours import ours
+from tests.support.spark_session import end_spark, same_signal_handlers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
-TEST_TIMEOUT_SECONDS = 240
+TEST_TIMEOUT_SECONDS = 900
 TOPIC = "march"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start Spark; give all that name no time of their own enough for it."""
+    """Mark the tests that start Spark or a broker; give all enough time, if they name none."""
     here = str(Path(__file__).parent)
     for item in items:
         if str(item.path).startswith(here):
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_SECONDS))
-            if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
+            fixtures = item.fixturenames if isinstance(item, pytest.Function) else []
+            if "servers" in fixtures:
+                item.add_marker(pytest.mark.process)
+            if "spark" in fixtures:
                 item.add_marker(pytest.mark.spark)
                 # py4j leaves closing the sockets to its JVM to the garbage collector.
                 for category in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
@@ -70,9 +74,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
         for name, value in LONG_TEST_JVM.items():
             environment.setenv(name, value)
-        session = start_spark(options, "tests")
+        with same_signal_handlers():
+            session = start_spark(options, "tests")
     yield session
-    session.stop()
+    end_spark(session)
 
 
 @pytest.fixture(scope="session")

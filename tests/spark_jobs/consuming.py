@@ -13,7 +13,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 120.0
 
 
 class Read(NamedTuple):

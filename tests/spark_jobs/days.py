@@ -28,7 +28,7 @@ END = datetime(2013, 3, 3, 5, tzinfo=UTC)
 FEED = Feed(damaged=800, months=(3,))
 PARTITIONS = 3
 COLUMNS = ["day", "carrier", "flight", "origin", "sched_dep_time", "arr_delay", "tailnum"]
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 120.0
 
 
 @functools.cache

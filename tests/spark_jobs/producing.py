@@ -11,7 +11,7 @@ from confluent_kafka.cimpl import NewTopic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 120.0
 LARGEST_BYTES = 20_000_000
 
 

@@ -162,7 +162,7 @@ def test_an_event_behind_the_watermark_is_left_out_of_sessions_and_counted(
     value = json.dumps(late | {"referrer": None, "device": "mobile", "load_ms": 1})
     producer = Producer({"bootstrap.servers": servers})
     producer.produce(topic, key=b"late", value=value.encode())
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     queries = start(spark, options)
     assert run_to_end(queries) == {SESSIONS_QUERY: 1, PAGES_QUERY: 1}
     reports = [report for query in queries for report in reports_of(query)]

@@ -225,7 +225,7 @@ def test_a_late_flight_counts_in_the_windows_that_are_not_over(
     producer = Producer({"bootstrap.servers": servers})
     for line in (long_ago, yesterday):
         producer.produce(topic, key=line.key, value=line.value, timestamp=line.timestamp_ms)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     queries = start(spark, options)
     assert run_to_end(queries) == {query_name(AIRPORTS): 2}
     after = {_id(row): row["flights"] for row in options.table_of(AIRPORTS).rows()}

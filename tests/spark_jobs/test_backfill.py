@@ -146,7 +146,7 @@ def test_what_is_gone_is_told(
     producer = Producer({"bootstrap.servers": servers})
     for number in range(20):
         producer.produce(topic, value=str(number))
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     for deleted in admin.delete_records([TopicPartition(topic, 0, 8)]).values():
         deleted.result()
     flags = ("--bootstrap-servers", servers, "--topic", topic)

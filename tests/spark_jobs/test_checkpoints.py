@@ -43,6 +43,7 @@ def test_a_damaged_note_is_named(content: bytes, tmp_path: Path) -> None:
         claim_checkpoint(tmp_path, IDENTITY)
 
 
+@pytest.mark.process
 def test_a_checkpoint_is_for_one_process_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

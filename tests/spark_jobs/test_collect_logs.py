@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spark_jobs.log_files import LogFile
 
 COLLECTOR = "here"
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 240.0
 
 
 def committed_lines(servers: str, topic: str) -> dict[str, list[bytes]]:
@@ -155,6 +155,7 @@ def _start(options: CollectOptions, *more: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.process
 def test_no_files_are_one_line_and_exit_code_two() -> None:
     outcome = subprocess.run(
         [sys.executable, "-m", "spark_jobs", "collect_logs"],

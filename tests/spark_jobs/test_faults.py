@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 PARTITIONS = 2
-WAIT_SECONDS = 120
+WAIT_SECONDS = 400
 SMALL_FETCHES = {"max.partition.fetch.bytes": "10000", "max.poll.records": "10"}
 
 
@@ -129,7 +129,7 @@ def test_a_topic_that_is_deleted_ends_the_job_and_stays_deleted(world: World) ->
     assert failure.startswith("query route failed: ")
     assert failure.endswith(" - a topic of the query was deleted")
     assert len(world.routed()) == 20
-    assert world.topic not in world.admin.list_topics(timeout=20).topics
+    assert world.topic not in world.admin.list_topics(timeout=WAIT_SECONDS).topics
     with pytest.raises(JobError, match=f"there is no topic '{world.topic}' on"):
         world.start()
 

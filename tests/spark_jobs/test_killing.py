@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.spark_jobs.job_process import Job
 from tests.spark_jobs.killing import (
     Moment,
@@ -16,6 +18,8 @@ from tests.spark_jobs.killing import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.process
 
 PROGRAM = """
 import pathlib, subprocess, sys

@@ -41,6 +41,7 @@ def test_a_failure_of_the_network_is_none_of_the_file() -> None:
         raise ConnectionResetError
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("flag", ["--work-dir", "--picture", "--spark-log", "--page"])
 def test_the_pipeline_looks_first(
     flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

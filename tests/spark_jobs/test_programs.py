@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
     from spark_jobs.produce_flights import Outcome
 
+pytestmark = pytest.mark.process
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-PROGRAM_TIMEOUT_SECONDS = 220
+PROGRAM_TIMEOUT_SECONDS = 600
 JOBS = ("produce_flights", "route", "aggregate", "produce_activity", "activity", "pipeline")
 DEFAULTS = {"produce_activity": "activity", "activity": "activity", "pipeline": "300"}
 """An option's, by job; `flights` for the others."""

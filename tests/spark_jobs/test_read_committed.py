@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PARTITIONS = 2
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 120.0
 COMMITTED = "read_committed"
 UNCOMMITTED = "read_uncommitted"
 

@@ -107,7 +107,7 @@ def _produce_windows(servers: str) -> None:
     day: dict[str, object] = {"granularity": "1 day", "origin": "EWR"}
     day |= {"start": "2013-03-01T05:00:00Z", "flights": 5_000_000, "delayed": 1}
     producer.produce(WINDOWS, key="day", value=json.dumps(day))
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
 
 def _commit(servers: str) -> None:

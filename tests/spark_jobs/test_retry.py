@@ -95,7 +95,7 @@ def _produce_damaged(servers: str, topic: str) -> dict[str, Line]:
         producer.produce(topic, value=line.value, key=line.key, partition=partition)
         lines[f"{topic}/{partition}/{offsets[partition]}"] = line
         offsets[partition] += 1
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     return lines
 
 
@@ -239,7 +239,7 @@ def test_what_is_no_reject_is_a_dead_letter(
     producer = Producer({"bootstrap.servers": servers})
     for value in (b"no JSON", b"{}", json.dumps(cut).encode(), None):
         producer.produce(name, value=value, key=b"k")
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     odd = options.model_copy(update={"rejects_topic": name, "checkpoint": tmp_path / "odd"})
     assert _retry(spark, odd, Clock()) == 4
     letters = [json.loads(read.value or b"") for read in read_topic(servers, odd.dead())]
@@ -284,7 +284,7 @@ def test_dead_letters_go_back_to_their_origin_once(
         producer.produce(
             options.dead(), value=read.value, key=read.key, headers=[*read.headers.items()]
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     assert replay(servers, options.dead(), {}) == len(dead)
     assert replay(servers, options.dead(), {}) == 0
     replayed = _replayed(servers, options.topic)
@@ -323,7 +323,7 @@ def test_a_replay_that_is_killed_puts_each_letter_back_once(
             headers=[("source", f"{origin}/{number % 2}/{number}".encode())],
         )
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     command = [
         *(sys.executable, "-m", "spark_jobs", "retry", "--bootstrap-servers", servers),
         *("--dead-topic", dead, "--replay"),

@@ -17,7 +17,9 @@ from tests.support.java_command import SHORT_LIVED_JVM
 if TYPE_CHECKING:
     from pathlib import Path
 
-START_SECONDS = 120
+pytestmark = pytest.mark.process
+
+START_SECONDS = 600
 INTERRUPTED = """
 import os, signal, sys, threading, time
 from pathlib import Path
@@ -31,7 +33,7 @@ made = SparkSession.__init__
 def make(self, context, *arguments, **named):
     Path(sys.argv[2]).write_text("asking")
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-    context._jvm.java.lang.Thread.sleep(2000)
+    context._jvm.java.lang.Thread.sleep(600_000)
     made(self, context, *arguments, **named)
 
 SparkSession.__init__ = make

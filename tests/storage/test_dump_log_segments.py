@@ -26,7 +26,7 @@ CONFIG = TopicConfig(segment_bytes=14_000)
 COMPLAINT = re.compile(
     r"mismatch|corrupt|exception|error|isvalid: false|invalid|isn't|not indexed", re.IGNORECASE
 )
-JAVA_TIMEOUT_SECONDS = 50
+JAVA_TIMEOUT_SECONDS = 250
 
 
 def fill(directory: Path) -> Log:

@@ -140,20 +140,20 @@ def test_who_changes_the_log_waits_for_a_write_that_has_begun(
     def slow(file: LocalFile, position: int, data: Buffer) -> None:
         if threading.current_thread() is writer:
             has_begun.set()
-            assert may_end.wait(10)
+            assert may_end.wait(60)
         write_at(file, position, data)
 
     monkeypatch.setattr(LocalFile, "write_at", slow)
     writer = threading.Thread(target=pending.write.run)
     writer.start()
-    assert has_begun.wait(10)
+    assert has_begun.wait(60)
     changer = threading.Thread(target=lead, args=(log,))
     changer.start()
     changer.join(0.05)
     assert changer.is_alive()
     may_end.set()
-    changer.join(10)
-    writer.join(10)
+    changer.join(60)
+    writer.join(60)
 
     assert not log.finish_append_as_follower(pending)
     assert all_offsets(log) == [0]

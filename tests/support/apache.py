@@ -24,7 +24,7 @@ from tests.support.zookeeper import ZooKeeperServer
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT_TIMEOUT_SECONDS = 60
+FORMAT_TIMEOUT_SECONDS = 120
 ZOOKEEPER_SESSION_MS = 3000
 """A killed broker can register again when its old session has ended."""
 

@@ -16,8 +16,8 @@ from tests.support.children import DIES_WITH_PARENT
 
 CLIENT_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 FIRST_PORT = 10_000
-START_TIMEOUT_SECONDS = 90.0
-STOP_TIMEOUT_SECONDS = 30.0
+START_TIMEOUT_SECONDS = 180.0
+STOP_TIMEOUT_SECONDS = 120.0
 POLL_SECONDS = 0.01
 
 

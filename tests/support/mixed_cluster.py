@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 APACHE = "apache"
 OURS = "ours"
-WAIT_SECONDS = 40.0
+WAIT_SECONDS = 180.0
 STOPPED_IN_ORDER = {0, 143}
 """Exit codes after SIGTERM: of ours, of a JVM."""
 

@@ -30,9 +30,8 @@ SPARK_HOME = Path(getattr(importlib.util.find_spec("pyspark"), "origin", None) o
 MASTER_CLASS = "org.apache.spark.deploy.master.Master"
 WORKER_CLASS = "org.apache.spark.deploy.worker.Worker"
 EXECUTOR_CLASS = "CoarseGrainedExecutorBackend"
-START_SECONDS = 120.0
-STOP_SECONDS = 30.0
-ANSWER_SECONDS = 5.0
+START_SECONDS = 300.0
+ANSWER_SECONDS = 30.0
 
 ENVIRONMENT = {
     "SPARK_LOCAL_IP": HOST,

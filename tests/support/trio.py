@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tests.support.broker_process import BrokerProcess
 
 SIZE = 3
-CALL_SECONDS = 5.0
-HEALED_SECONDS = 30.0
+CALL_SECONDS = 30.0
+HEALED_SECONDS = 120.0
 OFFSETS = "__consumer_offsets"
 TRANSACTIONS = "__transaction_state"
 KEYS = {
@@ -29,7 +29,7 @@ KEYS = {
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.replication.factor": "3",
     "transaction.state.log.num.partitions": "3",
-    "zookeeper.session.timeout.ms": "2000",
+    "zookeeper.session.timeout.ms": "6000",
     "group.min.session.timeout.ms": "1000",
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 }

@@ -26,7 +26,7 @@ class RawConnection:
     socket: socket.socket
 
     @classmethod
-    def open(cls, port: int, timeout_seconds: float = 5.0) -> RawConnection:
+    def open(cls, port: int, timeout_seconds: float = 60.0) -> RawConnection:
         """Connect to `port` of this machine."""
         return cls(socket.create_connection(("127.0.0.1", port), timeout_seconds))
 

@@ -21,7 +21,7 @@ SHORTEST_SESSION_MS = 2 * TICK_MS
 LONGEST_SESSION_MS = 60_000
 """For tests in which a session must outlive its server's absence on a machine that is busy."""
 
-START_TIMEOUT_SECONDS = 60.0
+START_TIMEOUT_SECONDS = 120.0
 POLL_SECONDS = 0.02
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
@@ -82,7 +82,9 @@ class ZooKeeperServer:
 
     def _serves(self) -> bool:
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+            with socket.create_connection(
+                ("127.0.0.1", self.port), timeout=START_TIMEOUT_SECONDS
+            ) as connection:
                 connection.sendall(b"srvr")
                 return b"Mode:" in connection.recv(4096)
         except OSError:

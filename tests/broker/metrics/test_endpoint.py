@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.support.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.process
+
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -32,7 +34,7 @@ class Scraper:
         self._port = port
 
     def get(self, path: str, method: str = "GET") -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
         try:
             connection.request(method, path)
             answer = connection.getresponse()

@@ -11,7 +11,7 @@ from tests.interop.clients.kafka_python import record_of
 from tests.interop.clients.record import Placed, Record, Sending
 
 NAME = "aiokafka"
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 120.0
 
 
 def produce(

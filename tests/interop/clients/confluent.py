@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.interop.clients.record import Placed, Record, Sending
 
 NAME = "confluent-kafka"
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 120.0
 
 
 class DeliveryError(RuntimeError):

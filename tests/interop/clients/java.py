@@ -9,7 +9,7 @@ from tests.support import jars
 from tests.support.tools import FLAGS
 
 SOURCES = Path(__file__).parents[1] / "java"
-RUN_SECONDS = 150
+RUN_SECONDS = 500
 ERROR_CHARACTERS = 5000
 
 

@@ -9,7 +9,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from tests.interop.clients.record import Placed, Record, Sending
 
 NAME = "kafka-python"
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 120.0
 
 
 def produce(

@@ -9,7 +9,7 @@ import subprocess
 from tests.interop.clients.record import Placed, Record, Sending
 
 NAME = "kcat"
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 240
 SEPARATOR = "\t"
 
 

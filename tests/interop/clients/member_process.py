@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from tests.interop.clients.member import MemberOptions
 
-WAIT_SECONDS = 30.0
-LEAVE_SECONDS = 20.0
+WAIT_SECONDS = 120.0
+LEAVE_SECONDS = 120.0
 POLL_SECONDS = 0.02
 
 

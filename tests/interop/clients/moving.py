@@ -17,7 +17,7 @@ RECORDS_AT_ONCE = 10
 REST_SECONDS = 0.02
 POLL_SECONDS = 0.2
 MORE = 200
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 240.0
 
 
 class Writer(threading.Thread):

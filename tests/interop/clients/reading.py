@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from tests.interop.conftest import patiently
 
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 120.0
 POLL_SECONDS = 0.1
 COMMITTED = "read_committed"
 UNCOMMITTED = "read_uncommitted"

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from typing import Any, Protocol
 
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 120.0
 
 
 class TransactionalProducer(Protocol):
