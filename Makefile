@@ -4,11 +4,14 @@
 CONFIG ?= config/server.properties
 ARGS ?=
 SEEDS ?= 0-100
-WORKERS ?= 2
+WORKERS ?= 3
+UNIT := $(addprefix tests/,broker config controller coordinator protocol spark_jobs storage)
 PY := .venv/bin/python
+# Tests start hundreds of processes, each of which would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run cluster test coverage sim check pipeline bench bench-pipeline docs lock clean
+.PHONY: help run cluster unit test test-all coverage sim check pipeline bench bench-pipeline docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 23
@@ -21,7 +24,15 @@ cluster: ## Start ZooKeeper and three brokers on localhost:9092 to 9094, until C
 	@scripts/setup cluster
 	@exec $(PY) scripts/cluster.py $(ARGS)
 
-test: ## Run every test (ARGS="tests/storage -k recovery" for some)
+unit: ## Run the unit tests, which start no process: in under 90 seconds
+	@scripts/setup test
+	@$(PY) -m pytest -n $(WORKERS) -m unit $(UNIT) $(ARGS)
+
+test: ## Run what CI runs: all but the slow tests (ARGS="tests/storage -k recovery" for some)
+	@scripts/setup test
+	@$(PY) -m pytest -n $(WORKERS) -m 'not slow' $(ARGS)
+
+test-all: ## Run every test, also those that kill clusters and jobs for minutes: about an hour
 	@scripts/setup test
 	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
 
@@ -41,7 +52,7 @@ check: ## Lint, format, types and layer contracts
 	@.venv/bin/lint-imports
 
 pipeline: ## Run all Spark jobs on real data, counted (ARGS="--only route report", ARGS=--fresh)
-	@scripts/setup test
+	@scripts/setup java
 	@$(PY) -m spark_jobs.pipeline $(ARGS)
 
 bench: ## Measure against Apache Kafka on this machine (ARGS="--help" for options)

@@ -1,24 +1,41 @@
 """What every test is held to: nobody may block an event loop, and hypothesis takes its time.
 
-`make test` runs two processes of pytest. A file's tests stay in one of them, for they share what
-its fixtures start; and so do all tests that run Spark, of which one at a time is plenty.
+`make test` runs three processes of pytest, for tests wait as much as they compute. A file's tests
+stay in one of them, for they share what its fixtures start; and so do all files that share a Spark
+session. What takes long is begun first, so that nobody waits for one file in the end.
+
+What comes over the network is fetched before the first test. Unit tests are those of the packages
+that start no process and are not slow: `make unit` runs them, and one that starts a process fails.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
+import subprocess
+import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.support import downloads, timed_out
+from tests.support.jars import JarsUnavailableError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from xdist.remote import Producer
+
+PACKAGES = (
+    *("broker", "config", "controller", "coordinator", "protocol", "spark_jobs", "storage"),
+)
+NO_UNIT_TEST = ("java", "process", "slow", "spark")
+"""Markers of tests that are none, though they lie beside unit tests."""
 
 # The machine that runs tests is shared, so hypothesis gets no deadline per example.
 settings.register_profile("shared-machine", deadline=None)
@@ -29,17 +46,70 @@ settings.load_profile("shared-machine")
 LONGEST_CALLBACK_SECONDS = 0.5
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Have a test that times out hurt no other."""
+    config.pluginmanager.register(timed_out)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Fetch what tests need, once for all processes; a test that lacks it says so itself."""
+    if hasattr(session.config, "workerinput"):
+        return
+    try:
+        downloads.fetch(lambda what: print(what, file=sys.stderr))
+    except JarsUnavailableError as error:
+        print(f"downloads: {error}", file=sys.stderr)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the unit tests; the hooks of conftest files further down have been called before."""
+    places = {Path(__file__).parent / package for package in PACKAGES}
+    for item in items:
+        if places.isdisjoint(item.path.parents):
+            continue
+        if not any(item.get_closest_marker(name) for name in NO_UNIT_TEST):
+            item.add_marker(pytest.mark.unit)
+    items.sort(key=_length)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let no unit test start a process, its fixtures included."""
+    with pytest.MonkeyPatch.context() as patched:
+        if item.get_closest_marker("unit") is not None:
+            patched.setattr(subprocess.Popen, "__init__", _refuse_to_start)
+        return (yield)
+
+
+def _refuse_to_start(*_: object, **__: object) -> NoReturn:
+    pytest.fail("a unit test starts no process: mark this one `process`")
+
+
+@functools.cache
+def _shares_spark(file: str) -> bool:
+    """Say whether tests of a file take the Spark session that tests share."""
+    return "spark: SparkSession" in (Path(__file__).parents[1] / file).read_text(encoding="utf-8")
+
+
+def _length(item: pytest.Item) -> int:
+    """Order what shares Spark before what starts processes of its own, and unit tests last."""
+    if _shares_spark(item.nodeid.partition("::")[0]):
+        return 0
+    return 2 if item.get_closest_marker("unit") is not None else 1
+
+
 class _FileByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """Deals tests out to processes by file, and all that run Spark to one."""
+    """Deals tests out to processes by file, and all that share Spark to one."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return "spark" if "spark" in file or "pipeline" in file else file
+        return "spark" if _shares_spark(file) else file
 
 
 @pytest.hookimpl(optionalhook=True)  # for runs without xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _FileByFile:
     """Have `make test` deal tests out as said above."""
+    config.option.loadscopereorder = False  # which would begin with the file of most tests
     return _FileByFile(config, log)
 
 

@@ -41,19 +41,21 @@ def test_the_broker_brings_neither_spark_nor_a_test_tool() -> None:
 
 def test_every_make_target_that_is_written_about_exists() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / ".ci" / "run"]
     named = {
         target
         for page in pages
-        for target in re.findall(r"[`$] ?make ([a-z]+)\b", page.read_text(encoding="utf-8"))
+        for target in re.findall(
+            r"[`$] ?make ([a-z]+(?:-[a-z]+)?)\b", page.read_text(encoding="utf-8")
+        )
     }
     assert named <= targets
 
 
 def test_make_alone_lists_every_target_with_a_line() -> None:
     listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for target in ("run", "test", "check", "pipeline", "bench", "docs"):
+    for target in ("run", "unit", "test", "test-all", "check", "pipeline", "bench", "docs"):
         assert re.search(rf"^  make {target} +\S.*$", listed, re.MULTILINE)
 
 
@@ -103,3 +105,8 @@ def test_a_python_that_pyenv_has_not_switched_on_is_none(tmp_path: Path) -> None
 def test_no_python_at_all_is_told_in_one_line(tmp_path: Path) -> None:
     told = told_by_setup(tmp_path, {"python3.12": PYENV_SHIM})
     assert "Python 3.11 or newer is needed, and there is none: name one" in told
+
+
+def test_ci_runs_what_make_test_runs() -> None:
+    steps = re.findall(r"^step (.*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert steps == ["check", "test"]

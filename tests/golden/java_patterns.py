@@ -12,7 +12,7 @@ from tests.support import jars
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-TIMEOUT_SECONDS = 50
+TIMEOUT_SECONDS = 250
 SOURCE = Path(__file__).with_name("GoldenPatterns.java")
 
 

@@ -1,20 +1,15 @@
-"""Apache Kafka's published artifacts, resolved once by Maven into `build/apache/`.
+"""Where Apache Kafka's published artifacts lie, and what is compiled against them.
 
-Each version is a directory of jars; `classpath(version)` is what `java -cp` wants. The
-directory is trusted only when the list of what was asked for, written last, is there.
+Each version is a directory of jars in `build/apache/`; `classpath(version)` is what `java -cp`
+wants. Nothing here downloads or compiles: tests have time limits, networks have none. All that is
+missing comes by `tests.support.downloads`, which runs before the first test.
 """
 
 from __future__ import annotations
 
-import fcntl
+import hashlib
 import shutil
-import subprocess
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KAFKA_4 = "4.3.1"
 KAFKA_3 = "3.9.1"
@@ -29,9 +24,22 @@ ARTIFACTS = {
 }
 """What each set of jars is resolved from; a set is named after its version, which it ends with."""
 
+PROGRAMS = {
+    "tests/benchmarks/java/TransactionLoad.java": (KAFKA_4,),
+    "tests/golden/GoldenBatches.java": (KAFKA_4,),
+    "tests/golden/GoldenMessages.java": (KAFKA_3, KAFKA_4),
+    "tests/golden/GoldenPatterns.java": (KAFKA_4,),
+    "tests/interop/java/MovedLeader.java": (KAFKA_4,),
+    "tests/interop/java/Scenarios.java": (CLIENTS_2, KAFKA_3, KAFKA_4),
+    "tests/interop/java/SteadyLoad.java": (KAFKA_4,),
+    "tests/interop/java/Transactions.java": (CLIENTS_2, KAFKA_3, KAFKA_4),
+    "tests/interop/java/WordCount.java": (STREAMS,),
+    "tests/support/ToolRunner.java": (KAFKA_3, KAFKA_4),
+}
+"""The Java programs of the tests, and the sets of jars that each is compiled against."""
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 CACHE = REPOSITORY / "build" / "apache"
-MAVEN_TIMEOUT_SECONDS = 600
 
 _DEPENDENCY = (
     "<dependency><groupId>org.apache.kafka</groupId>"
@@ -49,18 +57,10 @@ class JarsUnavailableError(RuntimeError):
 
 
 def libs(version: str) -> Path:
-    """Return the directory that holds the jars of `version`, resolving them if need be."""
-    directory = CACHE / version
-    jars = directory / "libs"
-    pom = _pom_of(version)
-    stamp = directory / "resolved.xml"
-    if _is_resolved(stamp, pom):
-        return jars
-    with _locked(directory):
-        if not _is_resolved(stamp, pom):
-            _resolve(version, directory, pom)
-            stamp.write_text(pom, encoding="utf-8")
-    return jars
+    """Return the directory that holds the jars of `version`."""
+    if not is_resolved(version):
+        raise _missing(f"Apache Kafka {version}")
+    return CACHE / version / "libs"
 
 
 def classpath(version: str) -> str:
@@ -73,6 +73,13 @@ def jar(version: str, artifact: str) -> Path:
     return libs(version) / f"{artifact}-{version}.jar"
 
 
+def compiled(version: str, source: Path) -> Path:
+    """Return the directory of the classes of a Java program, compiled against `version`."""
+    if not is_compiled(version, source):
+        raise _missing(f"{source.name}, compiled against {version},")
+    return classes_directory(version, source)
+
+
 def java_home_tool(name: str) -> str:
     """Return the path of `java`, `javac` or `mvn`, or say which Debian package has it."""
     found = shutil.which(name)
@@ -83,51 +90,8 @@ def java_home_tool(name: str) -> str:
     return found
 
 
-def compiled(version: str, source: Path) -> Path:
-    """Compile one Java source file against `version` and return the directory of classes."""
-    text = source.read_text(encoding="utf-8")
-    directory = CACHE / version / "classes" / source.stem
-    stamp = directory / "compiled.java"
-    if _is_resolved(stamp, text):
-        return directory
-    classes = classpath(version)
-    with _locked(directory):
-        if not _is_resolved(stamp, text):
-            _compile(source, classes, directory)
-            stamp.write_text(text, encoding="utf-8")
-    return directory
-
-
-def _compile(source: Path, classes: str, directory: Path) -> None:
-    outcome = subprocess.run(
-        [
-            *(java_home_tool("javac"), "-nowarn", "-proc:none", "-cp", classes),
-            *("-d", str(directory), str(source)),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=MAVEN_TIMEOUT_SECONDS,
-        check=False,
-    )
-    if outcome.returncode != 0:
-        message = f"{source.name} does not compile: {outcome.stderr}"
-        raise JarsUnavailableError(message)
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Keep other processes from filling the same directory at the same time."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _is_resolved(stamp: Path, wanted: str) -> bool:
-    return stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted
-
-
-def _pom_of(version: str) -> str:
+def pom_of(version: str) -> str:
+    """Return what Maven is given to resolve `version` from."""
     number = version.rpartition("-")[2]
     dependencies = (
         _DEPENDENCY.format(artifact=artifact, version=number) for artifact in ARTIFACTS[version]
@@ -135,23 +99,32 @@ def _pom_of(version: str) -> str:
     return _POM.format(dependencies="".join(dependencies))
 
 
-def _resolve(version: str, directory: Path, pom: str) -> None:
-    (directory / "pom.xml").write_text(pom, encoding="utf-8")
-    command = [java_home_tool("mvn"), "-q", "-B", "dependency:copy-dependencies"]
-    try:
-        outcome = subprocess.run(
-            [*command, "-DoutputDirectory=libs"],
-            cwd=directory,
-            capture_output=True,
-            text=True,
-            timeout=MAVEN_TIMEOUT_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        message = f"Apache Kafka {version}: Maven gave no answer in {MAVEN_TIMEOUT_SECONDS} s"
-        raise JarsUnavailableError(message) from error
-    if outcome.returncode != 0:
-        lines = [line for line in outcome.stdout.splitlines() if "ERROR" in line]
-        reason = lines[0] if lines else outcome.stderr.strip()
-        message = f"Apache Kafka {version} cannot be resolved from Maven Central: {reason}"
-        raise JarsUnavailableError(message)
+def resolved_stamp(version: str) -> Path:
+    """Return the file that holds the `pom_of` a version whose jars are all there."""
+    return CACHE / version / "resolved.xml"
+
+
+def is_resolved(version: str) -> bool:
+    """Say whether all jars of `version` are there, and are what is asked for today."""
+    stamp = resolved_stamp(version)
+    return stamp.is_file() and stamp.read_text(encoding="utf-8") == pom_of(version)
+
+
+def classes_directory(version: str, source: Path) -> Path:
+    """Return where the classes of a program are kept: no two texts of it share a directory."""
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+    return CACHE / version / "classes" / f"{source.stem}-{digest}"
+
+
+def compiled_stamp(version: str, source: Path) -> Path:
+    """Return the file that is written when all classes of a program are."""
+    return classes_directory(version, source) / "compiled"
+
+
+def is_compiled(version: str, source: Path) -> bool:
+    """Say whether the classes of a program are there, as its text is today."""
+    return compiled_stamp(version, source).is_file()
+
+
+def _missing(what: str) -> JarsUnavailableError:
+    return JarsUnavailableError(f"{what} is not there: `python -m tests.support.downloads`")

@@ -1,0 +1,104 @@
+"""What tests need of package registries: fetched and compiled once, before them, and said."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.options import CONNECTOR
+from tests.support import downloads, jars
+
+MAVEN = """#!/bin/sh
+echo mvn >>"$CALLS"
+[ ! -e "$CALLS.fails" ] || { echo '[ERROR] Could not resolve: no network'; exit 1; }
+mkdir -p libs
+"""
+JAVAC = """#!/bin/sh
+echo javac >>"$CALLS"
+"""
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have an empty cache, and a Maven and a javac that note their calls in this file."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in (("mvn", MAVEN), ("javac", JAVAC)):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    monkeypatch.setattr(jars, "CACHE", tmp_path / "cache")
+    (tmp_path / "cache").mkdir()
+    downloads.connector_stamp().write_text(f"{CONNECTOR}\n")
+    return tmp_path / "calls"
+
+
+def fetched() -> list[str]:
+    """Fetch; return what was said."""
+    said: list[str] = []
+    downloads.fetch(said.append)
+    return said
+
+
+def test_all_is_fetched_and_compiled_and_then_nothing_more(calls: Path) -> None:
+    programs = sum(len(versions) for versions in jars.PROGRAMS.values())
+
+    said = fetched()
+    assert calls.read_text().split() == ["mvn"] * len(jars.ARTIFACTS) + ["javac"] * programs
+    assert len(said) == len(jars.ARTIFACTS) + programs
+    assert said[0] == f"Fetching Apache Kafka {jars.KAFKA_4}"
+    assert jars.libs(jars.KAFKA_3).is_dir()
+
+    calls.unlink()
+    assert fetched() == []
+    assert not calls.exists()
+
+
+def test_what_failed_is_told_in_one_line_and_tried_again(calls: Path) -> None:
+    failing = calls.with_name("calls.fails")
+    failing.touch()
+    with pytest.raises(jars.JarsUnavailableError, match=r"Maven Central: \[ERROR\] Could not"):
+        fetched()
+    failing.unlink()
+    assert len(fetched()) > len(jars.ARTIFACTS)
+
+
+def test_a_program_that_was_changed_is_compiled_again(
+    calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "Program.java"
+    source.write_text("class Program {}")
+    monkeypatch.setattr(jars, "PROGRAMS", {str(source): (jars.KAFKA_4,)})
+    fetched()
+    source.write_text("class Program { int more; }")
+    assert fetched() == [f"Compiling Program.java against {jars.KAFKA_4}"]
+    assert jars.compiled(jars.KAFKA_4, source).is_dir()
+
+
+def test_a_connector_whose_jars_are_gone_is_fetched_again(calls: Path) -> None:
+    fetched()
+    downloads.connector_stamp().write_text(f"{CONNECTOR}\n{calls}.jar\n")
+    [(what, _)] = downloads.missing()
+    assert what == f"Fetching {CONNECTOR}"
+
+
+@pytest.mark.usefixtures("calls")
+def test_a_test_that_lacks_jars_fails_at_once_instead_of_fetching_them() -> None:
+    with pytest.raises(jars.JarsUnavailableError, match=r"python -m tests\.support\.downloads"):
+        jars.classpath(jars.KAFKA_4)
+    with pytest.raises(jars.JarsUnavailableError, match=r"python -m tests\.support\.downloads"):
+        jars.compiled(jars.KAFKA_4, Path(downloads.__file__).with_name("ToolRunner.java"))
+
+
+def test_every_java_program_is_compiled_before_the_tests() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "*.java"],
+        cwd=jars.REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(listed.stdout.split()) == set(jars.PROGRAMS)
