@@ -192,6 +192,18 @@ def test_unit_tests_neither_sleep_nor_mock(word: str) -> None:
     assert found == []
 
 
+def test_no_test_sends_a_signal_to_the_process_it_runs_in() -> None:
+    """One that comes late, on a busy machine, would end whatever runs by then: start a program."""
+    found = [
+        shown(path, node)
+        for path in tracked("tests/*.py")
+        if "__main__" not in path.read_text(encoding="utf-8")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Attribute) and node.attr in {"getpid", "raise_signal"}
+    ]
+    assert found == []
+
+
 def test_nothing_is_raised_in_an_except_star() -> None:
     """Before Python 3.11.4 that arrives in a group of its own, which nobody expects."""
     raised = [

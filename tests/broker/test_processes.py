@@ -23,6 +23,7 @@ from tests.broker.handlers.data_broker import (
 )
 from tests.support.ours import ours
 from tests.support.terminal import Terminal
+from tests.support.waiting import wait_until
 from tests.support.wire import RawConnection, request_header
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ CHUNK = bytes(200_000)
 SMALL_INDEXES = {"log.index.size.max.bytes": "100000"}
 """Indexes are made in their greatest size, which must be below the limit."""
 
-ATTEMPTS = 2000
-START_SECONDS = 60.0
+WAIT_SECONDS = 60.0
 PRODUCE_VERSION = 3
 FETCH_VERSION = 4
 
@@ -129,11 +129,11 @@ def test_sigterm_is_a_clean_stop_and_the_next_start_recovers_nothing(
 def test_a_closed_terminal_is_a_clean_stop(broker: BrokerProcess) -> None:
     broker.directory.mkdir(exist_ok=True)
     with Terminal(broker.command, broker.working_directory) as terminal:
-        terminal.read_line_with(" serves ", START_SECONDS)
+        terminal.read_line_with(" serves ", WAIT_SECONDS)
         create(broker, "orders")
         assert produce(broker, "orders") == ErrorCode.NONE
         terminal.hang_up()
-        assert terminal.wait(START_SECONDS) == 0
+        assert terminal.wait(WAIT_SECONDS) == 0
     assert (broker.data_directory / ".kafka_cleanshutdown").exists()
     start(broker)
     assert read_offsets(broker, "orders") == [0]
@@ -233,9 +233,8 @@ def test_full_disk_takes_one_directory_offline_and_the_other_serves_on(tmp_path:
         assert produce(broker, good) == ErrorCode.NONE
         assert read_offsets(broker, good) == [0, 1]
         assert leader_of(broker, good) == (ErrorCode.NONE, 0, [])
-        for _ in range(ATTEMPTS):  # until the controller has heard of it
-            if leader_of(broker, full)[1] != 0:
-                break
+        # The controller has yet to hear of it.
+        assert wait_until(lambda: leader_of(broker, full)[1] != 0, WAIT_SECONDS)
         assert leader_of(broker, full) == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [0])
         assert produce(broker, full) == ErrorCode.KAFKA_STORAGE_ERROR
         assert broker.stop() == 0

@@ -57,7 +57,7 @@ def markers(broker: TransactionBroker, topic: str) -> list[tuple[int, int, str, 
 
 
 async def wait_for(broker: TransactionBroker, state: TransactionState) -> None:
-    for _ in range(100):
+    for _ in range(3000):  # a minute
         known = broker.known()
         if known is not None and known.state is state:
             return

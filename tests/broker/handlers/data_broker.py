@@ -174,7 +174,7 @@ def produce_request(
         name: dict[str, Any] = {"topic_id": topic} if version >= BY_ID else {"name": topic}
         data = kind.PartitionData(index=index, records=batch)
         topics.append(kind(partition_data=[data], **name))
-    values: dict[str, Any] = {"timeout_ms": 1000, **fields}
+    values: dict[str, Any] = {"timeout_ms": 60_000, **fields}
     return ProduceRequest(acks=acks, topic_data=topics, **values)
 
 

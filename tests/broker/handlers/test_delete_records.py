@@ -21,7 +21,7 @@ async def delete(broker: DataBroker, *wanted: tuple[int, int]) -> list[Any]:
     kind = DeleteRecordsRequest.Topic
     partitions = [kind.Partition(partition_index=index, offset=offset) for index, offset in wanted]
     topic = kind(name=TOPIC, partitions=partitions)
-    response = await broker.ask(DeleteRecordsRequest(topics=[topic], timeout_ms=1000), 2)
+    response = await broker.ask(DeleteRecordsRequest(topics=[topic], timeout_ms=60_000), 2)
     return list(response.topics[0].partitions)
 
 

@@ -37,7 +37,7 @@ Answer = OffsetForLeaderEpochResponse.Topic.Partition
 def request(*wanted: Wanted, topic: str = TOPIC, isolation_level: int = 0) -> ListOffsetsRequest:
     listed = ListOffsetsRequest.Topic(name=topic, partitions=list(wanted))
     return ListOffsetsRequest(
-        replica_id=-1, topics=[listed], isolation_level=isolation_level, timeout_ms=1000
+        replica_id=-1, topics=[listed], isolation_level=isolation_level, timeout_ms=60_000
     )
 
 

@@ -210,8 +210,8 @@ class Ensemble:
             assert node.replicas.lead_or_follow(TOPIC, TOPIC_ID, state) is ErrorCode.NONE
 
     async def until(self, is_reached: Callable[[], bool]) -> None:
-        """Wait, at most ten seconds."""
-        async with asyncio.timeout(10):
+        """Wait, at most a minute."""
+        async with asyncio.timeout(60):
             while not is_reached():
                 await self[0].timers.sleep(2)
 

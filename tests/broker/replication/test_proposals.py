@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from broker.partition import Partition
     from broker.replication.leading import Stored
 
-SECONDS = 10
+SECONDS = 60
 PROPOSAL = Proposal((0, 1), leader_epoch=3, partition_epoch=7, broker_epochs=(-1, 12))
 
 
