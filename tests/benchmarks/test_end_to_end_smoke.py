@@ -21,7 +21,7 @@ PRODUCER_OUTPUT = """\
 CONSUMER_OUTPUT = "2026-01-01 10:00:00:000, x, 9.5, 4.0, 500, 210.0, 100, 2000, 4.75, 250.0\n"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_smoke_run_measures_every_row(tmp_path: Path) -> None:
     make = "--only-apache" if os.environ.get("AGAINST") == "apache" else "--only-ours"
 
