@@ -139,22 +139,31 @@ class Segments:
         return any(len(self._segments[i].aborted_index) for i in range(first, len(self._segments)))
 
     def batches(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
-        """Whole batches that hold offsets of [from_offset, to_offset), in order."""
-        position = None
-        for index in range(self.floor(from_offset), len(self._segments)):
-            segment = self._segments[index]
-            if segment.base_offset >= to_offset:
-                return
-            if position is None:
-                found = segment.locate(from_offset)
-                if found is None:
-                    continue
-                position = found.position
-            for batch in _whole_batches(segment, position):
-                if parse_header(batch).base_offset >= to_offset:
+        """Whole batches that hold offsets of [from_offset, to_offset), in order.
+
+        The log may change between two of them, compaction and retention included: a segment that
+        was begun is read to its end, whatever has its name by then, and the next one is that in
+        which the following offset lies now.
+        """
+        offset = from_offset
+        while (found := self._from(offset)) is not None:
+            for batch in _whole_batches(*found):
+                header = parse_header(batch)
+                if header.base_offset >= to_offset:
                     return
+                offset = header.next_offset
                 yield batch
-            position = 0
+
+    def _from(self, offset: int) -> tuple[Segment, int] | None:
+        """Segment and position of the first batch that ends at or after `offset`."""
+        for index in range(self.floor(offset), len(self._segments)):
+            segment = self._segments[index]
+            if offset <= segment.base_offset and segment.size:
+                return segment, 0  # without its index, which nobody may have needed yet
+            place = segment.locate(offset)
+            if place is not None:
+                return segment, place.position
+        return None
 
     def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
         """First record at or after `from_offset` that is not earlier than `timestamp`."""
@@ -199,18 +208,20 @@ class Segments:
 
 
 def _whole_batches(segment: Segment, position: int) -> Iterator[memoryview]:
-    """Batches from `position` to the end of the segment, read in large pieces.
+    """Batches from `position` to where the segment ends now, read in large pieces.
 
-    Raises DamagedFileError where no whole batch is.
+    It keeps the file, which may lose its name meanwhile. Raises DamagedFileError where no whole
+    batch is.
     """
     wanted = CHUNK_BYTES
-    while position < segment.size:
-        chunk = memoryview(segment.file.read_at(position, min(wanted, segment.size - position)))
+    file, end = segment.file, segment.size
+    while position < end:
+        chunk = memoryview(file.read_at(position, min(wanted, end - position)))
         start = 0
         wanted = CHUNK_BYTES
         while start + HEADER_BYTES <= len(chunk):
             size = parse_header(chunk, start).size_in_bytes
-            if not HEADER_BYTES <= size <= segment.size - position - start:
+            if not HEADER_BYTES <= size <= end - position - start:
                 raise DamagedFileError(f"{segment.path}: no batch at byte {position + start}")
             if start + size > len(chunk):
                 wanted = max(CHUNK_BYTES, size)

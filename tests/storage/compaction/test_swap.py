@@ -75,6 +75,35 @@ def test_one_segment_takes_the_place_of_several(log: Log, tmp_path: Path) -> Non
     assert (again.log_start_offset, again.log_end_offset) == (0, 6)
 
 
+def test_replay_goes_on_in_what_takes_the_place_of_its_segments(log: Log) -> None:
+    target, group = first_group(log)
+    put(log, c="3")
+    replay = log.read_batches(0, log.log_end_offset)
+    first = bytes(next(replay))
+
+    removals = target.swap_in(group)
+    assert removals is not None
+    for path in removals:
+        Path(path).unlink()
+    rest = [bytes(data) for data in replay]
+
+    assert [offsets_in(data) for data in (first, *rest)] == [[0, 1], [4, 5], [6]]
+
+
+def test_replay_goes_on_behind_what_retention_takes(log: Log) -> None:
+    replay = log.read_batches(0, log.log_end_offset)
+    first = bytes(next(replay))
+
+    log.advance_log_start_offset(4)
+    removals = log.delete_expired(NOW_MS)
+    for path in removals:
+        Path(path).unlink()
+    rest = [bytes(data) for data in replay]
+
+    assert removals
+    assert [offsets_in(data) for data in (first, *rest)] == [[0, 1], [4, 5]]
+
+
 def test_who_reads_an_old_segment_reads_it_to_the_end(log: Log) -> None:
     region = log.read(0, 1000, log.log_end_offset)
 
