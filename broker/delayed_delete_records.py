@@ -109,15 +109,20 @@ class DelayedDeleteRecords:
 
     def _take_note(self, directories: Collection[LogDirectory]) -> None:
         self._is_written = True
+        lost = {
+            one.partition
+            for one in self._deletions
+            if one.partition.log.directory not in directories and self._is_here(one.partition)
+        }
         for partition, _, answer in self._deletions:
-            if partition.log.directory not in directories:
+            if partition in lost:
                 _refuse(answer, ErrorCode.KAFKA_STORAGE_ERROR)
-        self._waiting = [one for one in self._waiting if one.partition.log.directory in directories]
+        self._waiting = [one for one in self._waiting if one.partition not in lost]
 
     def _decide(self, deletion: Deletion) -> bool:
         """Fill the answer in if there is one by now."""
         partition, offset, answer = deletion
-        if self._broker.replicas.partition(partition.topic, partition.index) is not partition:
+        if not self._is_here(partition):
             _refuse(answer, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         elif partition.log.directory.failure is not None:
             _refuse(answer, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -130,6 +135,10 @@ class DelayedDeleteRecords:
             answer.error_code = ErrorCode.NONE
             answer.low_watermark = low_watermark
         return True
+
+    def _is_here(self, partition: Partition) -> bool:
+        """Whether it was not deleted, or made anew, since."""
+        return self._broker.replicas.partition(partition.topic, partition.index) is partition
 
     def _expire(self) -> None:
         self._waiting = []

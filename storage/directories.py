@@ -193,12 +193,12 @@ class LogDirectories:
         log = self._logs.pop((topic, partition), None)
         if log is None:
             return
-        self._counts[log.directory.path] -= 1
-        log.release()
+        directory = log.give_up()
+        self._counts[directory.path] -= 1
         unique = log.topic_id.hex if log.topic_id is not None else f"{now_ms:032x}"
         name = file_names.deleted_directory(topic, partition, unique)
-        target = f"{log.directory.path}/{name}"
-        with log.directory:
+        target = f"{directory.path}/{name}"
+        with directory:
             # Left from the same partition that came back and is deleted again.
             self._disk.filesystem.remove_tree(target)
             self._disk.filesystem.rename(log.path, target)

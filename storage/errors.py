@@ -13,6 +13,13 @@ class LogDirectoryError(ApiError):
         self.directory = directory
 
 
+class DeletedLogError(LogDirectoryError):
+    """The log was deleted before; its directory works."""
+
+    def __init__(self, directory: str, log: str) -> None:
+        super().__init__(directory, f"{log} was deleted")
+
+
 class DirectoryRefusedError(Exception):
     """The broker must not start on this directory; the message is one line for the operator."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from storage.errors import LogDirectoryError
+from storage.errors import DeletedLogError, LogDirectoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,3 +49,9 @@ class LogDirectory:
             if self.on_failure is not None:
                 self.on_failure(self)
         return self.failure
+
+    def as_left_by(self, log: str) -> LogDirectory:
+        """The directory as a deleted log sees it, which can do nothing in it any more."""
+        left = LogDirectory(self.path, self.disk)
+        left.failure = DeletedLogError(self.path, log)
+        return left

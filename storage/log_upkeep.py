@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError, ErrorCode
 from storage.batch_scan import MAX_RELATIVE_OFFSET
+from storage.errors import DeletedLogError
 from storage.log_reading import LogReading
 from storage.producer_recovery import rebuild
 from storage.retention import LogFacts, count_deletable
@@ -15,6 +16,8 @@ from storage.segment import Segment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from storage.log_directory import LogDirectory
 
 
 class LogUpkeep(LogReading):
@@ -181,6 +184,17 @@ class LogUpkeep(LogReading):
         for segment in self.segments:
             segment.forget()
 
+    def give_up(self) -> LogDirectory:
+        """The log is deleted: let go of its files; returns the directory that it was in.
+
+        Whatever comes later is refused with DeletedLogError: files are opened by their names, which
+        may be those of another log by then, as when a topic is created anew.
+        """
+        self.release()
+        directory = self.directory
+        self.directory = directory.as_left_by(self.name)
+        return directory
+
     def must_roll(self, size: int, last_offset: int, timestamp: int, now_ms: int) -> bool:
         """Tell whether a batch of `size` bytes makes the active segment roll first (KIP-32).
 
@@ -242,12 +256,16 @@ class LogUpkeep(LogReading):
         """Wait for the disk; runs beside appends, truncations and deletion on other threads."""
         if not segments or end_offset <= self.recovery_point:
             return
+        with suppress(DeletedLogError):  # it needs no flush
+            self._sync_files(segments)
+            self.sync_names()
+        if truncations == self.truncations:
+            self.recovery_point = max(self.recovery_point, end_offset)
+
+    def _sync_files(self, segments: Sequence[Segment]) -> None:
         with self.directory:
             for segment in segments:
                 segment.sync()
             for offset in self.snapshots.offsets[-len(segments) - 1 :]:
                 self.snapshots.sync(offset)
             self.epochs.sync()
-        self.sync_names()
-        if truncations == self.truncations:
-            self.recovery_point = max(self.recovery_point, end_offset)

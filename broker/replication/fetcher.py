@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from broker.replication.fetch_requests import VERSION, FetchLimits, FetchRequests, position_of
@@ -129,6 +130,9 @@ class ReplicaFetcher:
         self._caught_up.pop(partition, None)
         self._set_aside(partition)
 
+    def _follows(self, partition: Partition) -> bool:
+        return self._partitions.get((partition.topic_id, partition.index)) is partition
+
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing left to follow."""
@@ -244,7 +248,8 @@ class ReplicaFetcher:
 
     async def _return(self, partition: Partition) -> None:
         try:
-            await find_range(partition, self._link, self._settings.local_id)
+            is_followed = partial(self._follows, partition)
+            await find_range(partition, self._link, self._settings.local_id, is_followed)
         except LinkError:
             raise
         except Exception as error:  # noqa: BLE001 - told
@@ -256,7 +261,8 @@ class ReplicaFetcher:
             logger.error("%s-%d cannot be followed: %s", partition.topic, partition.index, error)
         else:
             self._settings.note_failure(f"following {partition.topic}-{partition.index}", error)
-        self._delay(partition)
+        if self._follows(partition):  # which it may not any more, if this took a while
+            self._delay(partition)
 
     async def _append_aside(self, partition: Partition, answer: Answer, records: Buffer) -> bool:
         """Append on another thread; False if the replica is another afterwards.

@@ -9,6 +9,8 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.partition import Partition
     from broker.replication.links import Link
 
@@ -19,13 +21,23 @@ LATEST = -1
 LIST_OFFSETS_VERSION = 9
 
 
-async def find_range(partition: Partition, link: Link, local_id: int) -> None:
-    """Truncate, or begin anew where the leader does; raises LinkError and ApiError (RE-13)."""
+async def find_range(
+    partition: Partition, link: Link, local_id: int, is_followed: Callable[[], bool]
+) -> None:
+    """Truncate, or begin anew where the leader does; raises LinkError and ApiError (RE-13).
+
+    Nothing is done once the replica follows another leader, or `is_followed()` is no longer so:
+    what the leader tells by the topic's name may then be said of another topic.
+    """
     log = partition.log
     epoch = partition.leader_epoch
+
+    def is_as_it_was() -> bool:
+        return partition.leader_epoch == epoch and is_followed()
+
     end = await _list_offset(partition, LATEST, link, local_id)
     if end < log.log_end_offset:
-        if partition.leader_epoch == epoch:
+        if is_as_it_was():
             logger.warning(
                 "%s-%d: the leader's log ends at %d, before ours at %d: what is more is cut",
                 partition.topic,
@@ -36,7 +48,7 @@ async def find_range(partition: Partition, link: Link, local_id: int) -> None:
             log.truncate_to(end)
         return
     start = await _list_offset(partition, EARLIEST_LOCAL, link, local_id)
-    if start > log.log_end_offset and partition.leader_epoch == epoch:
+    if start > log.log_end_offset and is_as_it_was():
         logger.warning(
             "%s-%d: the leader's log begins at %d, after the end of ours at %d: begun anew",
             partition.topic,

@@ -67,7 +67,13 @@ class LogUnderCleaning:
 
 
 def discard_cleaned(log: Log) -> None:
-    """Remove what an interrupted cleaning left; OSError when the directory is gone or sick."""
+    """Remove what an interrupted cleaning left; OSError when the directory is gone or sick.
+
+    LogDirectoryError when it failed before, or when the log was deleted: what lies there may be of
+    another one.
+    """
+    if log.directory.failure is not None:
+        raise log.directory.failure
     filesystem = log.directory.disk.filesystem
     for entry in filesystem.scan(log.path):
         if entry.name.endswith(file_names.CLEANED):

@@ -8,9 +8,10 @@ from uuid import UUID
 import pytest
 
 from config.topic import TopicConfig
+from storage.compaction.swap import discard_cleaned
 from storage.directories import LogDirectories
 from storage.disk import Disk
-from storage.errors import DirectoryRefusedError
+from storage.errors import DeletedLogError, DirectoryRefusedError
 from storage.log_reading import LogSettings
 from tests.storage.produced import (
     NOW_MS,
@@ -246,6 +247,35 @@ def test_recreated_topic_gets_an_empty_log(tmp_path: Path) -> None:
     assert (log.log_end_offset, log.topic_id) == (0, UUID(int=6))
     directories.delete("flights", 1, NOW_MS)
     assert len(list(tmp_path.glob("flights-1.*-delete"))) == 2
+
+
+def test_what_comes_too_late_for_a_deleted_log_does_nothing_to_the_next_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directories = open_directories(tmp_path)
+    fill(directories, partitions=1)
+    old = directories.get("flights", 0)
+    assert old is not None
+    flush = old.start_flush()
+    directories.delete("flights", 0, NOW_MS)
+    log = directories.create("flights", 0, UUID(int=6), CONFIG)
+    append(log, batch(7))
+
+    for late in (
+        lambda: old.truncate_to(3),
+        lambda: old.truncate_fully_and_start_at(200),
+        lambda: append(old, batch(1)),
+        lambda: old.roll(NOW_MS),
+        lambda: old.delete_expired(NOW_MS),
+        lambda: discard_cleaned(old),
+    ):
+        with pytest.raises(DeletedLogError):
+            late()
+    flush()
+
+    log.release()  # read what lies on the disk
+    assert all_offsets(log) == [*range(7)]
+    assert (log.directory.failure, caplog.text) == (None, "")
 
 
 def test_deleted_logs_are_found_again_after_a_restart(tmp_path: Path) -> None:
