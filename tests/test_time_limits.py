@@ -73,6 +73,29 @@ def test_second(built_upon, other):
     assert built_upon == 2
 """
 
+IN_A_CALLBACK = """
+import asyncio
+import pytest
+from tests.support import timed_out
+
+timed_out.AGAIN_SECONDS = 1
+
+@pytest.mark.timeout(1)
+def test_first():
+    def spin():
+        while True:
+            pass
+
+    async def call_and_wait():
+        asyncio.get_running_loop().call_soon(spin)
+        await asyncio.Event().wait()
+
+    asyncio.run(call_and_wait())
+
+def test_second():
+    pass
+"""
+
 IN_SPARK = """
 import pytest
 from tests.spark_jobs.conftest import spark
@@ -120,6 +143,10 @@ def test_what_a_test_used_that_timed_out_is_set_up_anew(tmp_path: Path) -> None:
         "first": "FAILED",
         "second": "PASSED",
     }
+
+
+def test_a_time_out_that_asyncio_swallows_comes_again(tmp_path: Path) -> None:
+    assert _outcomes(tmp_path, IN_A_CALLBACK) == {"first": "FAILED", "second": "PASSED"}
 
 
 @pytest.mark.spark

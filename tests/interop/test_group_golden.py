@@ -14,6 +14,7 @@ from protocol.messages.metadata import MetadataRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.topics import CreateTopicsRequest
 from tests.broker.coordinators.golden_script import Script
+from tests.support import wire
 from tests.support.wire import RawConnection
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Connected:
         self._sent[label] = (cls, version)
         if label:
             time.sleep(PARKING_SECONDS)  # noqa: ASYNC251 - nothing else runs on this loop
+            # What answers on another connection has taken in, by then, what came before.
+            assert wire.serves_api_versions(self._port, START_SECONDS)
 
     async def wait(self, label: str) -> Any:
         cls, version = self._sent.pop(label)

@@ -2,11 +2,13 @@
 
 A plugin of pytest. A time-out ends a test anywhere: in a fixture that many tests share, whose
 failure pytest would raise again for each of them; or in a call to Spark, a tool's JVM or a cluster,
-of which nobody knows then what state they are in.
+of which nobody knows then what state they are in. And it is raised again each minute until it gets
+through: what a callback raises, asyncio logs, and the test would wait for ever.
 """
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -17,7 +19,20 @@ if TYPE_CHECKING:
 WORDS = "from pytest-timeout"
 """What a failure says that is a time-out."""
 
+AGAIN_SECONDS = 60.0
+"""Longer than what a test does on its way out."""
+
 _HAS_TIMED_OUT = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_timeout_set_timer() -> Generator[None, Any, Any]:
+    """Have the time-out repeated; pytest-timeout ends that when the test has failed or is over."""
+    is_set = yield
+    first, _ = signal.getitimer(signal.ITIMER_REAL)
+    if first > 0:  # its other method is a thread that ends the process
+        signal.setitimer(signal.ITIMER_REAL, first, AGAIN_SECONDS)
+    return is_set
 
 
 @pytest.hookimpl(wrapper=True)

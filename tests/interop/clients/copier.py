@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 RECORDS_PER_TRANSACTION = 20
 ABORT_EVERY = 7
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 30.0
 """A transaction that takes longer has a client that hangs: when the broker dies at a bad moment,
 librdkafka 2.16.1 never sends offsets again, and kafka-python 3.0.12 never a transaction's end.
 """
