@@ -61,7 +61,7 @@ class ControllerCommands:
 
         async def work(office: Office) -> dict[TopicPartition, ApiError | None]:
             results: dict[TopicPartition, ApiError | None] = {}
-            for at, target in wanted.items():
+            async for at, target in office.slices().each(wanted.items()):
                 try:
                     await office.reassignments.alter(at, target)
                 except ApiError as error:

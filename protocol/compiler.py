@@ -17,7 +17,7 @@ count may not exceed the bytes left. Reads past the end raise IndexError or stru
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from protocol.decoder_source import DecoderSource
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Decoder = Callable[[Any, int, int], tuple[Any, int]]
 Encoder = Callable[[Any, list[Any]], None]
+StepEncoder = Callable[[Any, list[Any]], Iterator[None]]
 
 
 def compile_init(cls: type[Struct]) -> Callable[..., None]:
@@ -71,6 +72,14 @@ def encoder_source(cls: type[Message], version: int) -> Source:
     """Text of the writer of `version`; raises ValueError when the message does not have it."""
     _check_version(cls, version)
     return EncoderSource(version, is_flexible=version in cls.FLEXIBLE).write(cls)
+
+
+def compile_step_encoder(cls: type[Message], version: int) -> StepEncoder:
+    """Compile the writer of `version` that pauses behind each struct of the message's arrays."""
+    _check_version(cls, version)
+    is_flexible = version in cls.FLEXIBLE
+    source = EncoderSource(version, is_flexible=is_flexible, in_steps=True).write(cls)
+    return source.compiled("encode", f"{cls.__name__} v{version} encoder in steps")
 
 
 def compile_decoder(cls: type[Message], version: int) -> Decoder:

@@ -67,9 +67,12 @@ if TYPE_CHECKING:
 class EncoderSource:
     """Text of the encoder of one version, being written."""
 
-    def __init__(self, version: int, *, is_flexible: bool) -> None:
+    def __init__(self, version: int, *, is_flexible: bool, in_steps: bool = False) -> None:
+        """With `in_steps` a generator, which pauses behind each struct of the message's arrays."""
         self._version = version
         self._is_flexible = is_flexible
+        self._in_steps = in_steps
+        self._depth = 0
         self._run: list[tuple[str, str]] = []
         self.source = Source(uvarint=encode_uvarint, one_byte=ONE_BYTE, string_length=string_length)
 
@@ -81,6 +84,8 @@ class EncoderSource:
             self._struct(cls, "message")
             self._end_run()
             self.source.line("parts.append(b''.join(small))")
+            if self._in_steps:
+                self.source.line("yield")
         return self.source
 
     def _struct(self, cls: type[Struct], owner: str) -> None:
@@ -233,12 +238,18 @@ class EncoderSource:
             return
         item = self.source.variable(field.name)
         with self.source.block(f"for {item} in {local}:"):
+            self._depth += 1
             if element.kind is Kind.STRUCT:
                 assert element.struct is not None
                 self._struct(element.struct, item)
             else:
                 self._value(element, item)
             self._end_run()
+            self._depth -= 1
+            if self._in_steps and not self._depth and element.kind is Kind.STRUCT:
+                self.source.line("parts.append(b''.join(small))")
+                self.source.line("small.clear()")
+                self.source.line("yield")
 
     # Tagged fields.
 

@@ -17,6 +17,8 @@ from protocol.versions import NO_VERSIONS, Versions
 from protocol.wire import Buffer, DecodeError, SizedRegion
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from protocol.api_keys import ApiKey
 
 PREFIX_BYTES = 2
@@ -92,6 +94,7 @@ class Message(Struct):
     FLEXIBLE: ClassVar[Versions] = NO_VERSIONS
     _decoders: ClassVar[dict[int, compiler.Decoder]]
     _encoders: ClassVar[dict[int, compiler.Encoder]]
+    _step_encoders: ClassVar[dict[int, compiler.StepEncoder]]
 
     def __init_subclass__(cls, *, versions: str = "none", flexible: str = "none") -> None:
         super().__init_subclass__()
@@ -99,6 +102,7 @@ class Message(Struct):
         cls.FLEXIBLE = Versions.parse(flexible)
         cls._decoders = {}
         cls._encoders = {}
+        cls._step_encoders = {}
 
     @classmethod
     def decode(cls, version: int, buffer: Buffer, position: int = 0) -> Self:
@@ -164,6 +168,17 @@ class Message(Struct):
         parts: list[Part] = []
         (self._encoders.get(version) or self._compile_encoder(version))(self, parts)
         return parts
+
+    def encode_in_steps(self, version: int, parts: list[Part]) -> Iterator[None]:
+        """As `encode_parts`, into many `parts`, pausing behind each struct of the message's arrays.
+
+        For messages so long that others must be served meanwhile. Complete when it has ended.
+        """
+        encoder = self._step_encoders.get(version)
+        if encoder is None:
+            encoder = compiler.compile_step_encoder(type(self), version)
+            self._step_encoders[version] = encoder
+        return encoder(self, parts)
 
     @classmethod
     def _compile_encoder(cls, version: int) -> compiler.Encoder:

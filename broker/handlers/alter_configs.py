@@ -62,7 +62,8 @@ def alter_configs(context: Context, request: AlterConfigsRequest) -> Deferred[Al
 
     async def work() -> AlterConfigsResponse:
         alteration = _Alteration(context, request.resources, validate_only=request.validate_only)
-        return respond([await alteration.replace(resource) for resource in request.resources])
+        slices = context.broker.slices()
+        return respond([await alteration.replace(r) async for r in slices.each(request.resources)])
 
     def refuse(error: ApiError) -> AlterConfigsResponse:
         return respond([error] * len(request.resources))
@@ -91,7 +92,10 @@ def incremental_alter_configs(
 
     async def work() -> IncrementalAlterConfigsResponse:
         alteration = _Alteration(context, request.resources, validate_only=request.validate_only)
-        return respond([await alteration.increment(resource) for resource in request.resources])
+        slices = context.broker.slices()
+        return respond(
+            [await alteration.increment(r) async for r in slices.each(request.resources)]
+        )
 
     def refuse(error: ApiError) -> IncrementalAlterConfigsResponse:
         return respond([error] * len(request.resources))

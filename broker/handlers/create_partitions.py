@@ -48,7 +48,7 @@ async def _grow_all(context: Context, request: CreatePartitionsRequest) -> Creat
     results: dict[str, ApiError | None] = {}
     totals: dict[str, int] = {}
     added = 0
-    for topic in request.topics:
+    async for topic in context.broker.slices().each(request.topics):
         try:
             if topic.name in doubles:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "The request names this topic twice.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from broker.answering import answer_later
 from broker.bounded_creation import create_within
+from broker.encoded_response import encoded_in_slices
 from broker.metadata_waiting import not_controller, repeated, timed_out, wait_for_topics
 from broker.routing import handles
 from config.alteration import validate_topic_config
@@ -80,7 +81,7 @@ async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopic
             answers.append(_refusal(name, result))
         else:
             answers.append(_success(name, result, descriptions.of(planned[name].configs)))
-    return CreateTopicsResponse(topics=answers)
+    return await encoded_in_slices(context, CreateTopicsResponse(topics=answers))
 
 
 async def _plan(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from broker import authorized_operations
+from broker.encoded_response import EncodedResponse
 from broker.routing import handles
 from controller.topic_names import INTERNAL_TOPICS, name_problem
 from protocol.errors import ErrorCode
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from broker.context import Context
     from broker.metadata_cache import MetadataCache, TopicMetadata
     from protocol.messages.update_metadata import UpdateMetadataPartitionState
-    from protocol.schema import Part
 
 Topic = MetadataResponse.Topic
 Partition = MetadataResponse.Topic.Partition
@@ -60,19 +60,8 @@ def metadata(context: Context, request: MetadataRequest) -> MetadataResponse:
     topics = _all_topics(context, request) if wants_all else _named_topics(context, request)
     response = _response(context, request, topics)
     if len(derived) < REMEMBERED_ANSWERS and _is_worth_keeping(topics):
-        derived[key] = _Encoded(response.encode_parts(context.api_version))
+        derived[key] = EncodedResponse(response.encode_parts(context.api_version))
     return response
-
-
-class _Encoded:
-    """Stands for a response whose bytes are known."""
-
-    def __init__(self, parts: list[Part]) -> None:
-        self._parts = parts
-
-    def encode_parts(self, _: int) -> list[Part]:
-        """The bytes, in a list of the caller's own."""
-        return list(self._parts)
 
 
 def _is_worth_keeping(topics: list[Topic]) -> bool:

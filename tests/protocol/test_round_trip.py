@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from protocol.messages.topics import CreateTopicsResponse
 from tests.protocol.strategies import every_version, instances
 
 
@@ -24,3 +27,23 @@ def test_parts_are_the_bytes(pair: tuple[type, int], data: st.DataObject) -> Non
     message, version = pair
     sent = data.draw(instances(message, version))
     assert b"".join(sent.encode_parts(version)) == sent.encode(version)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(pair=st.sampled_from(every_version()), data=st.data())
+def test_what_is_encoded_in_steps_is_the_same(pair: tuple[type, int], data: st.DataObject) -> None:
+    message, version = pair
+    sent = data.draw(instances(message, version))
+    parts: list[Any] = []
+    for _ in sent.encode_in_steps(version, parts):
+        pass
+    assert b"".join(parts) == sent.encode(version)
+
+
+def test_there_is_a_step_for_each_element() -> None:
+    topics = [
+        CreateTopicsResponse.Topic(name=f"topic-{number}", error_code=0) for number in range(100)
+    ]
+    response = CreateTopicsResponse(topics=topics)
+    for version in CreateTopicsResponse.VERSIONS:
+        assert len(list(response.encode_in_steps(version, []))) == len(topics) + 1

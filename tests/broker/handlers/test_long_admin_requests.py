@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import broker.handlers.alter_configs
 import broker.handlers.create_partitions
 import broker.handlers.create_topics
 import broker.handlers.delete_topics
 import broker.handlers.describe_configs  # noqa: F401  (the handlers register themselves)
+from broker.handlers.config_resources import TOPIC
+from protocol.messages.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from protocol.messages.topics import CreateTopicsRequest, DeleteTopicsRequest
 from tests.broker.handlers.one_broker import OneBroker, run_broker
+from tests.broker.handlers.test_configs import SET
 from tests.broker.handlers.test_create_topics import creation, growth, new
 from tests.broker.handlers.test_new_partitions_limit import placed
 
@@ -55,6 +59,62 @@ REQUESTS = {
         5,
     ),
 }
+
+
+def description(*names: str) -> DescribeConfigsRequest:
+    resources = [
+        DescribeConfigsRequest.Resource(
+            resource_type=TOPIC, resource_name=name, configuration_keys=None
+        )
+        for name in names
+    ]
+    return DescribeConfigsRequest(resources=resources, include_documentation=True)
+
+
+def alteration(*names: str) -> IncrementalAlterConfigsRequest:
+    resource = IncrementalAlterConfigsRequest.Resource
+    change = resource.Config(name="retention.ms", config_operation=SET, value="5")
+    return IncrementalAlterConfigsRequest(
+        resources=[
+            resource(resource_type=TOPIC, resource_name=name, configs=[change]) for name in names
+        ],
+        validate_only=True,
+    )
+
+
+def test_others_are_served_between_two_topics_that_are_described_or_changed(
+    tmp_path: Path,
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(creation(*topics(MANY)), 7)
+        names = [topic.name for topic in topics(MANY)]
+        assert await turns_of_others(broker, description(*names), 4) >= 2 * MANY
+        assert await turns_of_others(broker, alteration(*names), 1) >= MANY
+
+    run_broker(tmp_path, scenario)
+
+
+def test_a_long_description_says_of_each_topic_what_a_short_one_does(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(creation(*topics(10), new("plain"), new("simple")), 7)
+        names = ["plain", *(topic.name for topic in topics(10)), "simple", "ghost"]
+        for version in range(5):
+            together = (await broker.ask(description(*names), version)).results
+            assert [result.resource_name for result in together] == names
+            for result in together:
+                (alone,) = (await broker.ask(description(result.resource_name), version)).results
+                assert result == alone
+
+    run_broker(tmp_path, scenario)
+
+
+def test_what_is_asked_for_again_and_again_is_answered_once(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(creation(new("orders"), new("other")), 7)
+        response = await broker.ask(description(*["orders"] * 1000, "other"), 4)
+        assert [result.resource_name for result in response.results] == ["orders", "other"]
+
+    run_broker(tmp_path, scenario)
 
 
 @pytest.mark.parametrize("name", REQUESTS)
