@@ -75,10 +75,12 @@ class _Series:
         self._timers = timers
         self._interval_ms = interval_ms
         self._callback = callback
+        self._is_over = False
         self._next: Cancellable = timers.schedule(interval_ms, self._run)
 
     def cancel(self) -> None:
-        """End the series."""
+        """End the series, also from within its own callback."""
+        self._is_over = True
         self._next.cancel()
 
     def _run(self) -> None:
@@ -89,4 +91,5 @@ class _Series:
         except Exception as error:  # noqa: BLE001 - told
             name = getattr(self._callback, "__qualname__", "calls")
             self._timers.on_failure(f"periodic {name}", error)
-        self._next = self._timers.schedule(self._interval_ms, self._run)
+        if not self._is_over:
+            self._next = self._timers.schedule(self._interval_ms, self._run)

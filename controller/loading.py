@@ -39,14 +39,17 @@ WatchTopic = Callable[[str], Watch]
 
 
 async def load_brokers(store: MetadataStore, watch: Watch | None = None) -> dict[int, LiveBroker]:
-    """Read the registered brokers."""
+    """Read the registered brokers. One whose node cannot be read is left out, with a line."""
     names = await store.children(BROKER_IDS, watch)
     paths = [broker_path(int(name)) for name in names]
     brokers: dict[int, LiveBroker] = {}
     for name, path, node in zip(names, paths, await store.get_many(paths), strict=True):
         if node is None or node.data is None:
             continue
-        brokers[int(name)] = LiveBroker(decode_broker(path, node.data), node.czxid)
+        try:
+            brokers[int(name)] = LiveBroker(decode_broker(path, node.data), node.czxid)
+        except MalformedZnodeError as error:
+            logger.error("broker %s is ignored: %s", name, error)  # noqa: TRY400
     return brokers
 
 

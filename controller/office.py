@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from controller.in_sync_changes import InSyncChanges
 from controller.partitions import PartitionMachine
 from controller.reassignment import Reassignments
 from controller.replicas import ReplicaMachine
-from controller.znodes import TOPIC_ENTITY, config_path, decode_config
+from controller.znodes import TOPIC_ENTITY, MalformedZnodeError, config_path, decode_config
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from controller.ports import Slices
     from controller.store import MetadataStore
     from protocol.schema import Request
+
+logger = logging.getLogger(__name__)
 
 UNCLEAN = "unclean.leader.election.enable"
 
@@ -83,8 +86,16 @@ class Office:
         nodes = await self._reader.get_many([config_path(TOPIC_ENTITY, name) for name in names])
         allowed: set[str] = set()
         for name, node in zip(names, nodes, strict=True):
-            configs = {} if node is None else decode_config(name, node.data)
-            value = configs.get(UNCLEAN)
+            value = None if node is None else _unclean_in(name, node.data)
             if self._unclean.is_allowed if value is None else value == "true":
                 allowed.add(name)
         return allowed
+
+
+def _unclean_in(topic: str, data: bytes | None) -> str | None:
+    """What a topic's node says; a node that cannot be read says nothing, and ends no election."""
+    try:
+        return decode_config(topic, data).get(UNCLEAN)
+    except MalformedZnodeError as error:
+        logger.error("configuration of topic %s is ignored: %s", topic, error)  # noqa: TRY400
+        return None

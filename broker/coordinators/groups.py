@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.coordinators.local_groups import LocalGroups
 from broker.coordinators.local_shard import Stage, Surroundings
-from broker.coordinators.shards import Shards
+from broker.coordinators.shards import Shards, contained
 from controller.topic_names import GROUP_METADATA_TOPIC
 from coordinator.settings import GroupSettings
 from protocol.errors import ApiError, ErrorCode
@@ -88,9 +88,10 @@ class GroupCoordinators(Shards[LocalGroups]):
             async for group_id in slices.each(list(shard.groups.group_ids)):
                 if shard.stage is not Stage.ACTIVE:
                     break
-                tombstones = shard.groups.expire_offsets(group_id, self.clock.now_ms())
-                if tombstones:
-                    shard.forget(tombstones)
+                with contained(f"expiry of the offsets of group {group_id}"):
+                    tombstones = shard.groups.expire_offsets(group_id, self.clock.now_ms())
+                    if tombstones:
+                        shard.forget(tombstones)
 
     def topics_deleted(self, topics: Collection[str]) -> None:
         """Have the offsets of topics that are no more forgotten, in the background."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from broker.coordinators.local_shard import LocalShard, Stage
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ShardT = TypeVar("ShardT", bound=LocalShard[Any])
+
+
+@contextmanager
+def contained(work: str) -> Iterator[None]:
+    """Let what one group or transaction raises cost the others of a pass nothing: it is logged."""
+    try:
+        yield
+    except Exception:
+        logger.exception("%s failed", work)
 
 
 class Shards(Generic[ShardT]):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from broker.coordinators.inquiries import Inquiries, Inquiry
 from broker.coordinators.local_shard import Stage, Surroundings
 from broker.coordinators.local_transactions import LocalTransactions
-from broker.coordinators.shards import Shards
+from broker.coordinators.shards import Shards, contained
 from broker.deferred import Deferred
 from broker.features import TRANSACTION_VERSION
 from controller.topic_names import TRANSACTION_STATE_TOPIC
@@ -234,13 +234,15 @@ class TransactionCoordinators(Shards[LocalTransactions]):
             async for transactional_id in slices.each(overdue):
                 if shard.stage is not Stage.ACTIVE:
                     break
-                shard.run(shard.transactions.expire(transactional_id, self.clock.now_ms()))
+                with contained(f"abort of overdue transaction {transactional_id}"):
+                    shard.run(shard.transactions.expire(transactional_id, self.clock.now_ms()))
 
     async def forget_expired(self) -> None:
         """Forget transactional ids that were not used for too long."""
         async for shard in self.slices().each(list(self.active_shards())):
             if shard.stage is Stage.ACTIVE:
-                shard.forget(list(shard.transactions.forgettable(self.clock.now_ms())))
+                with contained(f"expiry of transactional ids in {shard.partition.index}"):
+                    shard.forget(list(shard.transactions.forgettable(self.clock.now_ms())))
 
     def _new_id(self) -> int | None:
         """A producer id if one is at hand; else one is fetched for when the client comes again."""
