@@ -57,15 +57,21 @@ def write_markers(
                 producer_id=marker.producer_id, topics=[]
             )
             response.markers.append(told)
-        for topic in marker.topics:
-            answers = [
-                Answer(partition_index=index, error_code=0) for index in topic.partition_indexes
-            ]
-            told.topics.append(Marker.Topic(name=topic.name, partitions=answers))
+        for name, indexes in _partitions(marker).items():
+            answers = [Answer(partition_index=index, error_code=0) for index in indexes]
+            told.topics.append(Marker.Topic(name=name, partitions=answers))
             for each in answers:
-                writing.write(marker, topic.name, each)
+                writing.write(marker, name, each)
     writing.close()
     return writing.answer
+
+
+def _partitions(marker: WriteTxnMarkersRequest.Marker) -> dict[str, dict[int, None]]:
+    """Each partition once, by topic: a transaction ends once, however often a request says it."""
+    partitions: dict[str, dict[int, None]] = {}
+    for topic in marker.topics:
+        partitions.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+    return partitions
 
 
 class _Writing:

@@ -192,3 +192,23 @@ def test_while_the_groups_load_markers_and_positions_are_to_come_again(tmp_path:
         assert await broker.commit(5, 1) is ErrorCode.NONE
 
     run(tmp_path, scenario)
+
+
+def test_a_partition_that_a_marker_names_often_gets_it_once(tmp_path: Path) -> None:
+    async def scenario(broker: PositionsBroker) -> None:
+        kind = WriteTxnMarkersRequest.Marker
+        marker = kind(
+            producer_id=PRODUCER_ID,
+            producer_epoch=0,
+            transaction_result=True,
+            topics=[kind.Topic(name=TOPIC, partition_indexes=[0, 0, 0])] * 3,
+            coordinator_epoch=0,
+        )
+
+        response = await broker.broker.ask(WriteTxnMarkersRequest(markers=[marker]), 1)
+
+        (topic,) = response.markers[0].topics
+        assert [(one.partition_index, one.error_code) for one in topic.partitions] == [(0, 0)]
+        assert broker.broker.replicas.require(TOPIC, 0).log.log_end_offset == 1
+
+    run(tmp_path, scenario)
