@@ -94,18 +94,20 @@ class AutoTopics:
         return ErrorCode.LEADER_NOT_AVAILABLE
 
     async def _create(self, topic: NewTopic, brokers: Mapping[int, str | None]) -> None:
+        result: CreatedTopic | ApiError | StoreError
         try:
-            result: CreatedTopic | ApiError = (await self._commands.create([topic], brokers))[
-                topic.name
-            ]
+            result = (await self._commands.create([topic], brokers))[topic.name]
         except StoreError as error:
-            result = ApiError(ErrorCode.REQUEST_TIMED_OUT, str(error))
+            result = error
         finally:
             self._partitions_under_way -= self._under_way.pop(topic.name)
-        if not isinstance(result, ApiError):
+        if isinstance(result, StoreError):
+            logger.error("topic %s is not created: %s", topic.name, result)
+        elif not isinstance(result, ApiError):
             logger.info("topic %s is created on demand: %s", topic.name, result)
         elif result.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-            logger.error("topic %s is not created: %s", topic.name, result)
+            # What a client asked for, and may ask again: one that collides was quicker, say.
+            logger.warning("topic %s is not created: %s", topic.name, result)
 
     def _is_too_much(self, topic: NewTopic) -> bool:
         """Whether to create it now would be more than one request may create at once."""

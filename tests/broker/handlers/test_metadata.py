@@ -12,6 +12,7 @@ import broker.handlers.create_topics
 import broker.handlers.metadata
 import broker.handlers.topic_partitions  # noqa: F401  (the handlers register themselves)
 from broker.metadata_cache import MetadataCache
+from controller.topics import NewTopic
 from protocol.errors import ErrorCode
 from protocol.messages.cluster import DescribeClusterRequest
 from protocol.messages.metadata import MetadataRequest
@@ -21,6 +22,7 @@ from protocol.messages.update_metadata import (
     UpdateMetadataRequest,
 )
 from protocol.uuids import ZERO_UUID
+from tests.broker.connections import turns
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.broker.handlers.test_create_topics import creation, new
 
@@ -139,6 +141,21 @@ def test_names_that_collide_are_refused_while_one_of_them_is_being_created(
         }
         await broker.metadata.wait_until(lambda: broker.metadata.topic("a.b") is not None)
         assert "not created" not in caplog.text
+
+    run_broker(tmp_path, scenario)
+
+
+def test_a_name_that_collides_with_a_topic_not_heard_of_yet_is_no_error_of_the_broker(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await broker.topics.create([NewTopic("a.b", 1)], broker.metadata.racks)
+        assert broker.metadata.topic("a.b") is None
+        await broker.ask(by_name("a_b", create=True), 9)
+        await broker.metadata.wait_until(lambda: broker.metadata.topic("a.b") is not None)
+        await turns()
+        (told,) = [one for one in caplog.records if "not created" in one.getMessage()]
+        assert told.levelname == "WARNING"
 
     run_broker(tmp_path, scenario)
 
