@@ -83,7 +83,7 @@ def _recompressed(one: Recompression, now_ms: int, api_version: int) -> Result:
     try:
         return recompress(one.batch, one.rules, now_ms, api_version)
     except ApiError as error:
-        return error
+        return error.with_traceback(None)  # whose frames hold what they return: a garbage cycle
     except Exception as error:
         logger.exception("recompression failed")
         return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, repr(error))

@@ -43,11 +43,12 @@ class SlowClock(FixedClock):
 
 
 class CountedSideWork(SideWork):
-    """Notes how much was under way at once."""
+    """Notes how much was under way at once, and what came of it."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.under_way = self.most_under_way = 0
+        self.results: list[Any] = []
 
     def run(self, work: Callable[[], T]) -> Deferred[T]:
         self.under_way += 1
@@ -55,6 +56,7 @@ class CountedSideWork(SideWork):
 
         def count(result: T) -> T:
             self.under_way -= 1
+            self.results.append(result)
             return result
 
         return super().run(work).map(count)
@@ -169,3 +171,20 @@ class _SamePlatform:
 
     def threads(self, *_: object) -> Any:
         return self._executor
+
+
+def test_errors_from_threads_keep_no_frames_alive(tmp_path: Path) -> None:
+    """A frame that returned an error, and is in its traceback, would be a garbage cycle."""
+
+    async def scenario(broker: DataBroker) -> None:
+        await broker.create_topic()
+        work = broker.side_work
+        broker.side_work = CountedSideWork(work._loop, _SamePlatform(work))
+
+        await broker.produce({(TOPIC, 0): bomb(Codec.ZSTD, timestamp=10**15)})
+
+        (error,) = broker.side_work.results
+        assert error.code is ErrorCode.INVALID_TIMESTAMP
+        assert error.__traceback__ is None
+
+    run_data_broker(tmp_path, scenario)
