@@ -60,7 +60,7 @@ class LocalPlatform:
     async def connect(self, config: BrokerConfig) -> MetadataStore:
         """Connect through kazoo, which is imported only now."""
         from controller.zookeeper.address import AddressError, parse_address  # noqa: PLC0415
-        from controller.zookeeper.store import ZooKeeperStore  # noqa: PLC0415
+        from controller.zookeeper.store import RequestLimits, ZooKeeperStore  # noqa: PLC0415
 
         session_ms = config.zookeeper_session_timeout_ms
         try:
@@ -68,7 +68,9 @@ class LocalPlatform:
                 parse_address(config.zookeeper_connect or ""),
                 session_timeout_ms=session_ms,
                 connection_timeout_ms=config.zookeeper_connection_timeout_ms or session_ms,
-                max_in_flight=config.zookeeper_max_in_flight_requests,
+                limits=RequestLimits(
+                    config.zookeeper_max_in_flight_requests, config.zookeeper_request_max_bytes
+                ),
             )
         except AddressError as error:
             raise ConnectError(str(error)) from None

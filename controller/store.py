@@ -127,6 +127,10 @@ class EphemeralParentError(StoreError):
     """An ephemeral node cannot have children."""
 
 
+class TooLargeError(StoreError):
+    """The transaction has more bytes than the store takes; it did not happen."""
+
+
 class SessionExpiredError(StoreError):
     """The session is over: its ephemeral nodes are gone and nothing more can be written."""
 

@@ -27,6 +27,7 @@ from controller.store import (
     SetData,
     StoreError,
     StoreUnavailableError,
+    TooLargeError,
 )
 from controller.topic_names import check_name, collision_key
 from controller.znodes import (
@@ -323,4 +324,6 @@ def _exists(topic: str, *, is_doomed: bool = False) -> ApiError:
 
 
 def _unavailable(error: StoreError) -> ApiError:
+    if isinstance(error, TooLargeError):
+        return ApiError(ErrorCode.POLICY_VIOLATION, f"The topic is too large: {error.reason}.")
     return ApiError(ErrorCode.REQUEST_TIMED_OUT, f"Nothing was changed: {error.reason}")

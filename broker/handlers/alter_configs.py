@@ -22,7 +22,7 @@ from config.catalogue import BROKER_KEYS, TOPIC_KEYS
 from config.dynamic import check_dynamic_settings
 from config.errors import ConfigError
 from controller.dynamic_configs import read_config, write_config
-from controller.store import StoreError
+from controller.store import StoreError, TooLargeError
 from controller.topics import unknown_topic
 from controller.znodes import BROKER_ENTITY, DEFAULT_ENTITY, TOPIC_ENTITY
 from protocol.errors import ApiError, ErrorCode
@@ -175,6 +175,8 @@ class _Alteration:
             raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
         except ConfigError as error:
             raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        except TooLargeError as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"That is too much: {error.reason}") from error
         except StoreError as error:
             raise ApiError(
                 ErrorCode.REQUEST_TIMED_OUT, f"Nothing was changed: {error.reason}"

@@ -22,3 +22,6 @@ class OwnKeys:
 
     transactional_id_pattern_max_length: int = integer(1024, low=1, importance=LOW, acts=True)
     """Longest pattern by which transactions may be listed, in characters."""
+
+    zookeeper_request_max_bytes: int = integer(1_000_000, low=1 << 18, importance=LOW, acts=True)
+    """Largest write that is sent to ZooKeeper, which hangs up at its own `jute.maxbuffer`."""

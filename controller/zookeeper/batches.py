@@ -71,12 +71,17 @@ def gather(transactions: Iterable[Sequence[Operation]]) -> list[Batch]:
     for operations in transactions:
         first = operations[0] if operations else None
         check = first if isinstance(first, Check) else None
-        size_in_bytes = sum(map(_size, operations))
+        size = size_in_bytes(operations)
         last = batches[-1] if batches else None
-        if last is None or last.check != check or not last.has_room_for(operations, size_in_bytes):
+        if last is None or last.check != check or not last.has_room_for(operations, size):
             batches.append(Batch(check))
-        batches[-1].add(operations, size_in_bytes)
+        batches[-1].add(operations, size)
     return batches
+
+
+def size_in_bytes(operations: Iterable[Operation]) -> int:
+    """What a request of these operations has, give or take some bytes for each."""
+    return sum(map(_size, operations))
 
 
 def _size(operation: Operation) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kazoo.exceptions import KazooException
 from kazoo.exceptions import NoNodeError as KazooNoNodeError
@@ -32,10 +32,11 @@ from controller.store import (
     SessionExpiredError,
     StoreError,
     StoreUnavailableError,
+    TooLargeError,
     Watch,
     Znode,
 )
-from controller.zookeeper.batches import Batch, gather
+from controller.zookeeper.batches import Batch, gather, size_in_bytes
 from controller.zookeeper.requests import (
     UNREACHABLE,
     store_error,
@@ -64,12 +65,22 @@ _KINDS = {
 }
 
 
+class RequestLimits(NamedTuple):
+    """What ZooKeeper is asked at most."""
+
+    in_flight: int
+    """Requests that are under way together."""
+    request_bytes: int
+    """Size of a write; ZooKeeper's own limit is ``jute.maxbuffer``."""
+
+
 class ZooKeeperStore(SingleWrites):
     """``controller.store.MetadataStore`` in a ZooKeeper ensemble."""
 
-    def __init__(self, session: ZooKeeperSession) -> None:
+    def __init__(self, session: ZooKeeperSession, max_request_bytes: int) -> None:
         """Use ``connect`` instead."""
         self._session = session
+        self._max_request_bytes = max_request_bytes
         self._address = session.address
         self._loop = asyncio.get_running_loop()
         self._watches: set[_PendingWatch] = set()
@@ -84,14 +95,14 @@ class ZooKeeperStore(SingleWrites):
         *,
         session_timeout_ms: int,
         connection_timeout_ms: int,
-        max_in_flight: int,
+        limits: RequestLimits,
     ) -> Self:
         """Open a session and make the path that the cluster lives below.
 
         Raises StoreUnavailableError if there is no connection in time.
         """
-        session = ZooKeeperSession(address, session_timeout_ms, max_in_flight)
-        store = cls(session)
+        session = ZooKeeperSession(address, session_timeout_ms, limits.in_flight)
+        store = cls(session, limits.request_bytes)
         try:
             await session.start(connection_timeout_ms)
         except TimeoutError:
@@ -182,7 +193,32 @@ class ZooKeeperStore(SingleWrites):
     async def multi_many(
         self, transactions: Sequence[Sequence[Operation]]
     ) -> list[list[Result] | StoreError]:
-        """Do independent transactions in order, many at a time."""
+        """Do independent transactions in order, many at a time.
+
+        ZooKeeper hangs up on a request that is too large, and on all others that are under way
+        then: such a one is not sent.
+        """
+        refusals = [self._refusal(operations) for operations in transactions]
+        if not any(refusals):
+            return await self._do(transactions)
+        pairs = zip(transactions, refusals, strict=True)
+        done = iter(await self._do([each for each, refusal in pairs if refusal is None]))
+        return [next(done) if refusal is None else refusal for refusal in refusals]
+
+    def _refusal(self, operations: Sequence[Operation]) -> StoreError | None:
+        size = size_in_bytes(operations)
+        if size <= self._max_request_bytes:
+            return None
+        largest = max(operations, key=lambda operation: size_in_bytes([operation]))
+        reason = (
+            f"{size} bytes are more than ZooKeeper takes "
+            f"(zookeeper.request.max.bytes={self._max_request_bytes})"
+        )
+        return TooLargeError(largest.path, reason)
+
+    async def _do(
+        self, transactions: Sequence[Sequence[Operation]]
+    ) -> list[list[Result] | StoreError]:
         batches = gather(transactions)
         answers = await self._ask_all(
             [transaction_request(batch.operations, self._address) for batch in batches]

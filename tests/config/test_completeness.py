@@ -36,6 +36,7 @@ OURS = {
         "metrics.host",
         "metrics.port",
         "transactional.id.pattern.max.length",
+        "zookeeper.request.max.bytes",
     )
 }
 # Required where metadata is kept in a Raft quorum, which it is not here.

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from controller.memory_store import MemoryEnsemble, MemoryStore
 from controller.store import (
+    Create,
     Operation,
     OutcomeUnknownError,
     Result,
+    SetData,
     StoreError,
     StoreUnavailableError,
+    TooLargeError,
     Watch,
     Znode,
 )
@@ -32,6 +35,8 @@ class BreakingStore(MemoryStore):
         self.is_away = False
         self.does_writes = False
         """Whether the write that breaks the connection is carried out."""
+        self.largest_bytes: int | None = None
+        """What a node may hold."""
         self.has_broken = False
         """Whether the connection broke at all."""
         self._is_broken = False
@@ -71,12 +76,18 @@ class BreakingStore(MemoryStore):
         path = transactions[0][0].path if transactions else "/"
         if self._is_unreachable:
             return [StoreUnavailableError(path, "not reachable") for _ in transactions]
+        if any(self._is_too_large(one) for operations in transactions for one in operations):
+            return [TooLargeError(path, "too many bytes") for _ in transactions]
         if not self.breaks_at(path):
             return await super().multi_many(transactions)
         self._is_broken = self.has_broken = True
         if self.does_writes:
             await super().multi_many(transactions)
         return [OutcomeUnknownError(path, "broke off") for _ in transactions]
+
+    def _is_too_large(self, operation: Operation) -> bool:
+        data = operation.data if isinstance(operation, Create | SetData) else None
+        return self.largest_bytes is not None and len(data or b"") > self.largest_bytes
 
     @property
     def _is_unreachable(self) -> bool:

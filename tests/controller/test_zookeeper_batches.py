@@ -15,9 +15,10 @@ from controller.store import (
     Operation,
     SetData,
     StoreError,
+    TooLargeError,
 )
 from controller.zookeeper.batches import BYTES_LIMIT, OPERATIONS_LIMIT, gather
-from tests.controller.zookeeper_stores import connect
+from tests.controller.zookeeper_stores import MAX_REQUEST_BYTES, connect
 
 if TYPE_CHECKING:
     from tests.support.zookeeper import ZooKeeperServer
@@ -73,6 +74,38 @@ def test_refused_batch_is_done_one_by_one(zookeeper: ZooKeeperServer) -> None:
             assert isinstance(outcome, BadVersionError)
             assert outcome.operation == 0
         assert await store.exists("/late0") is None
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.java
+def test_what_zookeeper_would_hang_up_on_is_not_sent(zookeeper: ZooKeeperServer) -> None:
+    async def scenario() -> None:
+        store = await connect(zookeeper, "/large")
+        interruptions: list[str] = []
+        store.on_interruption(lambda: interruptions.append("interrupted"))
+        await store.create("/a", b"small")
+        too_much = bytes(2_000_000)
+        outcomes = await store.multi_many(
+            [
+                [Create("/b")],
+                [SetData("/a", too_much)],
+                [Create("/c"), Create("/d", too_much)],
+                [Create("/e", bytes(MAX_REQUEST_BYTES - 1000))],
+            ]
+        )
+        assert [isinstance(outcome, TooLargeError) for outcome in outcomes] == [
+            False,
+            True,
+            True,
+            False,
+        ]
+        assert await store.children("/") == ["a", "b", "e"]
+        assert (await store.get("/a")).data == b"small"
+        with pytest.raises(TooLargeError, match=r"zookeeper\.request\.max\.bytes"):
+            await store.set("/a", too_much)
+        assert interruptions == []
         await store.close()
 
     asyncio.run(scenario())

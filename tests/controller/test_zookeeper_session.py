@@ -25,8 +25,8 @@ from controller.store import (
     StoreUnavailableError,
 )
 from controller.zookeeper.address import parse_address
-from controller.zookeeper.store import ZooKeeperStore
-from tests.controller.zookeeper_stores import connect, eventually
+from controller.zookeeper.store import RequestLimits, ZooKeeperStore
+from tests.controller.zookeeper_stores import MAX_REQUEST_BYTES, connect, eventually
 from tests.support.broker_process import free_port
 from tests.support.zookeeper import LONGEST_SESSION_MS, SHORTEST_SESSION_MS, ZooKeeperServer
 
@@ -97,7 +97,7 @@ def test_a_server_that_never_answers_a_connection_is_asked_again_within_the_sess
             parse_address(f"127.0.0.1:{deaf.port}/deaf"),
             session_timeout_ms=LONGEST_SESSION_MS // 5,
             connection_timeout_ms=LONGEST_SESSION_MS // 10,
-            max_in_flight=10,
+            limits=RequestLimits(10, MAX_REQUEST_BYTES),
         )
         await store.create("/here", None)
         assert len(deaf.accepted) == 2
@@ -287,7 +287,7 @@ def test_server_of_the_list_that_is_down_is_passed_over(zookeeper: ZooKeeperServ
                 address,
                 session_timeout_ms=LONGEST_SESSION_MS,
                 connection_timeout_ms=LONGEST_SESSION_MS,
-                max_in_flight=1,
+                limits=RequestLimits(1, MAX_REQUEST_BYTES),
             )
             assert await store.children("/") == []
             await store.close()
@@ -303,7 +303,7 @@ def test_no_server_in_time_is_said_with_the_address() -> None:
             parse_address(address),
             session_timeout_ms=SHORTEST_SESSION_MS,
             connection_timeout_ms=300,
-            max_in_flight=10,
+            limits=RequestLimits(10, MAX_REQUEST_BYTES),
         )
 
     with pytest.raises(StoreUnavailableError, match=f"at {address} within 300 ms"):

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from controller.zookeeper.address import parse_address
-from controller.zookeeper.store import ZooKeeperStore
+from controller.zookeeper.store import RequestLimits, ZooKeeperStore
 from tests.support.zookeeper import SHORTEST_SESSION_MS
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.support.zookeeper import ZooKeeperServer
 
 CONNECTION_TIMEOUT_MS = 15_000
+MAX_REQUEST_BYTES = 1_000_000
 WAIT_SECONDS = 120.0
 POLL_SECONDS = 0.005
 
@@ -28,7 +29,7 @@ async def connect(
         parse_address(server.address + root),
         session_timeout_ms=session_timeout_ms,
         connection_timeout_ms=CONNECTION_TIMEOUT_MS,
-        max_in_flight=10,
+        limits=RequestLimits(in_flight=10, request_bytes=MAX_REQUEST_BYTES),
     )
 
 
