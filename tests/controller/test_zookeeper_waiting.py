@@ -12,6 +12,7 @@ import pytest
 from controller.zookeeper.address import parse_address
 from controller.zookeeper.session import NotConnectedError, ZooKeeperSession, _Answer
 from controller.zookeeper.store import ZooKeeperStore
+from tests.controller.zookeeper_stores import MAX_REQUEST_BYTES
 
 MEANWHILE_SECONDS = 0.2
 
@@ -74,7 +75,7 @@ def test_a_watch_or_listener_that_raises_keeps_no_other_from_being_told() -> Non
 
     async def scenario() -> None:
         session = ZooKeeperSession(parse_address("127.0.0.1:1"), 1000, max_in_flight=1)
-        store = ZooKeeperStore(session)
+        store = ZooKeeperStore(session, MAX_REQUEST_BYTES)
         asyncio.get_running_loop().set_exception_handler(lambda *_: told.append("failed"))
         store.on_interruption(fail)
         store.on_interruption(lambda: told.append("interrupted"))
