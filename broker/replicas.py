@@ -89,7 +89,10 @@ class Replicas:
     def lead_or_follow(
         self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState
     ) -> ErrorCode:
-        """Apply the controller's word on who leads a partition; its log is made if need be."""
+        """Apply the controller's word on who leads a partition; its log is made if need be.
+
+        It raises nothing: the other partitions of the request are never spoken of again.
+        """
         try:
             partition = self._obtain(topic, topic_id, state)
             was_leader, old_epoch = partition.is_leader, partition.leader_epoch
@@ -100,12 +103,13 @@ class Replicas:
         except ApiError as error:
             logger.warning("%s-%d: %s", topic, state.partition_index, error)
             return error.code
+        except Exception:
+            logger.exception("%s-%d: not led or followed", topic, state.partition_index)
+            return ErrorCode.UNKNOWN_SERVER_ERROR
         has_missed_epoch = partition.is_leader and partition.leader_epoch > old_epoch + 1
         if has_missed_epoch or was_leader != partition.is_leader:
-            for listener in self._listeners:
-                listener(partition, partition.is_leader)
-        for told in self._assignment_listeners:
-            told(partition)
+            self._tell_of_leadership(partition)
+        self._tell_of_assignment(partition)
         return ErrorCode.NONE
 
     def stop(self, topic: str, state: StopState) -> ErrorCode:
@@ -184,11 +188,24 @@ class Replicas:
         del partitions[partition.index]
         was_leader = partition.is_leader
         partition.retire()
-        for told in self._assignment_listeners:
-            told(partition)
+        self._tell_of_assignment(partition)
         if not partitions:
             del self.by_topic[partition.topic]
             self.names_by_id.pop(partition.topic_id, None)
         if was_leader:
-            for listener in self._listeners:
-                listener(partition, False)
+            self._tell_of_leadership(partition)
+
+    def _tell_of_leadership(self, partition: Partition) -> None:
+        """Call the listeners; one that raises costs neither the others nor other partitions."""
+        for listener in self._listeners:
+            try:
+                listener(partition, partition.is_leader)
+            except Exception:
+                logger.exception("%s-%d: change of leadership", partition.topic, partition.index)
+
+    def _tell_of_assignment(self, partition: Partition) -> None:
+        for listener in self._assignment_listeners:
+            try:
+                listener(partition)
+            except Exception:
+                logger.exception("%s-%d: change of assignment", partition.topic, partition.index)

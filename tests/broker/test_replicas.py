@@ -113,6 +113,38 @@ def test_listeners_hear_that_a_leader_has_missed_an_epoch(broker: ToldBroker) ->
     assert broker.changes == [("flights-0", True), ("flights-0", True)]
 
 
+def test_a_listener_that_raises_costs_neither_other_listeners_nor_partitions(
+    broker: ToldBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    def raise_error(*_: object) -> None:
+        raise KeyError("planted")
+
+    heard: list[tuple[str, bool]] = []
+    broker.replicas.on_leadership_change(raise_error)
+    broker.replicas.on_leadership_change(lambda part, leads: heard.append((part.topic, leads)))
+    broker.replicas.on_assignment(raise_error)
+
+    assert broker.lead() is ErrorCode.NONE
+    assert broker.stop(delete=True) is ErrorCode.NONE
+
+    assert heard == [(TOPIC, True), (TOPIC, False)]
+    assert len(caplog.records) == 4
+    assert (broker.replicas.by_topic, broker.logs.get(TOPIC, 0)) == ({}, None)
+
+
+def test_a_partition_that_cannot_be_led_is_an_error_of_its_own(
+    broker: ToldBroker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def create(*_: object) -> None:
+        raise ValueError("planted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(broker.logs, "create", create)
+        assert broker.lead() is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert "planted" in caplog.text
+    assert broker.lead() is ErrorCode.NONE
+
+
 def test_older_leader_epoch_is_refused(broker: ToldBroker) -> None:
     broker.lead(leader_epoch=5)
 
