@@ -38,6 +38,7 @@ PARTITIONS_PER_REQUEST: Final = 1_000
 """Most markers that one request asks for; the rest follow when it is answered."""
 NO_LEADER: Final = -1
 
+_CODES: Final = frozenset(ErrorCode)
 _NOT_NEEDED = frozenset(
     {ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.INVALID_PRODUCER_EPOCH}
 )
@@ -166,7 +167,11 @@ class MarkerSender:
         if request.markers:
             self._asked.add(broker_id)
             answered = partial(self._answered, broker_id, entries)
-            self._leaders.write_markers(broker_id, request, answered)
+            try:
+                self._leaders.write_markers(broker_id, request, answered)
+            except Exception as error:  # noqa: BLE001 - noted
+                self._timers.on_failure(f"markers to broker {broker_id}", error)
+                answered(None)
         elif self._queues.get(broker_id):
             self._flush_soon()
 
@@ -206,12 +211,18 @@ class MarkerSender:
             self._complete(task)
 
     def _complete(self, task: _Task) -> None:
+        """Record that all is marked, now or later; what is raised costs no other transaction."""
         if task.is_over:
             return
-        effects = task.shard.transactions.handle_markers_written(
-            task.transaction, self._clock.now_ms()
-        )
-        if not task.shard.run(effects):
+        try:
+            effects = task.shard.transactions.handle_markers_written(
+                task.transaction, self._clock.now_ms()
+            )
+            is_recorded = task.shard.run(effects)
+        except Exception as error:  # noqa: BLE001 - noted
+            self._timers.on_failure("completion of transactions", error)
+            is_recorded = False
+        if not is_recorded:
             self._timers.schedule(COMPLETION_RETRY_MS, partial(self._complete, task))
 
     def _reached(self, step: str) -> None:
@@ -243,13 +254,16 @@ def _request(entries: Iterable[tuple[_Task, TopicPartition]]) -> WriteTxnMarkers
 
 def _codes(response: WriteTxnMarkersResponse) -> dict[tuple[int, TopicPartition], ErrorCode]:
     return {
-        (marker.producer_id, (topic.name, partition.partition_index)): ErrorCode(
-            partition.error_code
-        )
+        (marker.producer_id, (topic.name, partition.partition_index)): _known(partition.error_code)
         for marker in response.markers
         for topic in marker.topics
         for partition in topic.partitions
     }
+
+
+def _known(code: int) -> ErrorCode:
+    """One of a broker that is newer than this is tried again like an unexpected error."""
+    return ErrorCode(code) if code in _CODES else ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def _explain(task: _Task, partition: TopicPartition, code: ErrorCode, outcome: str) -> None:

@@ -96,6 +96,10 @@ class _Writing:
             is_elsewhere = error.code in _NO_SHARD
             answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER if is_elsewhere else error.code
             return
+        except Exception as error:  # noqa: BLE001 - noted; the other partitions get theirs
+            self._broker.timers.on_failure(f"marker in {topic}-{answer.partition_index}", error)
+            answer.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
+            return
 
         def settle(code: ErrorCode) -> None:
             answer.error_code = code

@@ -23,6 +23,7 @@ from tests.broker.coordinators.transaction_broker import (
     prepared,
     refusal,
     run_transaction_broker,
+    wait_for,
 )
 from tests.broker.handlers.one_broker import BROKER_ID
 
@@ -54,15 +55,6 @@ def markers(broker: TransactionBroker, topic: str) -> list[tuple[int, int, str, 
                 )
             )
     return found
-
-
-async def wait_for(broker: TransactionBroker, state: TransactionState) -> None:
-    for _ in range(3000):  # a minute
-        known = broker.known()
-        if known is not None and known.state is state:
-            return
-        await broker.wait_ms(20)
-    pytest.fail(f"{broker.known()} does not become {state}")
 
 
 @pytest.mark.parametrize("commit", [True, False])

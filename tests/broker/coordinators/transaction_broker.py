@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
 import broker.handlers.describe_transactions
 import broker.handlers.produce
 import broker.handlers.producer_ids
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker.partition import Partition
+    from coordinator.transactions.states import TransactionState
     from coordinator.transactions.transaction import Transaction
     from protocol.messages.transactions import WriteTxnMarkersRequest
 
@@ -82,6 +85,10 @@ class Switchboard:
             self.held.append((request, answered))
         else:
             self._peers.write_markers(broker_id, request, answered)
+
+    def write_now(self, request: WriteTxnMarkersRequest, answered: Answered) -> None:
+        """Have this broker write what another would send it."""
+        self._peers.write_markers(BROKER_ID, request, answered)
 
 
 class TransactionBroker(GroupBroker):
@@ -216,7 +223,9 @@ async def begun(broker: TransactionBroker) -> tuple[int, int]:
     return told.producer_id, told.producer_epoch
 
 
-def refusal(request: WriteTxnMarkersRequest, code: ErrorCode) -> WriteTxnMarkersResponse:
+def refusal(
+    request: WriteTxnMarkersRequest, code: int, but_for: str | None = None
+) -> WriteTxnMarkersResponse:
     return WriteTxnMarkersResponse(
         markers=[
             Marker(
@@ -225,7 +234,10 @@ def refusal(request: WriteTxnMarkersRequest, code: ErrorCode) -> WriteTxnMarkers
                     Marker.Topic(
                         name=topic.name,
                         partitions=[
-                            Marker.Topic.Partition(partition_index=index, error_code=code)
+                            Marker.Topic.Partition(
+                                partition_index=index,
+                                error_code=ErrorCode.NONE if topic.name == but_for else code,
+                            )
                             for index in topic.partition_indexes
                         ],
                     )
@@ -235,3 +247,12 @@ def refusal(request: WriteTxnMarkersRequest, code: ErrorCode) -> WriteTxnMarkers
             for marker in request.markers
         ]
     )
+
+
+async def wait_for(broker: TransactionBroker, state: TransactionState) -> None:
+    for _ in range(3000):  # a minute
+        known = broker.known()
+        if known is not None and known.state is state:
+            return
+        await broker.wait_ms(20)
+    pytest.fail(f"{broker.known()} does not become {state}")

@@ -1,0 +1,109 @@
+"""What fails while markers are written costs no other transaction, and is tried again."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+from coordinator.transactions.states import TransactionState
+from protocol.errors import ErrorCode
+from protocol.messages.transactions import WriteTxnMarkersRequest
+from tests.broker.coordinators.transaction_broker import (
+    FLIGHTS,
+    HOTELS,
+    PRODUCER,
+    TransactionBroker,
+    prepared,
+    refusal,
+    run_transaction_broker,
+    wait_for,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from protocol.messages.transactions import WriteTxnMarkersResponse
+
+S = TransactionState
+
+
+@contextmanager
+def raising_once(owner: object, name: str) -> Iterator[list[object]]:
+    """Have a method raise the first time it is called; yields what it was called with."""
+    method = getattr(owner, name)
+    calls: list[object] = []
+
+    def called(*args: object) -> object:
+        calls.append(args)
+        if len(calls) == 1:
+            raise KeyError("planted")
+        return method(*args)
+
+    with patch.object(owner, name, called):
+        yield calls
+
+
+def test_a_marker_that_no_way_leads_to_is_sent_again(tmp_path: Path) -> None:
+    async def scenario(broker: TransactionBroker) -> None:
+        producer = await prepared(broker)
+        await broker.add(producer, FLIGHTS)
+        with raising_once(broker.switchboard, "write_markers") as calls:
+            await broker.end(producer)
+            await wait_for(broker, S.COMPLETE_COMMIT)
+            assert len(calls) == 2
+
+    run_transaction_broker(tmp_path, scenario)
+
+
+def test_a_partition_that_fails_costs_the_others_no_marker(tmp_path: Path) -> None:
+    async def scenario(broker: TransactionBroker) -> None:
+        producer = await prepared(broker)
+        await broker.add(producer, FLIGHTS, HOTELS)
+        board = broker.switchboard
+        board.is_holding = True
+        await broker.end(producer)
+        await broker.turn()
+        [(request, _)] = board.held
+        request.markers[0].topics = [
+            WriteTxnMarkersRequest.Marker.Topic(name=topic, partition_indexes=[index])
+            for topic, index in (FLIGHTS, HOTELS)
+        ]
+        answers: list[WriteTxnMarkersResponse | None] = []
+        with raising_once(broker.replicas, "require") as calls:
+            board.write_now(request, answers.append)
+            assert len(calls) == 2
+        failed = ErrorCode.UNKNOWN_SERVER_ERROR
+        assert answers == [refusal(request, failed, but_for=HOTELS[0])]
+
+    run_transaction_broker(tmp_path, scenario)
+
+
+def test_a_transaction_whose_end_cannot_be_recorded_is_completed_later(tmp_path: Path) -> None:
+    async def scenario(broker: TransactionBroker) -> None:
+        producer = await prepared(broker)
+        await broker.add(producer, FLIGHTS)
+        shard = broker.transactions.shard_for(PRODUCER)
+        with raising_once(shard.transactions, "handle_markers_written") as calls:
+            await broker.end(producer)
+            await wait_for(broker, S.COMPLETE_COMMIT)
+            assert len(calls) == 2
+
+    run_transaction_broker(tmp_path, scenario)
+
+
+def test_an_error_code_of_a_newer_broker_is_tried_again(tmp_path: Path) -> None:
+    async def scenario(broker: TransactionBroker) -> None:
+        producer = await prepared(broker)
+        await broker.add(producer, FLIGHTS)
+        board = broker.switchboard
+        board.is_holding = True
+        await broker.end(producer)
+        await broker.turn()
+        [(request, answered)] = board.held
+        board.is_holding = False
+        answered(refusal(request, 9_999))
+        await wait_for(broker, S.COMPLETE_COMMIT)
+
+    run_transaction_broker(tmp_path, scenario)
