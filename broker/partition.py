@@ -101,22 +101,25 @@ class Partition:
         """Take the role that the controller gives; returns False when the state is an old one.
 
         Within a leader epoch the partition epoch tells: a new controller says again what it found,
-        and that may come after its answer to an AlterPartition that has changed it.
+        and that may come after its answer to an AlterPartition that has changed it. Raises ApiError
+        when the log cannot note the epoch; nothing has changed then.
         """
         if (state.leader_epoch, state.partition_epoch) < (self.leader_epoch, self.partition_epoch):
             return False
         is_new_epoch = state.leader_epoch > self.leader_epoch
+        is_leader = state.leader == self._surroundings.local_id
+        if is_leader and is_new_epoch and state.leader_epoch > self.log.latest_epoch:
+            # First: a leader that was half made when the disk refused this would commit alone.
+            self.log.assign_epoch(state.leader_epoch, self.log.log_end_offset)
         self.controller_epoch = state.controller_epoch
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch
         self.partition_epoch = state.partition_epoch
         self.replicas = tuple(state.replicas)
         self.in_sync_replicas = tuple(state.isr)
-        self.is_leader = state.leader == self._surroundings.local_id
-        if self.is_leader and is_new_epoch:
+        self.is_leader = is_leader
+        if is_leader and is_new_epoch:
             self.leader_epoch_start_offset = self.log.log_end_offset
-            if self.leader_epoch > self.log.latest_epoch:
-                self.log.assign_epoch(self.leader_epoch, self.log.log_end_offset)
         self._replicate(state, is_new_epoch=is_new_epoch)
         if not self.is_leader:
             self._commit_waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -10,6 +10,7 @@ from broker.partition import Partition
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+from storage.errors import LogDirectoryError
 from storage.producers import AppendOrigin
 from tests.broker.replication.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch, open_directories
@@ -77,6 +78,25 @@ def state(
 
 def append(partition: Partition, count: int = 1, acks: int = -1) -> int:
     return partition.append_records(batch(count), acks, AppendOrigin.CLIENT, NOW_MS).first_offset
+
+
+def test_a_leader_whose_epoch_the_disk_refuses_is_none(partition: Partition) -> None:
+    partition.assume(state(4, leader=2, isr=(1, 2), replicas=(1, 2)))
+    failure = LogDirectoryError(partition.log.directory.path, "planted")
+    partition.log.directory.failure = failure
+    led = state(5, isr=(1, 2), replicas=(1, 2))
+    with pytest.raises(LogDirectoryError):
+        partition.assume(led)
+    partition.log.directory.failure = None
+
+    with pytest.raises(ApiError) as refused:
+        append(partition)
+    assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (partition.leader_id, partition.leader_epoch) == (2, 4)
+
+    assert partition.assume(led)
+    append(partition)
+    assert partition.log.high_watermark == 0, "the follower has nothing yet"
 
 
 def code_of_append(partition: Partition, acks: int = -1) -> ErrorCode:
