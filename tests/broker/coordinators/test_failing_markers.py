@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from unittest.mock import patch
+
+import pytest
 
 from coordinator.transactions.states import TransactionState
 from protocol.errors import ErrorCode
@@ -41,7 +42,8 @@ def raising_once(owner: object, name: str) -> Iterator[list[object]]:
             raise KeyError("planted")
         return method(*args)
 
-    with patch.object(owner, name, called):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(owner, name, called)
         yield calls
 
 
