@@ -4,6 +4,8 @@
 CONFIG ?= config/server.properties
 ARGS ?=
 SEEDS ?= 0-100
+SEED ?= 1
+FRAMES ?= 1000000
 WORKERS ?= 3
 UNIT := $(addprefix tests/,broker config controller coordinator protocol spark_jobs storage)
 PY := .venv/bin/python
@@ -11,7 +13,7 @@ PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run cluster unit test test-all coverage sim check pipeline bench bench-pipeline docs lock clean
+.PHONY: help run cluster unit test test-all coverage sim hostile check pipeline bench bench-pipeline docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 23
@@ -43,6 +45,10 @@ coverage: ## Run every test and show which lines and branches none of them takes
 sim: ## Simulate clusters under faults (SEEDS=0-2000, ARGS="--trace")
 	@scripts/setup python
 	@$(PY) -m tests.simulation --seeds $(SEEDS) $(ARGS)
+
+hostile: ## Mistreat a broker with a million frames (FRAMES=50000 SEED=2, ARGS="--help")
+	@scripts/setup test
+	@$(PY) -m tests.hostile --frames $(FRAMES) --seed $(SEED) $(ARGS)
 
 check: ## Lint, format, types and layer contracts
 	@scripts/setup python

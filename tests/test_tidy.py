@@ -181,7 +181,7 @@ def test_tests_are_named_for_behaviour() -> None:
 
 @pytest.mark.parametrize("word", ["time.sleep", "unittest.mock", "from unittest import mock"])
 def test_unit_tests_neither_sleep_nor_mock(word: str) -> None:
-    waiting_is_the_point = ("interop", "benchmarks", "support", "simulation")
+    waiting_is_the_point = ("interop", "benchmarks", "support", "simulation", "hostile")
     found = [
         shown(path)
         for path in tracked("tests/*.py")
