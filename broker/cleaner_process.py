@@ -41,6 +41,8 @@ class CleanerProcess:
                 *COMMAND,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                # Ctrl-C, or the end of the terminal, is for the broker, which then ends this one.
+                process_group=0,
                 # Where the broker was started need not be where its code is.
                 env={**os.environ, "PYTHONPATH": str(CODE_DIRECTORY)},
             )
