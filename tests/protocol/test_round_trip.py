@@ -29,7 +29,7 @@ def test_parts_are_the_bytes(pair: tuple[type, int], data: st.DataObject) -> Non
     assert b"".join(sent.encode_parts(version)) == sent.encode(version)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(every_version()), data=st.data())
 def test_what_is_encoded_in_steps_is_the_same(pair: tuple[type, int], data: st.DataObject) -> None:
     message, version = pair

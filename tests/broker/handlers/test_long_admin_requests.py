@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from protocol.schema import Request
 
-MANY = 200
+MANY = 100
 
 
 async def turns_of_others(broker: OneBroker, request: Request, version: int) -> int:
