@@ -191,7 +191,7 @@ class Broker:
         started_ms = self.clock.monotonic_ms()
         config = self.config
         await self._bind()
-        self.logs = open_directories(config, self._executor, self._platform)
+        self.logs = await open_directories(config, self._executor, self._platform)
         self.logs.on_failure = FailedDisks(self).note
         opened = await unless_stopped(
             self._stop, open_store(config, self.logs, self._executor, self._platform)
@@ -367,7 +367,8 @@ class Broker:
         )
         yield "closing threads", self._executor.shutdown
         if hasattr(self, "logs"):
-            yield "closing the logs", self.logs.close
+            close = partial(self._loop.run_in_executor, None, self.logs.close)
+            yield "closing the logs", close
 
     def _apply_topic_config(self, topic: str, config: TopicConfig) -> None:
         if config.unclean_leader_election_enable:

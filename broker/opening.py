@@ -5,6 +5,7 @@ Everything that can be wrong there ends in StartError with one line that says wh
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import sys
@@ -68,7 +69,7 @@ class StartAbandonedError(Exception):
     """The broker was told to stop before it had started."""
 
 
-def open_directories(
+async def open_directories(
     config: BrokerConfig, executor: Executor, platform: Platform
 ) -> LogDirectories:
     """Lock the log directories and read whose they are."""
@@ -83,7 +84,9 @@ def open_directories(
         draw_below=secrets.randbelow,
     )
     try:
-        return LogDirectories.open(config.log_dirs, Disk(platform.filesystem), settings)
+        return await asyncio.get_running_loop().run_in_executor(
+            executor, LogDirectories.open, config.log_dirs, Disk(platform.filesystem), settings
+        )
     except (DirectoryRefusedError, LogDirectoryError) as error:
         raise StartError(str(error)) from None
 
@@ -106,7 +109,9 @@ async def open_store(
         broker_id = await patience.do(
             partial(_obtain_broker_id, config, logs.identity.broker_id, store)
         )
-        logs.identify(broker_id, cluster_id, platform.clock.now_ms())
+        await asyncio.get_running_loop().run_in_executor(
+            executor, logs.identify, broker_id, cluster_id, platform.clock.now_ms()
+        )
     except BaseException as error:
         if store is not None:
             await _close(store)

@@ -10,12 +10,9 @@ that start no process and are not slow: `make unit` runs them, and one that star
 
 from __future__ import annotations
 
-import asyncio
 import functools
-import gc
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -25,6 +22,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.support import downloads, timed_out
 from tests.support.jars import JarsUnavailableError
+from tests.support.loop_watch import LoopWatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,9 +39,9 @@ NO_UNIT_TEST = ("java", "process", "slow", "spark")
 settings.register_profile("shared-machine", deadline=None)
 settings.load_profile("shared-machine")
 
-# In production the bound is 10 ms. Under coverage, with codecs compiled on first use, this is what
-# tells a mistake from a slow test; it counts the thread's own CPU time, not its neighbours'.
-LONGEST_CALLBACK_SECONDS = 0.5
+WATCH = LoopWatch()
+OTHERS_LOOPS = ("bench", "interop")
+"""Markers of tests whose event loops are not a broker's."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -113,39 +111,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _FileBy
     return _FileByFile(config, log)
 
 
-class _CollectorClock:
-    """Time spent looking for garbage cycles: among the objects of thousands of tests, long."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._began = 0.0
-
-    def __call__(self, phase: str, _: object) -> None:
-        if phase == "start":
-            self._began = time.thread_time()
-        else:
-            self.seconds += time.thread_time() - self._began
+@pytest.fixture(autouse=True, scope="session")
+def _excused_functions() -> Iterator[None]:
+    WATCH.excuse()
+    yield
+    WATCH.count_again()
 
 
 @pytest.fixture(autouse=True)
-def _loop_is_never_blocked(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
-    """Fail a test in which one callback kept an asyncio loop busy for too long."""
-    blocked: list[str] = []
-    run = asyncio.Handle._run
-    collecting = _CollectorClock()
+def _loop_is_never_held_up(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test in which one callback held up an event loop for too long.
 
-    def timed_run(handle: asyncio.Handle) -> None:
-        begin = time.thread_time() - collecting.seconds
-        run(handle)
-        seconds = time.thread_time() - collecting.seconds - begin
-        if seconds > LONGEST_CALLBACK_SECONDS:
-            blocked.append(f"{seconds:.3f} s in {handle!r}")
-
-    monkeypatch.setattr(asyncio.Handle, "_run", timed_run)
-    gc.callbacks.append(collecting)
+    In tests that drive other processes the loops are those of clients, and may wait.
+    """
+    WATCH.begin()
     yield
-    gc.callbacks.remove(collecting)
-    if blocked and request.node.get_closest_marker("bench") is None:
-        pytest.fail("the event loop was blocked: " + "; ".join(blocked))
+    WATCH.end()
+    if WATCH.held and not any(map(request.node.get_closest_marker, OTHERS_LOOPS)):
+        pytest.fail("the event loop was held up: " + "; ".join(WATCH.held))

@@ -22,13 +22,13 @@ def started_id(directory: Path, broker_id: int = -1) -> int:
 
     async def start(executor: ThreadPoolExecutor) -> int:
         platform = LocalPlatform()
-        logs = open_directories(config, executor, platform)
+        logs = await open_directories(config, executor, platform)
         try:
             opened = await open_store(config, logs, executor, platform)
             await opened.store.close()
             return opened.broker_id
         finally:
-            logs.close()
+            await asyncio.to_thread(logs.close)
 
     with ThreadPoolExecutor(1) as executor:
         return asyncio.run(start(executor))

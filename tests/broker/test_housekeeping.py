@@ -173,10 +173,11 @@ def test_files_go_when_their_delay_is_over(logs: LogDirectories, tmp_path: Path)
 def test_retention_and_recovery_points_come_soon_after_the_start(
     logs: LogDirectories, tmp_path: Path
 ) -> None:
+    for log in logs:
+        log.flush()
+
     async def scenario() -> None:
         household = Household(logs, log_initial_task_delay_ms=500)
-        for log in logs:
-            log.flush()
 
         assert {delay for delay, _ in household.timers.once} == {500}
         for _, callback in household.timers.once:

@@ -103,7 +103,7 @@ class OneBroker:
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, return_exceptions=True)
-        self.logs.close()
+        await asyncio.to_thread(self.logs.close)
         failures = [r for r in results if isinstance(r, Exception)]
         assert not failures, failures
 

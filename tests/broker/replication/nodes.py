@@ -233,7 +233,7 @@ class Ensemble:
         ]
         self.threads.shutdown()
         for node in self.nodes.values():
-            node.logs.close()
+            await asyncio.to_thread(node.logs.close)
         assert not failures, failures
 
 

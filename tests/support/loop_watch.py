@@ -1,0 +1,229 @@
+"""Finds callbacks that held up an event loop: by the clock, but for what the machine took.
+
+What counts is time that passes, so that waiting counts as computing does: for a name server, for
+`fsync`, for a lock. A test must not fail, though, because the machine is busy. Taken off is
+
+    time that threads of this process were ready to run and had no processor (Linux says so in
+    /proc/self/task/*/schedstat; of all threads, as ours may have waited for another one of them)
+    time that the hypervisor gave to others (`steal` in /proc/stat)
+    looking for garbage cycles, which among the objects of thousands of tests takes long
+    the functions in `EXCUSED`
+
+On a quiet machine a callback that blocks is thus always found; on a busy one it may be overlooked,
+but none is blamed for its neighbours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import gc
+import inspect
+import os
+import pkgutil
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+H = TypeVar("H")
+HANDLE: Final[Any] = asyncio.Handle
+
+LIMIT_SECONDS: Final = 0.05
+"""In production the bound is 10 ms; what a test computes besides has room in the rest."""
+
+TRACED_FACTOR: Final = 10
+"""Coverage slows Python down by as much."""
+
+EXCUSED: Final = {
+    "protocol.compiler:compile_decoder": "once for each message and version, 6 ms at most",
+    "protocol.compiler:compile_encoder": "as above",
+    "asyncio.base_events:BaseEventLoop.shutdown_default_executor": "a loop that ends; Python's own",
+    "threading:Thread.start": "of a pool: until the thread has begun to run",
+    "threading:Thread.join": "when a broker ends: nobody is served any more",
+    "storage.filesystem:LocalFile.read_at": "the page cache; a busy disk may make it wait",
+    "storage.filesystem:LocalFile.write_at": "as above: appends happen on the loop",
+    "storage.filesystem:LocalFile.truncate": "as above",
+    "storage.filesystem:LocalFileSystem.open": "as above",
+    "storage.filesystem:LocalFileSystem.scan": "as above: at the start, and when a log is made",
+    "storage.filesystem:LocalFileSystem.read": "as above",
+    "storage.filesystem:LocalFileSystem.make_directory": "as above: when a log is made",
+    "storage.filesystem:LocalFileSystem.rename": "as above: when a log or a segment goes",
+    "storage.filesystem:LocalFileSystem.remove": "as above",
+}
+"""Functions whose time does not count, and why. `tests/test_tidy.py` keeps the list from growing.
+
+What waits until something is on the disk is not among them, and must not be on the loop.
+"""
+
+BASELINE_SECONDS: Final = 0.005
+"""How old the reading of before may be: reading it for each callback would take too long."""
+
+TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+STEAL: Final = 8
+"""Which field of the line that begins with "cpu"."""
+
+
+def waited_seconds() -> float:
+    """How long this process was ready to run, and did not, since it began; 0.0 where unknown."""
+    return _waited_for_a_processor() + _stolen()
+
+
+def _waited_for_a_processor() -> float:
+    try:
+        tasks = os.listdir("/proc/self/task")  # noqa: PTH208 (often)
+    except OSError:
+        return 0.0
+    return sum(map(_delay_of, tasks))
+
+
+def _delay_of(task: str) -> float:
+    try:
+        with open(f"/proc/self/task/{task}/schedstat", "rb") as file:  # noqa: PTH123 (often)
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError):  # it has ended meanwhile, or there is no such file
+        return 0.0
+
+
+def _stolen() -> float:
+    try:
+        with open("/proc/stat", "rb") as file:  # noqa: PTH123 (often)
+            return int(file.readline().split()[STEAL]) / TICKS_PER_SECOND
+    except (OSError, IndexError):
+        return 0.0
+
+
+class _Excuses(threading.local):
+    """Of each thread: seconds that do not count, and whether one of the functions is running."""
+
+    seconds = 0.0
+    is_inside = False
+
+
+class LoopWatch:
+    """Watches all event loops of this process between `begin` and `end`."""
+
+    def __init__(
+        self,
+        waited: Callable[[], float] = waited_seconds,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Both in seconds; `waited()` is how long this process had to wait for the machine."""
+        self._waited = waited
+        self._clock = clock
+        self._baseline = 0.0
+        self._baseline_at = -1.0
+        self._excuses = _Excuses()
+        self._collecting = 0.0
+        self._collection_began = 0.0
+        self._run = HANDLE._run
+        self._excused_coroutines: set[str | None] = set()
+        self._replaced: list[tuple[Any, str, Any]] = []
+        self.held: list[str] = []
+        """What held a loop up since `begin`, and for how long."""
+
+    def excuse(self) -> None:
+        """From now on, in this process, time in the functions of `EXCUSED` does not count."""
+        for name in EXCUSED:
+            owner, attribute = resolved(name)
+            function = getattr(owner, attribute)
+            if inspect.iscoroutinefunction(function):
+                self._excused_coroutines.add(function.__qualname__)
+                continue
+            self._replaced.append((owner, attribute, function))
+            setattr(owner, attribute, self._excused(function))
+
+    def count_again(self) -> None:
+        """Undo `excuse`."""
+        while self._replaced:
+            setattr(*self._replaced.pop())
+        self._excused_coroutines.clear()
+
+    def begin(self) -> None:
+        """Watch."""
+        self.held = []
+        HANDLE._run = self.timed(self._run)
+        gc.callbacks.append(self._on_collection)
+
+    def end(self) -> None:
+        """Watch no more."""
+        HANDLE._run = self._run
+        gc.callbacks.remove(self._on_collection)
+
+    def timed(self, run: Callable[[H], None]) -> Callable[[H], None]:
+        """`run`, which runs a callback, with a look at the clock before and after."""
+        clock, excuses = self._clock, self._excuses
+
+        def timed_run(handle: H) -> None:
+            began = clock()
+            if began - self._baseline_at > BASELINE_SECONDS:
+                self._baseline = self._waited()
+                self._baseline_at = began = clock()
+            excused = excuses.seconds + self._collecting
+            run(handle)
+            seconds = clock() - began - (excuses.seconds + self._collecting - excused)
+            if seconds > LIMIT_SECONDS:
+                self._judge(handle, seconds)
+
+        return timed_run
+
+    def _judge(self, handle: object, seconds: float) -> None:
+        if _coroutine_of(handle) in self._excused_coroutines:
+            return
+        seconds -= self._waited() - self._baseline
+        self._baseline_at = -1.0
+        if seconds > (LIMIT_SECONDS * TRACED_FACTOR if _is_traced() else LIMIT_SECONDS):
+            self.held.append(f"{seconds:.3f} s in {_named(handle)}")
+
+    def _excused(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        excuses, clock = self._excuses, self._clock
+
+        @functools.wraps(function)
+        def excused(*arguments: Any, **keywords: Any) -> Any:
+            if excuses.is_inside:
+                return function(*arguments, **keywords)
+            excuses.is_inside = True
+            began = clock()
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                excuses.seconds += clock() - began
+                excuses.is_inside = False
+
+        return excused
+
+    def _on_collection(self, phase: str, _: object) -> None:
+        if phase == "start":
+            self._collection_began = self._clock()
+        else:
+            self._collecting += self._clock() - self._collection_began
+
+
+def resolved(name: str) -> tuple[Any, str]:
+    """What a name of `EXCUSED` is an attribute of, and the attribute."""
+    module, _, inner = name.partition(":")
+    owner, _, attribute = inner.rpartition(".")
+    return pkgutil.resolve_name(f"{module}:{owner}" if owner else module), attribute
+
+
+def _is_traced() -> bool:
+    return sys.gettrace() is not None
+
+
+def _task_of(handle: object) -> asyncio.Task[Any] | None:
+    task = getattr(getattr(handle, "_callback", None), "__self__", None)
+    return task if isinstance(task, asyncio.Task) else None
+
+
+def _coroutine_of(handle: object) -> str | None:
+    task = _task_of(handle)
+    return None if task is None else getattr(task.get_coro(), "__qualname__", None)
+
+
+def _named(handle: object) -> str:
+    """The callback; of a task which one, with what it runs."""
+    task = _task_of(handle)
+    return repr(handle) if task is None else f"task {task.get_name()}, {task.get_coro()!r}"
