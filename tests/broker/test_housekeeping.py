@@ -13,8 +13,10 @@ from broker.loop import Loop
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from storage.checkpoints import decode_offsets
+from storage.log_reading import LogSettings
 from tests.controller.harness import turns
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, crash, open_directories
+from tests.support.disk_thread import DiskThread
 from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
@@ -54,23 +56,17 @@ class HandTimers:
                 callback()
 
 
-class AtOnce:
-    """An executor without threads."""
-
-    def submit(self, work: Callable[..., object], *arguments: object) -> None:
-        work(*arguments)
-
-
 class Household:
     """Housekeeping on a clock and timers that the test turns; its tasks run on the loop."""
 
-    def __init__(self, logs: LogDirectories, **keys: Any) -> None:
+    def __init__(self, logs: LogDirectories, thread: DiskThread, **keys: Any) -> None:
+        self._thread = thread
         self.now = NOW_MS + 10**6
         self.timers = HandTimers()
         self.tasks: list[asyncio.Task[None]] = []
         loop = Loop(self, cast("Any", self.timers), self._spawn, one_step_at_a_time)
         config = BrokerConfig(log_retention_check_interval_ms=RETENTION_MS, **keys)
-        Housekeeping(config, logs, loop, cast("Any", AtOnce())).start()
+        Housekeeping(config, logs, loop, thread).start()
 
     def now_ms(self) -> int:
         return self.now
@@ -84,11 +80,19 @@ class Household:
     async def finish(self) -> None:
         """Until everything that was begun is done."""
         await asyncio.gather(*self.tasks)
+        await asyncio.wrap_future(self._thread.submit(lambda: None))
 
 
 @pytest.fixture
-def logs(tmp_path: Path) -> Iterator[LogDirectories]:
-    directories = open_directories(tmp_path)
+def thread() -> Iterator[DiskThread]:
+    with DiskThread() as thread:
+        yield thread
+
+
+@pytest.fixture
+def logs(tmp_path: Path, thread: DiskThread) -> Iterator[LogDirectories]:
+    settings = LogSettings(run_later=thread.run_later)
+    directories = open_directories(tmp_path, settings=settings)
     directories.load(lambda _: TopicConfig())
     for index in range(LOGS):
         log = directories.create("flights", index, TOPIC_ID, CONFIG, NOW_MS)
@@ -102,9 +106,9 @@ def starts(logs: LogDirectories) -> list[int]:
     return [log.log_start_offset for log in logs]
 
 
-def test_retention_gives_way_after_each_log(logs: LogDirectories) -> None:
+def test_retention_gives_way_after_each_log(logs: LogDirectories, thread: DiskThread) -> None:
     async def scenario() -> None:
-        household = Household(logs)
+        household = Household(logs, thread)
 
         household.timers.run_every(RETENTION_MS)
         seen = [starts(logs)]
@@ -118,9 +122,11 @@ def test_retention_gives_way_after_each_log(logs: LogDirectories) -> None:
     asyncio.run(scenario())
 
 
-def test_retention_does_not_begin_anew_before_it_has_ended(logs: LogDirectories) -> None:
+def test_retention_does_not_begin_anew_before_it_has_ended(
+    logs: LogDirectories, thread: DiskThread
+) -> None:
     async def scenario() -> None:
-        household = Household(logs)
+        household = Household(logs, thread)
 
         household.timers.run_every(RETENTION_MS)
         household.timers.run_every(RETENTION_MS)
@@ -134,9 +140,11 @@ def test_retention_does_not_begin_anew_before_it_has_ended(logs: LogDirectories)
     asyncio.run(scenario())
 
 
-def test_log_that_is_deleted_between_two_slices_is_passed_by(logs: LogDirectories) -> None:
+def test_log_that_is_deleted_between_two_slices_is_passed_by(
+    logs: LogDirectories, thread: DiskThread
+) -> None:
     async def scenario() -> None:
-        household = Household(logs)
+        household = Household(logs, thread)
 
         household.timers.run_every(RETENTION_MS)
         await turns(1)
@@ -152,18 +160,22 @@ def files_to_go(directory: Path) -> list[Path]:
     return list(directory.glob("*/*.deleted"))
 
 
-def test_files_go_when_their_delay_is_over(logs: LogDirectories, tmp_path: Path) -> None:
+def test_files_go_when_their_delay_is_over(
+    logs: LogDirectories, thread: DiskThread, tmp_path: Path
+) -> None:
     async def scenario() -> None:
-        household = Household(logs)
+        household = Household(logs, thread)
 
         household.timers.run_every(RETENTION_MS)
         await household.finish()
         deleted = files_to_go(tmp_path)
         household.now += 2999
         household.timers.run_every(1000)
+        await household.finish()
         assert files_to_go(tmp_path) == deleted != []
         household.now += 1
         household.timers.run_every(1000)
+        await household.finish()
 
         assert not files_to_go(tmp_path)
 
@@ -171,13 +183,13 @@ def test_files_go_when_their_delay_is_over(logs: LogDirectories, tmp_path: Path)
 
 
 def test_retention_and_recovery_points_come_soon_after_the_start(
-    logs: LogDirectories, tmp_path: Path
+    logs: LogDirectories, thread: DiskThread, tmp_path: Path
 ) -> None:
     for log in logs:
         log.flush()
 
     async def scenario() -> None:
-        household = Household(logs, log_initial_task_delay_ms=500)
+        household = Household(logs, thread, log_initial_task_delay_ms=500)
 
         assert {delay for delay, _ in household.timers.once} == {500}
         for _, callback in household.timers.once:

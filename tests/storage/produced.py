@@ -144,10 +144,13 @@ def all_offsets(log: Log) -> list[int]:
     return found
 
 
-def open_directories(*paths: Path | str, disk: Disk | None = None) -> LogDirectories:
+def open_directories(
+    *paths: Path | str, disk: Disk | None = None, settings: LogSettings | None = None
+) -> LogDirectories:
     """Directories of broker 1 of cluster `cluster`, not loaded yet."""
     disk = disk or Disk(LocalFileSystem())
-    directories = LogDirectories.open([str(path) for path in paths], disk, LogSettings())
+    settings = settings or LogSettings()
+    directories = LogDirectories.open([str(path) for path in paths], disk, settings)
     directories.identify(1, "cluster", NOW_MS)
     return directories
 

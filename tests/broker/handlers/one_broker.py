@@ -33,6 +33,7 @@ from tests.broker.replication.harness import surroundings
 from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import NOW_MS
 from tests.support.arrival import arrival
+from tests.support.disk_thread import DiskThread
 from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
@@ -59,8 +60,10 @@ class OneBroker:
         self.timers = Timers(loop)
         self.store = BreakingStore(MemoryEnsemble())
         self.metadata = MetadataCache()
+        self.disk_thread = DiskThread()
         settings = LogSettings(
-            verifies_transactions=config.transaction_partition_verification_enable
+            run_later=self.disk_thread.run_later,
+            verifies_transactions=config.transaction_partition_verification_enable,
         )
         self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), settings)
         self.topic_configs = TopicConfigs(self.store, config.topic_defaults(), self._keep)
@@ -103,7 +106,8 @@ class OneBroker:
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.to_thread(self.logs.close)
+        self.disk_thread.submit(self.logs.close)
+        self.disk_thread.shutdown()
         failures = [r for r in results if isinstance(r, Exception)]
         assert not failures, failures
 

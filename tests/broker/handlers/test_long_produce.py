@@ -75,9 +75,10 @@ def bomb(codec: Codec, **fields: Any) -> bytes:
 def test_batch_that_decompresses_to_much_is_checked_beside_the_loop(
     codec: Codec, tmp_path: Path
 ) -> None:
+    batch = bomb(codec)
+
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic(max_message_bytes="2000000")
-        batch = bomb(codec)
 
         waiting = broker.call(produce_request({(TOPIC, 0): batch}), 12)
         assert isinstance(waiting, Deferred)
@@ -106,11 +107,12 @@ def test_batch_that_compresses_well_is_checked_in_passing(tmp_path: Path) -> Non
 
 
 def test_large_contents_are_refused_as_small_ones_are(tmp_path: Path) -> None:
+    unsound = bytearray(bomb(Codec.ZSTD))
+    unsound[-1] ^= 1
+    late = bomb(Codec.ZSTD, timestamp=10**15)
+
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic(cleanup_policy="compact")
-        unsound = bytearray(bomb(Codec.ZSTD))
-        unsound[-1] ^= 1
-        late = bomb(Codec.ZSTD, timestamp=10**15)
 
         answers = [
             (await broker.produce({(TOPIC, 0): bytes(batch)}))[0] for batch in (unsound, late)

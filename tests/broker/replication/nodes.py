@@ -38,6 +38,7 @@ from tests.broker.handlers.one_broker import as_bytes
 from tests.broker.replication.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch
 from tests.support.arrival import arrival
+from tests.support.disk_thread import DiskThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
@@ -84,7 +85,8 @@ class Node:
         self.clock = SystemClock()
         self.timers = Timers(asyncio.get_running_loop())
         self.metadata = MetadataCache()
-        self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), LogSettings())
+        settings = LogSettings(run_later=ensemble.disk_thread.run_later)
+        self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), settings)
         self.topic_configs = TopicConfigs()
         self.logs.load(self.topic_configs.topic_config)
         self.throttles = replication_throttles(cast("Any", self))
@@ -94,7 +96,7 @@ class Node:
         self.replicas = Replicas(self.logs, self.topic_configs, around)
         identities = iter(range(1, 10_000))
         self.fetch_sessions = FetchSessions(100, 120_000, lambda: next(identities))
-        settings = FetcherSettings(
+        fetching = FetcherSettings(
             local_id=node_id,
             broker_epoch=lambda: node_id + 100,
             limits=ensemble.limits,
@@ -104,7 +106,7 @@ class Node:
             disk_threads=ensemble.threads,
             throttle=self.throttles.follower,
         )
-        self.following = Following(ensemble, settings, 1, ensemble.keep)
+        self.following = Following(ensemble, fetching, 1, ensemble.keep)
         self.replicas.on_assignment(self.following.partition_changed)
 
     @property
@@ -168,6 +170,7 @@ class Ensemble:
         self.tasks: set[asyncio.Task[Any]] = set()
         self.limits = limits
         self.threads = ThreadPoolExecutor(2)
+        self.disk_thread = DiskThread()
         self.links: list[str] = []
         """What the open ones are for."""
         self.nodes: dict[int, Node] = {}
@@ -233,7 +236,8 @@ class Ensemble:
         ]
         self.threads.shutdown()
         for node in self.nodes.values():
-            await asyncio.to_thread(node.logs.close)
+            self.disk_thread.submit(node.logs.close)
+        self.disk_thread.shutdown()
         assert not failures, failures
 
 
