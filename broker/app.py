@@ -367,7 +367,8 @@ class Broker:
         )
         yield "closing threads", self._executor.shutdown
         if hasattr(self, "logs"):
-            close = partial(self._loop.run_in_executor, None, self.logs.close)
+            thread = self._platform.threads(1, "closing logs")
+            close = partial(self._loop.run_in_executor, thread, self.logs.close)
             yield "closing the logs", close
 
     def _apply_topic_config(self, topic: str, config: TopicConfig) -> None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from broker.clock import Clock
 
 HERE = "127.0.0.1"
-ANSWER_BYTES = 32 << 20
+ANSWER = bytes(2 << 20)
+SOCKET_BYTES = 1 << 16
 """More than the sockets of both ends take while nobody reads."""
 LONG_SECONDS = 30
 QUESTION = b"\0\0\0\1?"
@@ -31,11 +32,13 @@ QUESTION = b"\0\0\0\1?"
 def listening(
     scenario: Callable[[Listeners, int], Awaitable[None]], clock: Clock | None = None
 ) -> None:
-    """Run a scenario against a listener that answers each frame with `ANSWER_BYTES`."""
-    config = BrokerConfig(listeners=(f"PLAINTEXT://{HERE}:0",))
+    """Run a scenario against a listener that answers each frame with `ANSWER`."""
+    config = BrokerConfig(
+        listeners=(f"PLAINTEXT://{HERE}:0",), socket_send_buffer_bytes=SOCKET_BYTES
+    )
 
     async def run() -> None:
-        dispatcher = ScriptedDispatcher(lambda _: [bytes(ANSWER_BYTES)])
+        dispatcher = ScriptedDispatcher(lambda _: [ANSWER])
         timers = Timers(asyncio.get_running_loop())
         services = services_for(dispatcher)
         if clock is not None:
@@ -51,7 +54,9 @@ def listening(
 
 async def asking(listeners: Listeners, port: int) -> socket.socket:
     """A client whose answer is on its way, and which does not read."""
-    client = socket.create_connection((HERE, port))
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
+    client.connect((HERE, port))
     client.setblocking(False)
     client.sendall(QUESTION)
     loop = asyncio.get_running_loop()
@@ -111,7 +116,7 @@ def test_an_answer_that_is_read_leaves_before_its_connection_goes() -> None:
         reading = asyncio.get_running_loop().create_task(rest())
         await asyncio.wait_for(listeners.close(), LONG_SECONDS)
 
-        assert await reading == ANSWER_BYTES
+        assert await reading == len(ANSWER)
         client.close()
 
     listening(scenario, clock=ManualClock())  # which stands still: there is time enough
