@@ -127,6 +127,7 @@ class _Wire(asyncio.BufferedProtocol):
         self._socket: socket.socket = cast("socket.socket", None)
         self._low_water = 1
         self.is_lost = False
+        self._has_ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -134,7 +135,7 @@ class _Wire(asyncio.BufferedProtocol):
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.is_lost = True
+        self.is_lost = self._has_ended = True
         self._rest()
         self._fail(LinkError(f"the connection is lost: {exc or 'closed by the other side'}"))
 
@@ -154,7 +155,8 @@ class _Wire(asyncio.BufferedProtocol):
     def close(self) -> None:
         self.is_lost = True
         self._rest()
-        self._transport.abort()
+        if not self._has_ended:  # aborting one that has would end it once more, which it cannot
+            self._transport.abort()
         self._fail(LinkError("hung up"))
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002

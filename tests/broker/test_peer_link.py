@@ -12,6 +12,7 @@ from broker.replication.links import LinkError
 from protocol.headers import parse_request_header, response_front
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.fetch import FetchRequest, FetchResponse
+from protocol.messages.produce import ProduceRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -228,3 +229,35 @@ def test_broker_that_does_not_listen_cannot_be_asked() -> None:
             await link.ask(REQUEST, 0)
 
     run(versions, scenario)
+
+
+def test_a_broker_that_hangs_up_before_it_has_read_the_request_is_a_link_error() -> None:
+    """The connection then ends with the last byte of the request, not with the other's end."""
+    data = ProduceRequest.TopicData.PartitionData(index=0, records=memoryview(bytes(16 << 20)))
+    topic = ProduceRequest.TopicData(name="large", partition_data=[data])
+    request = ProduceRequest(acks=1, timeout_ms=0, topic_data=[topic])
+
+    async def main() -> None:
+        hung_up, served = asyncio.Event(), asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write_eof()
+            await hung_up.wait()
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+            served.set()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        address = server.sockets[0].getsockname()[:2]
+        link = PeerLink("broker 7", lambda: address, "client", 60_000, LIMIT)
+        asked = asyncio.get_running_loop().create_task(link.ask(request, 9))
+        while link._wire is None or not link._wire._transport.is_closing():
+            await asyncio.sleep(0)  # noqa: TID251
+        hung_up.set()
+        with pytest.raises(LinkError, match="the connection is lost"):
+            await asked
+        await served.wait()
+        server.close()
+
+    asyncio.run(main())
