@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-RUN_SECONDS = 900.0
+RUN_SECONDS = 1800.0
 POLL_SECONDS = 0.002
 
 

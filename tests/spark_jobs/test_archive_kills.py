@@ -44,7 +44,7 @@ LONGEST_COMPACTION_SECONDS = 5.0
 BETWEEN_READINGS_SECONDS = 0.2
 """Compaction gets its turn."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 
 def _job(options: ArchiveOptions, *more: str) -> Job:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-TIMEOUT_SECONDS = 600
+TIMEOUT_SECONDS = 900
 """The whole family on a month takes a minute and a half on two cores that do nothing else."""
 
 

@@ -345,7 +345,7 @@ def test_a_replay_that_is_killed_puts_each_letter_back_once(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_attempts_that_are_killed_lead_to_one_record_each(
     seed: int, servers: str, rejected: Rejected, spark: SparkSession

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SEEDS = (1, 2, 3)
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture
