@@ -15,7 +15,7 @@ from protocol.records.builder import NewRecord, build_batch
 from tests.interop.clients import confluent
 from tests.interop.clients.reading import UNCOMMITTED, ConfluentReader, visible
 from tests.interop.clients.record import BASE_TIMESTAMP_MS, Sending, numbered_records
-from tests.interop.clients.transactional import ConfluentProducer
+from tests.interop.clients.transactional import LONGEST_TRANSACTION_MS, ConfluentProducer
 from tests.interop.conftest import SHORT_SESSIONS, create_topic, eventually
 from tests.support import jars
 from tests.support.wire import RawConnection, request_header
@@ -85,7 +85,7 @@ def test_transaction_is_listed_and_described(
     (writing,) = table(tools.check("transactions", *server, *on_partition))
     row = state()
     assert (row["TransactionState"], row["TopicPartitions"]) == ("Ongoing", f"{topic}-0")
-    assert (row["CoordinatorId"], row["TransactionTimeoutMs"]) == ("0", "60000")
+    assert (row["CoordinatorId"], row["TransactionTimeoutMs"]) == ("0", str(LONGEST_TRANSACTION_MS))
     assert (writing["ProducerId"], writing["LastSequence"]) == (row["ProducerId"], "0")
     assert writing["ProducerEpoch"] == row["ProducerEpoch"]
     assert writing["CurrentTransactionStartOffset"] == "0"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.interop.clients.reading import COMMITTED, READERS, UNCOMMITTED, visible
-from tests.interop.clients.transactional import PRODUCERS
+from tests.interop.clients.transactional import LONGEST_TRANSACTION_MS, PRODUCERS
 from tests.interop.conftest import eventually
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ class Client:
         self._bootstrap = bootstrap
         self._closing_later = closing_later
 
-    def producer(self, transactional_id: str, timeout_ms: int = 60_000) -> TransactionalProducer:
+    def producer(
+        self, transactional_id: str, timeout_ms: int = LONGEST_TRANSACTION_MS
+    ) -> TransactionalProducer:
         made: Any = PRODUCERS[self._name](self._bootstrap, transactional_id, timeout_ms)
         self._closing_later.enter_context(closing(made))
         return made  # type: ignore[no-any-return]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PARTITIONS = 2
 TIMEOUT_SECONDS = 120.0
+LONGEST_TRANSACTION_MS = 900_000
+"""What brokers allow: Spark may take longer than a minute to see one that is open."""
 COMMITTED = "read_committed"
 UNCOMMITTED = "read_uncommitted"
 
@@ -31,7 +33,11 @@ class Writer:
     def __init__(self, servers: str, topic: str) -> None:
         self.topic = topic
         self._plain = Producer({"bootstrap.servers": servers})
-        settings = {"bootstrap.servers": servers, "transactional.id": topic}
+        settings = {
+            "bootstrap.servers": servers,
+            "transactional.id": topic,
+            "transaction.timeout.ms": LONGEST_TRANSACTION_MS,
+        }
         self._transactional = Producer(settings)
         self._transactional.init_transactions(TIMEOUT_SECONDS)
 

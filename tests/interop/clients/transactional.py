@@ -11,6 +11,8 @@ import contextlib
 from typing import Any, Protocol
 
 TIMEOUT_SECONDS = 120.0
+LONGEST_TRANSACTION_MS = 900_000
+"""What brokers allow: none is aborted because a machine is busy, unless a test is about that."""
 
 
 class TransactionalProducer(Protocol):
@@ -48,7 +50,9 @@ class ConfluentProducer:
     patience_seconds = TIMEOUT_SECONDS
     """How long a call waits."""
 
-    def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
+    def __init__(
+        self, bootstrap: str, transactional_id: str, timeout_ms: int = LONGEST_TRANSACTION_MS
+    ) -> None:
         from confluent_kafka import Producer
 
         self._producer = Producer(
@@ -104,7 +108,9 @@ class ConfluentProducer:
 class KafkaPythonProducer:
     """kafka-python."""
 
-    def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
+    def __init__(
+        self, bootstrap: str, transactional_id: str, timeout_ms: int = LONGEST_TRANSACTION_MS
+    ) -> None:
         from kafka import KafkaProducer
 
         self._producer = KafkaProducer(
@@ -155,7 +161,9 @@ class KafkaPythonProducer:
 class AioProducer:
     """aiokafka."""
 
-    def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
+    def __init__(
+        self, bootstrap: str, transactional_id: str, timeout_ms: int = LONGEST_TRANSACTION_MS
+    ) -> None:
         self._loop = asyncio.new_event_loop()
         self._sent: list[Any] = []
         self._wait(self._start(bootstrap, transactional_id, timeout_ms))
