@@ -6,6 +6,9 @@ there are none, which is the rule.
 
 A reader of [from, to) begins at the first marker at or after `from`, and may stop at the first
 entry whose last stable offset is `to` or beyond: whatever is aborted later begins there or after.
+
+The marker is in the log before its entry comes here. Should the file not be opened just then, for
+want of descriptors, the entry waits in memory, and readers find it there.
 """
 
 from __future__ import annotations
@@ -14,10 +17,10 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from storage import file_names
-from storage.errors import DamagedFileError
+from storage.errors import EXHAUSTION, DamagedFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from storage.filesystem import File, FileSystem
 
@@ -37,20 +40,20 @@ class AbortedTransaction(NamedTuple):
 
 
 class AbortedIndex:
-    """Read and extended in place; holds how many entries there are, and nothing else of them."""
+    """Read and extended in place; holds how many entries there are, and those not yet written."""
 
-    __slots__ = ("_base_offset", "_count", "_directory", "_filesystem")
+    __slots__ = ("_base_offset", "_count", "_directory", "_filesystem", "_pending")
 
     def __init__(self, filesystem: FileSystem, directory: str, base_offset: int) -> None:
         self._filesystem = filesystem
         self._directory = directory
         self._base_offset = base_offset
         self._count = _UNKNOWN
+        """Entries in the file."""
+        self._pending: tuple[AbortedTransaction, ...] = ()
 
     def __len__(self) -> int:
-        if self._count == _UNKNOWN:
-            self._count = self._size() // ENTRY.size
-        return self._count
+        return self._written() + len(self._pending)
 
     @property
     def path(self) -> str:
@@ -80,16 +83,39 @@ class AbortedIndex:
         return found, False
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Add an entry at the end."""
-        file = self._filesystem.open(self.path, create=True)
-        file.write_at(len(self) * ENTRY.size, ENTRY.pack(VERSION, *aborted))
-        self._count += 1
+        """Add an entry at the end; for want of a descriptor, it is written later."""
+        self._pending = (*self._pending, aborted)
+        try:
+            self.write_pending()
+        except OSError as error:
+            if error.errno not in EXHAUSTION:
+                raise
 
-    def truncate_to(self, offset: int) -> None:
-        """Drop the transactions whose marker stands at or after `offset`."""
-        if self._size():
-            self._count = self._slot_of_marker(offset)
-            self._filesystem.open(self.path).truncate(self._count * ENTRY.size)
+    def write_pending(self) -> None:
+        """Write the entries held in memory to the file."""
+        if self._pending:
+            file = self._filesystem.open(self.path, create=True)
+            data = b"".join(ENTRY.pack(VERSION, *aborted) for aborted in self._pending)
+            file.write_at(self._written() * ENTRY.size, data)
+            self._count += len(self._pending)
+            self._pending = ()
+
+    def prepare_truncation(self, offset: int) -> Callable[[], None]:
+        """Open what it takes to drop the transactions whose marker stands at or after `offset`.
+
+        Returns what drops them.
+        """
+        slot = self._slot_of_marker(offset)
+        written = self._written()
+        file = self._filesystem.open(self.path) if slot < written else None
+
+        def truncate() -> None:
+            self._pending = self._pending[: max(slot - written, 0)]
+            if file is not None:
+                self._count = slot
+                file.truncate(slot * ENTRY.size)
+
+        return truncate
 
     def replace(self, entries: Sequence[AbortedTransaction]) -> None:
         """Make `entries` all there are."""
@@ -99,11 +125,17 @@ class AbortedIndex:
         elif self._size():
             self._filesystem.open(self.path).truncate(0)
         self._count = len(entries)
+        self._pending = ()
 
     def sync(self) -> None:
         """Wait for the disk."""
         if self._filesystem.exists(self.path):
             self._filesystem.open(self.path).sync()
+
+    def _written(self) -> int:
+        if self._count == _UNKNOWN:
+            self._count = self._size() // ENTRY.size
+        return self._count
 
     def _size(self) -> int:
         path = self.path
@@ -111,24 +143,28 @@ class AbortedIndex:
 
     def _from(self, slot: int) -> Iterator[AbortedTransaction]:
         """Entries from one on; DamagedFileError at one of another version."""
-        if slot >= len(self):
-            return
-        file = self._filesystem.open(self.path)
-        for first in range(slot, len(self), ENTRIES_AT_A_TIME):
-            count = min(ENTRIES_AT_A_TIME, len(self) - first)
-            data = self._read(file, first, count)
+        written = self._written()
+        file = self._filesystem.open(self.path) if slot < written else None
+        for first in range(slot, written, ENTRIES_AT_A_TIME):
+            assert file is not None
+            data = self._read(file, first, min(ENTRIES_AT_A_TIME, written - first))
             for version, *fields in ENTRY.iter_unpack(data):
                 if version != VERSION:
                     raise DamagedFileError(f"{self.path}: version {version} is unknown")
                 yield AbortedTransaction(*fields)
+        yield from self._pending[max(slot - written, 0) :]
 
     def _slot_of_marker(self, offset: int) -> int:
         """The first entry whose marker stands at or after `offset`."""
-        file = self._filesystem.open(self.path)
-        low, high = 0, len(self)
+        written = self._written()
+        low, high = 0, written + len(self._pending)
+        file = self._filesystem.open(self.path) if written else None
         while low < high:
             middle = (low + high) // 2
-            _, _, _, last_offset, _ = ENTRY.unpack(self._read(file, middle, 1))
+            if file is None or middle >= written:
+                last_offset = self._pending[middle - written].last_offset
+            else:
+                _, _, _, last_offset, _ = ENTRY.unpack(self._read(file, middle, 1))
             if last_offset < offset:
                 low = middle + 1
             else:

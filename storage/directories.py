@@ -17,23 +17,29 @@ checkpoints, and whether the last stop was a clean one, as it found them.
 from __future__ import annotations
 
 import errno
-import json
 import logging
 import threading
-from collections import Counter, deque
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError
 from storage import file_names, meta_properties, partition_metadata
 from storage.checkpoints import encode_offsets
+from storage.clean_shutdown import close_logs, mark
 from storage.descriptions import DirectoryDescription, describe_directory
 from storage.directory_loading import LoadPlan, LoadReport, load_directory
-from storage.errors import DamagedFileError, DirectoryRefusedError, LogDirectoryError
+from storage.errors import (
+    DamagedFileError,
+    DirectoryRefusedError,
+    ExhaustedError,
+    LogDirectoryError,
+)
 from storage.loading import create_log
 from storage.log_directory import LogDirectory
 from storage.log_reading import NEVER_CLEANED, LogPlace, LogSettings
 from storage.meta_properties import MetaProperties
+from storage.removals import Removals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -46,9 +52,6 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 LONG_MAX = 2**63 - 1
-FLUSHED_ONE_BY_ONE = 16
-"""With more unflushed logs than this, a clean shutdown flushes the whole disk instead."""
-CLEAN_SHUTDOWN = json.dumps({"version": 0, "brokerEpoch": -1}, separators=(",", ":")).encode()
 
 
 def _ignore_progress(_done: int, _total: int, _name: str) -> None:
@@ -63,6 +66,8 @@ class LogDirectories:
         self.directories: list[LogDirectory] = []
         self.on_failure: Callable[[LogDirectory], None] | None = None
         """Called when a directory goes offline, on the thread that met the error."""
+        self.on_exhaustion: Callable[[ExhaustedError], None] | None = None
+        """Called when a file could not be opened for want of descriptors, on any thread."""
         self.identity = MetaProperties()
         """What the directories say they belong to."""
         self._disk = disk
@@ -76,43 +81,39 @@ class LogDirectories:
         self._unidentified: list[LogDirectory] = []
         self._one_checkpoint = threading.Lock()
         """An older state must not replace a newer one that another thread wrote meanwhile."""
-        self._removals: deque[tuple[int, str]] = deque()
-        """Time from which it may be removed, and path, of what was deleted."""
+        self._removals = Removals()
 
     @classmethod
     def open(cls, paths: Sequence[str], disk: Disk, settings: LogSettings) -> LogDirectories:
         """Create and lock the directories, and read who they belong to.
 
         Raises DirectoryRefusedError when another broker uses one, when they contradict each other,
-        or when none can be used. One that cannot be used while others can is offline.
+        or when none can be used. One that cannot be used while others can is offline. Raises
+        ExhaustedError when there are no descriptors to look with.
         """
         opened = cls(disk, settings)
         for path in paths:
             directory = LogDirectory(path.rstrip("/") or "/", disk)
             opened.directories.append(directory)
-            with suppress(LogDirectoryError), directory:
-                opened._lock(directory)
-                opened._read_identity(directory)
+            try:
+                with directory:
+                    opened._lock(directory)
+                    opened._read_identity(directory)
+            except ExhaustedError:
+                raise
+            except LogDirectoryError:
+                continue  # noted below, if others can be used
         opened._refuse_if_all_offline()
         for directory in opened.directories:
             directory.on_failure = opened._note_failure
+            directory.on_exhaustion = opened._note_exhaustion
             if directory.failure is not None:
                 opened._note_failure(directory)
         return opened
 
     def identify(self, broker_id: int, cluster_id: str, now_ms: int) -> None:
         """Hold the identity of the broker against the directories', and write it where none is."""
-        stored = self.identity
-        if stored.broker_id is not None and stored.broker_id != broker_id:
-            raise DirectoryRefusedError(
-                f"broker.id is {broker_id}, but meta.properties in the log directories says "
-                f"{stored.broker_id}; set broker.id={stored.broker_id} or use other log.dirs"
-            )
-        if stored.cluster_id is not None and stored.cluster_id != cluster_id:
-            raise DirectoryRefusedError(
-                f"the cluster id is {cluster_id}, but meta.properties in the log directories says "
-                f"{stored.cluster_id}; this broker's data belongs to another cluster"
-            )
+        self.identity.require(broker_id, cluster_id)
         self.identity = MetaProperties(broker_id, cluster_id)
         content = meta_properties.encode(broker_id, cluster_id, now_ms)
         for directory in self._unidentified:
@@ -129,17 +130,20 @@ class LogDirectories:
     ) -> LoadReport:
         """Open all logs; after a crash, recover them.
 
-        Raises DirectoryRefusedError when a log is there twice or in a format of long ago.
+        Raises DirectoryRefusedError when a log is there twice or in a format of long ago, and
+        ExhaustedError when there are no descriptors to read them with: they are there all the same.
         """
         report = LoadReport()
         plan = LoadPlan(self.settings, config_of, progress)
         for directory in self._online():
             try:
                 contents = load_directory(directory, plan, report)
+            except ExhaustedError:
+                raise
             except LogDirectoryError as error:
                 report.note(error.message)
                 continue
-            self._removals.extend((0, path) for path in contents.deleted)
+            self._removals.add(contents.deleted, 0)
             for log in contents.logs:
                 self._add(log)
         self._refuse_if_all_offline()
@@ -166,10 +170,11 @@ class LogDirectories:
         existing = self._logs.get((topic, partition))
         if existing is not None:
             return existing
-        wanted = self._wanted_places.pop((topic, partition), None)
+        wanted = self._wanted_places.get((topic, partition))
         directory = self._emptiest() if wanted is None or wanted.failure else wanted
         place = LogPlace(directory, topic, partition, topic_id)
         log = create_log(place, config, self.settings, now_ms)
+        self._wanted_places.pop((topic, partition), None)
         self._add(log)
         return log
 
@@ -190,19 +195,21 @@ class LogDirectories:
 
     def delete(self, topic: str, partition: int, now_ms: int = 0) -> None:
         """Rename the log's directory now; its files go `file.delete.delay.ms` later."""
-        log = self._logs.pop((topic, partition), None)
+        log = self._logs.get((topic, partition))
         if log is None:
             return
-        directory = log.give_up()
-        self._counts[directory.path] -= 1
         unique = log.topic_id.hex if log.topic_id is not None else f"{now_ms:032x}"
         name = file_names.deleted_directory(topic, partition, unique)
-        target = f"{directory.path}/{name}"
+        target = f"{log.directory.path}/{name}"
+        if log.directory.failure is None and self._disk.filesystem.exists(target):
+            with log.directory:  # left from the same partition that came back and is deleted again
+                self._disk.filesystem.remove_tree(target)
+        del self._logs[topic, partition]
+        directory = log.give_up()
+        self._counts[directory.path] -= 1
         with directory:
-            # Left from the same partition that came back and is deleted again.
-            self._disk.filesystem.remove_tree(target)
             self._disk.filesystem.rename(log.path, target)
-        self._removals.append((now_ms + log.config.file_delete_delay_ms, target))
+        self._removals.add([target], now_ms + log.config.file_delete_delay_ms)
 
     def delete_expired(self, now_ms: int) -> Iterator[int]:
         """Apply retention, to one log at each step; how many of its files will go is yielded."""
@@ -221,55 +228,60 @@ class LogDirectories:
     def remove_later(self, log: Log, paths: Sequence[str], now_ms: int) -> None:
         """Have files of `log` that were set aside removed, `file.delete.delay.ms` from now."""
         due_ms = now_ms + log.config.file_delete_delay_ms
-        self._removals.extend((due_ms, path) for path in paths)
+        self._removals.add(paths, due_ms)
 
     def take_removals(self, now_ms: int) -> list[str]:
         """Return what `remove` may be called with by now, on any thread; each path once."""
-        due = [path for due_ms, path in self._removals if due_ms <= now_ms]
-        self._removals = deque(entry for entry in self._removals if entry[0] > now_ms)
-        return due
+        return self._removals.take(now_ms)
 
     def remove(self, path: str) -> None:
         """Remove the files of something deleted; safe to call from another thread."""
         directory = next(one for one in self.directories if path.startswith(one.path + "/"))
-        with directory:
-            if path.endswith(file_names.DELETED_DIRECTORY):
-                self._disk.filesystem.remove_tree(path)
-            else:
-                self._disk.filesystem.remove(path)
+        try:
+            with directory:
+                if path.endswith(file_names.DELETED_DIRECTORY):
+                    self._disk.filesystem.remove_tree(path)
+                else:
+                    self._disk.filesystem.remove(path)
+        except ExhaustedError:
+            self._removals.add([path], 0)
+            raise
 
     def flush_due(self, now_ms: int) -> list[Callable[[], None]]:
         """Return what to call, on any thread, to do the flushes that `flush.ms` asks for."""
         due: list[Callable[[], None]] = []
         for log in self:
             if log.config.flush_ms != LONG_MAX and log.is_flush_due(now_ms):
-                log.note_flush(now_ms)
                 with suppress(LogDirectoryError):
                     due.append(log.start_flush())
+                    log.note_flush(now_ms)
+            elif not log.epochs.is_saved:
+                with suppress(LogDirectoryError):
+                    log.write_what_waits()
         return due
 
     def expire_producers(self, now_ms: int) -> int:
         """Forget idle producers in all logs; returns how many."""
         return sum(log.expire_producers(now_ms) for log in self._logs.values())
 
-    def checkpoint_recovery_points(self) -> None:
-        """Write up to where each log is flushed; safe to call from another thread."""
-        self._checkpoint(file_names.RECOVERY_POINTS, lambda log: log.recovery_point)
+    def checkpoint_recovery_points(self) -> frozenset[LogDirectory]:
+        """Write up to where each log is flushed; safe to call from another thread.
 
-    def checkpoint_high_watermarks(self) -> None:
+        Returns the directories that have it now, as all of these do.
+        """
+        return self._checkpoint(file_names.RECOVERY_POINTS, lambda log: log.recovery_point)
+
+    def checkpoint_high_watermarks(self) -> frozenset[LogDirectory]:
         """Write the high watermarks; safe to call from another thread."""
-        self._checkpoint(file_names.HIGH_WATERMARKS, lambda log: log.high_watermark)
+        return self._checkpoint(file_names.HIGH_WATERMARKS, lambda log: log.high_watermark)
 
     def checkpoint_log_starts(self) -> frozenset[LogDirectory]:
-        """Write the log start offsets that are not those of a segment; safe from any thread.
-
-        Returns the directories that have them now.
-        """
+        """Write the log start offsets that are not those of a segment; safe from any thread."""
         return self._checkpoint(file_names.LOG_STARTS, _moved_start)
 
-    def checkpoint_cleaner_offsets(self) -> None:
+    def checkpoint_cleaner_offsets(self) -> frozenset[LogDirectory]:
         """Write up to where each compacted log is clean; safe to call from another thread."""
-        self._checkpoint(file_names.CLEANER_OFFSETS, _cleaned_offset)
+        return self._checkpoint(file_names.CLEANER_OFFSETS, _cleaned_offset)
 
     def describe(self) -> list[DirectoryDescription]:
         """What DescribeLogDirs tells."""
@@ -284,32 +296,15 @@ class LogDirectories:
         self._locks.clear()
 
     def _close_loaded(self) -> None:
-        self._close_logs()
-        self.checkpoint_recovery_points()
-        self.checkpoint_high_watermarks()
-        self.checkpoint_log_starts()
-        self.checkpoint_cleaner_offsets()
-        for directory in self._online():
-            path = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
-            with suppress(LogDirectoryError), directory:
-                self._disk.filesystem.replace(path, CLEAN_SHUTDOWN, sync=True)
-
-    def _close_logs(self) -> None:
-        unflushed = []
-        for log in self:
-            with suppress(LogDirectoryError):
-                log.finish()
-                if log.recovery_point < log.log_end_offset:
-                    unflushed.append(log)
-        if len(unflushed) > FLUSHED_ONE_BY_ONE:
-            # Several waits for each of a thousand logs would take longer than one for everything.
-            self._disk.filesystem.sync_all()
-            for log in unflushed:
-                log.note_flushed()
-        for log in self:
-            with suppress(LogDirectoryError):
-                log.flush()
-            log.release()
+        in_order = frozenset(self.directories) - close_logs(list(self), self._disk.filesystem)
+        for written in (
+            self.checkpoint_recovery_points(),
+            self.checkpoint_high_watermarks(),
+            self.checkpoint_log_starts(),
+            self.checkpoint_cleaner_offsets(),
+        ):
+            in_order &= written
+        mark([one for one in self.directories if one in in_order], self._disk.filesystem)
 
     def _lock(self, directory: LogDirectory) -> None:
         try:
@@ -333,17 +328,7 @@ class LogDirectories:
             found = meta_properties.decode(self._disk.filesystem.read(path))
         except DamagedFileError as error:
             raise DirectoryRefusedError(f"{path} is damaged: {error.message}") from error
-        known = self.identity
-        for name in ("broker_id", "cluster_id"):
-            ours, theirs = getattr(known, name), getattr(found, name)
-            if None not in (ours, theirs) and ours != theirs:
-                raise DirectoryRefusedError(
-                    f"{path} says {name.replace('_', '.')}={theirs}, another directory says {ours}"
-                )
-        self.identity = MetaProperties(
-            found.broker_id if known.broker_id is None else known.broker_id,
-            known.cluster_id or found.cluster_id,
-        )
+        self.identity = self.identity.joined(found, path)
 
     def _add(self, log: Log) -> None:
         key = log.topic, log.partition
@@ -388,6 +373,10 @@ class LogDirectories:
             LOGGER.error("%s; it is offline now", directory.failure.message)
         if self.on_failure is not None:
             self.on_failure(directory)
+
+    def _note_exhaustion(self, error: ExhaustedError) -> None:
+        if self.on_exhaustion is not None:
+            self.on_exhaustion(error)
 
 
 def _cleaned_offset(log: Log) -> int | None:

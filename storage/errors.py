@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+from typing import Final
+
 from protocol.errors import ApiError, ErrorCode
+
+EXHAUSTION: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""What opening or mapping a file fails with for want of descriptors or memory, and of no disk."""
 
 
 class LogDirectoryError(ApiError):
@@ -18,6 +24,14 @@ class DeletedLogError(LogDirectoryError):
 
     def __init__(self, directory: str, log: str) -> None:
         super().__init__(directory, f"{log} was deleted")
+
+
+class ExhaustedError(LogDirectoryError):
+    """A file could not be opened or mapped for now; the directory stays online.
+
+    Nothing was changed by what met it, and the same may succeed the next time. Clients get
+    KAFKA_STORAGE_ERROR and try again.
+    """
 
 
 class DirectoryRefusedError(Exception):

@@ -217,13 +217,15 @@ class LocalFileSystem:
         # A name of its own: two threads may replace the same file, and the last one wins.
         beside = f"{path}.{next(_replacements)}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        # Opened first: should descriptors run out, the old file is still there.
+        directory = self._open_directory(os.path.dirname(path)) if sync else None  # noqa: PTH120
         file = LocalFile(os.open(beside, flags, READ_MODE))
         file.write_at(0, data)
         if sync:
             file.sync()
         os.rename(beside, path)  # noqa: PTH104
-        if sync:
-            self.sync_directory(os.path.dirname(path))  # noqa: PTH120
+        if directory is not None:
+            os.fsync(directory.fileno())
 
     def make_directory(self, path: str) -> None:
         """Create a directory and its parents."""
@@ -250,11 +252,8 @@ class LocalFileSystem:
 
     def sync_directory(self, path: str) -> None:
         """Wait until the names are on the disk."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        directory = self._open_directory(path)
+        os.fsync(directory.fileno())
 
     def sync_all(self) -> None:
         """Wait for all disks."""
@@ -268,6 +267,9 @@ class LocalFileSystem:
         except BlockingIOError:
             return None
         return file
+
+    def _open_directory(self, path: str) -> LocalFile:
+        return LocalFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
 
     def space(self, path: str) -> Space:
         """Return the room on the volume."""

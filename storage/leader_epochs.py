@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from storage import file_names
 from storage.checkpoints import decode_lines, encode_lines
-from storage.errors import DamagedFileError
+from storage.errors import EXHAUSTION, DamagedFileError
 
 if TYPE_CHECKING:
     from storage.filesystem import FileSystem
@@ -23,7 +23,11 @@ COLUMNS: Final = 2
 
 
 class LeaderEpochs:
-    """The epochs of one log; every change goes to the file at once."""
+    """The epochs of one log; every change goes to the file at once.
+
+    Should the file not be opened just then, for want of descriptors, it follows: at the next change
+    and before the recovery point moves. Recovery reads what is past that point from the batches.
+    """
 
     __slots__ = ("_epochs", "_filesystem", "_is_saved", "_is_synced", "_starts", "path")
 
@@ -66,10 +70,19 @@ class LeaderEpochs:
         if epoch > self.latest and self._assign(epoch, start_offset):
             self._is_saved = False
 
+    @property
+    def is_saved(self) -> bool:
+        """Whether the file says what is in memory."""
+        return self._is_saved
+
     def save_if_changed(self) -> None:
-        """Write what `note` noted."""
+        """Write what `note` noted, and what could not be written before."""
         if not self._is_saved:
-            self._save()
+            # Without fsync: a crash of the process loses nothing, and after one of the machine
+            # recovery reads the epochs of everything past the recovery point from the batches.
+            self._filesystem.replace(self.path, self._encode(), sync=False)
+            self._is_saved = True
+            self._is_synced = False
 
     def epoch_at(self, offset: int) -> int:
         """Epoch of the record at `offset`; -1 when it lies before all known epochs."""
@@ -122,8 +135,12 @@ class LeaderEpochs:
         """
         if not self._is_synced:
             self._is_synced = True
-            with suppress(FileNotFoundError):
-                self._filesystem.open(self.path).sync()
+            try:
+                with suppress(FileNotFoundError):
+                    self._filesystem.open(self.path).sync()
+            except OSError:
+                self._is_synced = False
+                raise
 
     def _assign(self, epoch: int, start_offset: int) -> bool:
         epochs, starts = self._epochs, self._starts
@@ -137,11 +154,13 @@ class LeaderEpochs:
         return True
 
     def _save(self) -> None:
-        # Without fsync: a crash of the process loses nothing, and after one of the machine
-        # recovery reads the epochs of everything past the recovery point from the batches.
-        self._is_saved = True
-        self._is_synced = False
-        self._filesystem.replace(self.path, self._encode(), sync=False)
+        """Write the file; for want of a descriptor, that is left for `save_if_changed`."""
+        self._is_saved = False
+        try:
+            self.save_if_changed()
+        except OSError as error:
+            if error.errno not in EXHAUSTION:
+                raise
 
     def _encode(self) -> bytes:
         return encode_lines(f"{epoch} {start}" for epoch, start in self.entries())

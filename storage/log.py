@@ -105,9 +105,24 @@ class Log(LogUpkeep):
             assign_log_append_time(records, 0, now_ms)
             header = parse_header(records)
         if header.producer_id < 0:
-            return self._append_batch(records, header, leader_epoch, now_ms)
-        if header.attributes & CONTROL_BIT:
-            return self._append_marker(records, header, leader_epoch, now_ms)
+            info = self._append_batch(records, header, leader_epoch, now_ms)
+        elif header.attributes & CONTROL_BIT:
+            info = self._append_marker(records, header, leader_epoch, now_ms)
+        else:
+            info = self._append_of_producer(records, header, leader_epoch, now_ms, origin)
+        # Last: if it cannot be flushed for now, the batch is known when it comes again.
+        if self.log_end_offset - self.recovery_point >= self._config.flush_messages:
+            self.flush()
+        return info
+
+    def _append_of_producer(
+        self,
+        records: memoryview,
+        header: BatchHeader,
+        leader_epoch: int,
+        now_ms: int,
+        origin: AppendOrigin,
+    ) -> AppendInfo:
         try:
             duplicate = self.producers.check(header, origin)
         except ApiError as error:
@@ -216,9 +231,7 @@ class Log(LogUpkeep):
         except OSError as error:
             segment.cut_back(position)
             raise self.directory.fail(error) from error
-        self.log_end_offset = end_offset = last_offset + 1
-        if end_offset - self.recovery_point >= self._config.flush_messages:
-            self.flush()
+        self.log_end_offset = last_offset + 1
         append_time = max_timestamp if self.produce_rules.is_log_append_time else NO_TIMESTAMP
         return AppendInfo(
             base_offset, last_offset, max_timestamp, append_time, self.log_start_offset

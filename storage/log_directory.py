@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from storage.errors import DeletedLogError, LogDirectoryError
+from storage.errors import EXHAUSTION, DeletedLogError, ExhaustedError, LogDirectoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 class LogDirectory:
     """Goes offline with the first disk error, once and for all until the broker starts again.
 
-    As a context manager it turns an OSError of the code within into LogDirectoryError.
+    As a context manager it turns an OSError of the code within into LogDirectoryError. One that
+    says that descriptors or memory have run out is no disk error and becomes an ExhaustedError; the
+    code within must have changed nothing before it can meet one.
     """
 
-    __slots__ = ("disk", "failure", "on_failure", "path")
+    __slots__ = ("disk", "failure", "on_exhaustion", "on_failure", "path")
 
     def __init__(
         self, path: str, disk: Disk, on_failure: Callable[[LogDirectory], None] | None = None
@@ -27,6 +29,7 @@ class LogDirectory:
         self.path = path
         self.disk = disk
         self.on_failure = on_failure
+        self.on_exhaustion: Callable[[ExhaustedError], None] | None = None
         self.failure: LogDirectoryError | None = None
 
     def __enter__(self) -> None:
@@ -43,7 +46,12 @@ class LogDirectory:
             raise self.fail(exception) from exception
 
     def fail(self, error: OSError) -> LogDirectoryError:
-        """Take the directory offline; returns what to raise."""
+        """Take the directory offline, if it is the disk's error; returns what to raise."""
+        if error.errno in EXHAUSTION:
+            exhausted = ExhaustedError(self.path, error.strerror or str(error))
+            if self.on_exhaustion is not None:
+                self.on_exhaustion(exhausted)
+            return exhausted
         if self.failure is None:
             self.failure = LogDirectoryError(self.path, error.strerror or str(error))
             if self.on_failure is not None:

@@ -266,9 +266,9 @@ class LogReading:
 
         Nearly free for a log in which nothing was aborted lately.
         """
-        if not self.segments.has_aborted_after(from_offset):
-            return []
         with self.directory:
+            if not self.segments.has_aborted_after(from_offset):
+                return []
             end = self.segments.end_of(piece)
         return self.aborted_transactions(from_offset, end)
 

@@ -7,10 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError, ErrorCode
+from storage import file_names
 from storage.batch_scan import MAX_RELATIVE_OFFSET
 from storage.errors import DeletedLogError
 from storage.log_reading import LogReading
-from storage.producer_recovery import rebuild
+from storage.producer_recovery import read_producers, remove_others
+from storage.producers import ProducerState
 from storage.retention import LogFacts, count_deletable
 from storage.segment import Segment
 
@@ -21,7 +23,11 @@ if TYPE_CHECKING:
 
 
 class LogUpkeep(LogReading):
-    """One caller at a time, but for what says that it is safe from another thread."""
+    """One caller at a time, but for what says that it is safe from another thread.
+
+    What takes several steps opens all files that it needs before the first of them, so that a want
+    of descriptors (ExhaustedError) finds the log as it was.
+    """
 
     __slots__ = ()
 
@@ -71,23 +77,25 @@ class LogUpkeep(LogReading):
             self.truncate_fully_and_start_at(offset)
             return True
         with self.directory:
+            cut = self.segments[self.segments.floor(offset)].prepare_truncation(offset)
+            bounds = (min(self.log_start_offset, offset), offset)
+            producers = read_producers(self.snapshots, self.segments, bounds)
             self._discard(self.segments.take_from(offset))
-            self.segments.active.truncate_to(offset)
+            cut()
             self.epochs.truncate_from_end(offset)
-            self._end_at(offset)
+            self._end_at(offset, producers)
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the next record will have `offset`."""
         with self.directory:
             created_ms = self.segments.active.created_ms
-            # The new segment may have the name of an old one, so the old ones go first.
-            self._discard(list(self.segments))
-            self.segments.replace_all(self._new_segment(offset, created_ms))
+            new = self._segment_instead_of(list(self.segments), offset, created_ms)
+            self.segments.replace_all(new)
             self.snapshots.remove_after(-1)
             self.epochs.clear()
             self.log_start_offset = offset
-            self._end_at(offset)
+            self._end_at(offset, ProducerState())
 
     def roll(self, now_ms: int, base_offset: int | None = None) -> None:
         """Close the active segment and begin one, unless it is empty.
@@ -101,10 +109,10 @@ class LogUpkeep(LogReading):
         with self.directory:
             if active.size == 0:
                 # A follower whose leader's log begins later: the empty segment would stay for ever.
-                self._discard([active])
-                self.segments.replace_active(self._new_segment(offset, now_ms))
+                self.segments.replace_active(self._segment_instead_of([active], offset, now_ms))
                 return
             active.seal()
+            self.epochs.save_if_changed()
             self.snapshots.write(offset, self.producers.snapshot())
             self.segments.add(self._new_segment(offset, now_ms))
         self.draw_roll_jitter()
@@ -128,9 +136,14 @@ class LogUpkeep(LogReading):
 
     def start_flush(self) -> Callable[[], None]:
         """Return the part of `flush` that waits for the disk, to be called on any thread."""
+        self.write_what_waits()
+        return partial(self._sync, self._unflushed(), self.log_end_offset, self.truncations)
+
+    def write_what_waits(self) -> None:
+        """Write what is kept in memory to be written together, or for want of a descriptor."""
         with self.directory:
             self.segments.active.write_index_entries()
-        return partial(self._sync, self._unflushed(), self.log_end_offset, self.truncations)
+            self.epochs.save_if_changed()
 
     def delete_expired(self, now_ms: int) -> list[str]:
         """Take out the segments that retention lets go; returns files to remove later.
@@ -172,6 +185,7 @@ class LogUpkeep(LogReading):
         """Write all that `close` writes, without waiting for the disk."""
         with self.directory:
             self.segments.active.seal()
+            self.epochs.save_if_changed()
             if self.log_end_offset > self.segments[0].base_offset:
                 self.snapshots.write(self.log_end_offset, self.producers.snapshot())
 
@@ -199,37 +213,54 @@ class LogUpkeep(LogReading):
         """Tell whether a batch of `size` bytes makes the active segment roll first (KIP-32).
 
         `timestamp` is the greatest of the batch: time that passes is that of the records. Raises
-        ApiError RECORD_LIST_TOO_LARGE for a batch that fits into no segment.
+        ApiError RECORD_LIST_TOO_LARGE for a batch that fits into no segment, and LogDirectoryError.
         """
         segment = self.segments.active
         config = self._config
-        if (  # the common case, with nothing called that can be spared
-            0 < segment.size <= config.segment_bytes - size
-            and timestamp - self._roll_ms + self._roll_jitter_ms <= segment.first_timestamp >= 0
-            and last_offset - segment.base_offset <= MAX_RELATIVE_OFFSET
-            and not segment.is_index_full
-        ):
-            return False
-        if size > config.segment_bytes:
-            raise ApiError(
-                ErrorCode.RECORD_LIST_TOO_LARGE,
-                f"the batch has {size} bytes, segment.bytes is {config.segment_bytes}",
+        try:
+            if (  # the common case, with nothing called that can be spared
+                0 < segment.size <= config.segment_bytes - size
+                and timestamp - self._roll_ms + self._roll_jitter_ms <= segment.first_timestamp >= 0
+                and last_offset - segment.base_offset <= MAX_RELATIVE_OFFSET
+                and not segment.is_index_full
+            ):
+                return False
+            if size > config.segment_bytes:
+                raise ApiError(
+                    ErrorCode.RECORD_LIST_TOO_LARGE,
+                    f"the batch has {size} bytes, segment.bytes is {config.segment_bytes}",
+                )
+            if segment.size == 0:
+                return not segment.fits(last_offset)
+            return (
+                segment.size > config.segment_bytes - size
+                or segment.age_ms(timestamp, now_ms) > self._roll_ms - self._roll_jitter_ms
+                or segment.is_index_full
+                or not segment.fits(last_offset)
             )
-        if segment.size == 0:
-            return not segment.fits(last_offset)
-        return (
-            segment.size > config.segment_bytes - size
-            or segment.age_ms(timestamp, now_ms) > self._roll_ms - self._roll_jitter_ms
-            or segment.is_index_full
-            or not segment.fits(last_offset)
-        )
+        except OSError as error:  # the segment had to be read
+            raise self.directory.fail(error) from error
 
     def _new_segment(self, base_offset: int, now_ms: int) -> Segment:
         segment = Segment(self.directory.disk, self.path, base_offset, self._config, now_ms)
         segment.create()
         return segment
 
-    def _end_at(self, offset: int) -> None:
+    def _segment_instead_of(self, old: Sequence[Segment], base_offset: int, now_ms: int) -> Segment:
+        """Make a segment, which may have the name of one of `old`, whose files are removed."""
+        filesystem = self.directory.disk.filesystem
+        aside = [path for segment in old for path in segment.mark_deleted()]
+        try:
+            new = self._new_segment(base_offset, now_ms)
+        except OSError:
+            for path in aside:
+                filesystem.rename(path, path.removesuffix(file_names.DELETED))
+            raise
+        for path in aside:
+            filesystem.remove(path)
+        return new
+
+    def _end_at(self, offset: int, producers: ProducerState) -> None:
         """After the log was cut: bring all that depends on its end in line."""
         self.truncations += 1
         self.log_end_offset = offset
@@ -237,8 +268,8 @@ class LogUpkeep(LogReading):
         self.recovery_point = min(self.recovery_point, offset)
         self.high_watermark = min(self.high_watermark, offset)
         self.cleaned_offset = min(self.cleaned_offset, offset)
-        bounds = (self.log_start_offset, offset)
-        rebuild(self.producers, self.snapshots, self.segments, bounds)
+        remove_others(self.snapshots, (self.log_start_offset, offset))
+        self.producers.become(producers)
         self.producers.note_high_watermark(self.high_watermark)
 
     def _discard(self, segments: Sequence[Segment]) -> None:

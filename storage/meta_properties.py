@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from storage.errors import DamagedFileError
+from storage.errors import DamagedFileError, DirectoryRefusedError
 
 BROKER_ID = "broker.id"
 NODE_ID = "node.id"
@@ -24,6 +24,32 @@ class MetaProperties:
 
     broker_id: int | None = None
     cluster_id: str | None = None
+
+    def require(self, broker_id: int, cluster_id: str) -> None:
+        """Raise DirectoryRefusedError unless it is this broker's, or says nothing."""
+        if self.broker_id is not None and self.broker_id != broker_id:
+            raise DirectoryRefusedError(
+                f"broker.id is {broker_id}, but meta.properties in the log directories says "
+                f"{self.broker_id}; set broker.id={self.broker_id} or use other log.dirs"
+            )
+        if self.cluster_id is not None and self.cluster_id != cluster_id:
+            raise DirectoryRefusedError(
+                f"the cluster id is {cluster_id}, but meta.properties in the log directories says "
+                f"{self.cluster_id}; this broker's data belongs to another cluster"
+            )
+
+    def joined(self, found: MetaProperties, path: str) -> MetaProperties:
+        """What this and the file at `path` say; DirectoryRefusedError if they disagree."""
+        for name in ("broker_id", "cluster_id"):
+            ours, theirs = getattr(self, name), getattr(found, name)
+            if None not in (ours, theirs) and ours != theirs:
+                raise DirectoryRefusedError(
+                    f"{path} says {name.replace('_', '.')}={theirs}, another directory says {ours}"
+                )
+        return MetaProperties(
+            found.broker_id if self.broker_id is None else self.broker_id,
+            self.cluster_id or found.cluster_id,
+        )
 
 
 def decode(data: bytes) -> MetaProperties:

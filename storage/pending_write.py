@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 class PendingWrite:
     """One write. `run` may be called on any thread, once; all else on that of the log."""
 
-    __slots__ = ("_data", "_file", "_has_begun", "_lock", "_position", "error", "is_void")
+    __slots__ = ("_data", "_has_begun", "_lock", "_position", "error", "file", "is_void")
 
     def __init__(self, file: File, position: int, data: Buffer) -> None:
-        self._file = file
+        self.file = file
+        """Open, whatever the segment has open."""
         self._position = position
         self._data = data
         self._lock = Lock()
@@ -36,7 +37,7 @@ class PendingWrite:
                 return
             self._has_begun = True
             try:
-                self._file.write_at(self._position, self._data)
+                self.file.write_at(self._position, self._data)
             except OSError as error:
                 self.error = error
 

@@ -34,17 +34,21 @@ def recall(producer: Producer, segments: Segments, log_start_offset: int) -> boo
     """
     if not producer.is_from_snapshot:
         return False
-    producer.is_from_snapshot = False
     before = len(producer.batches)
+    _recall(producer, segments, log_start_offset)
+    producer.is_from_snapshot = False
+    return len(producer.batches) > before
+
+
+def _recall(producer: Producer, segments: Segments, log_start_offset: int) -> None:
     count = 0
     for headers in _stretches_before(segments, log_start_offset, producer):
         for header in reversed(headers):
             if header.base_offset < log_start_offset or not _goes_on(producer, header):
-                return len(producer.batches) > before
+                return
         count += len(headers)
         if count > MOST_HEADERS:
-            break
-    return len(producer.batches) > before
+            return
 
 
 def _stretches_before(

@@ -9,12 +9,13 @@ from protocol.records.control import ControlType, parse_marker
 from storage.batch_scan import CHUNK_BYTES, walk_headers
 from storage.errors import DamagedFileError
 from storage.producer import Marker
+from storage.producers import ProducerState
+from storage.segments import WHOLE_LOG
 
 if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
     from storage.aborted_index import AbortedTransaction
-    from storage.producers import ProducerState
     from storage.segment import Segment
     from storage.segments import Segments
     from storage.snapshots import Snapshots
@@ -40,26 +41,46 @@ def read_marker(header: BatchHeader, batch: Buffer, base_offset: int) -> Marker 
 def rebuild(
     producers: ProducerState, snapshots: Snapshots, segments: Segments, bounds: tuple[int, int]
 ) -> None:
-    """Make `producers` what they were at the end of `bounds`, (log start, log end offset).
+    """Make `producers` what they were at the end of `bounds`, (log start, log end offset)."""
+    read = read_producers(snapshots, segments, bounds)
+    remove_others(snapshots, bounds)
+    producers.become(read)
 
-    Damaged snapshots are removed with a line; the one before, or the whole log, stands in. So are
-    those up to the log start: a producer whose records are all gone may start anew (KIP-360), and
-    one whose newest records were lost must not be held to what came before them.
+
+def read_producers(
+    snapshots: Snapshots, segments: Segments, bounds: tuple[int, int]
+) -> ProducerState:
+    """What was known of producers at the end of `bounds`, (log start, log end offset).
+
+    The log may go on after that. Damaged snapshots are removed with a line; the one before, or the
+    whole log, stands in.
     """
     log_start_offset, log_end_offset = bounds
-    producers.clear()
-    snapshots.remove_after(log_end_offset)
-    snapshots.remove_up_to(log_start_offset)
-    position = _restore(producers, snapshots, log_end_offset)
+    producers = ProducerState()
+    position = _restore(producers, snapshots, bounds)
     if position is None:
         position = log_start_offset
     if position < log_end_offset:
-        for index in range(segments.floor(position), len(segments)):
-            replay_segment(producers, segments[index], position)
+        last = segments.floor(log_end_offset)
+        for index in range(segments.floor(position), last + 1):
+            replay_segment(producers, segments[index], position, log_end_offset)
+    return producers
 
 
-def _restore(producers: ProducerState, snapshots: Snapshots, end_offset: int) -> int | None:
-    while (offset := snapshots.latest(end_offset)) is not None:
+def remove_others(snapshots: Snapshots, bounds: tuple[int, int]) -> None:
+    """Remove the snapshots past the log's end and those up to its start.
+
+    A producer whose records are all gone may start anew (KIP-360), and one whose newest records
+    were lost must not be held to what came before them.
+    """
+    log_start_offset, log_end_offset = bounds
+    snapshots.remove_after(log_end_offset)
+    snapshots.remove_up_to(log_start_offset)
+
+
+def _restore(producers: ProducerState, snapshots: Snapshots, bounds: tuple[int, int]) -> int | None:
+    log_start_offset, log_end_offset = bounds
+    while (offset := snapshots.latest(log_end_offset) or 0) > log_start_offset:
         try:
             producers.restore(snapshots.read(offset))
         except (DamagedFileError, FileNotFoundError) as error:
@@ -71,14 +92,16 @@ def _restore(producers: ProducerState, snapshots: Snapshots, end_offset: int) ->
 
 
 def replay_segment(
-    producers: ProducerState, segment: Segment, from_offset: int
+    producers: ProducerState, segment: Segment, from_offset: int, to_offset: int = WHOLE_LOG
 ) -> list[AbortedTransaction]:
-    """Note all batches from an offset on; returns the transactions that were aborted there."""
+    """Note whole batches of [from, to); returns the transactions that were aborted there."""
     aborted: list[AbortedTransaction] = []
     place = segment.locate(from_offset)
     if place is None:
         return aborted
     for position, header in walk_headers(segment.file, place.position, segment.size, CHUNK_BYTES):
+        if header.last_offset >= to_offset:
+            break
         if header.producer_id < 0:
             continue
         if not header.is_control:

@@ -221,6 +221,12 @@ class ProducerState:
         self._open.clear()
         self._unreplicated.clear()
 
+    def become(self, other: ProducerState) -> None:
+        """Know what `other` knows, which is given up; the guards stay as they are."""
+        self.producers = other.producers
+        self._open = other._open
+        self._unreplicated = other._unreplicated
+
     def snapshot(self) -> list[SnapshotEntry]:
         """Return what a snapshot file keeps."""
         return [producer.snapshot() for producer in self.producers.values()]

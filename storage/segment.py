@@ -17,6 +17,8 @@ from storage.pending_write import PendingWrite
 from storage.segment_reading import NO_TAIL, NO_TIMESTAMP, UNREAD, SegmentReading
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
 
@@ -27,10 +29,16 @@ class Segment(SegmentReading):
     __slots__ = ()
 
     def create(self) -> None:
-        """Make the files: an empty `.log`, and indexes at their full size."""
-        self._disk.filesystem.open(self.path, create=True)
-        self.offset_index.create()
-        self.time_index.create()
+        """Make the files: an empty `.log`, and indexes at their full size; all of them or none."""
+        try:
+            self._disk.filesystem.open(self.path, create=True)
+            self.offset_index.create()
+            self.time_index.create()
+        except OSError:
+            with suppress(OSError):  # on a sick disk what is left is found at the next start
+                for suffix in file_names.SEGMENT_SUFFIXES:
+                    self._disk.filesystem.remove(self._path(suffix))
+            raise
 
     def adopt(self, size: int, offset_index_size: int, time_index_size: int) -> bool:
         """Take over files that were closed cleanly; False when an index cannot be right."""
@@ -45,6 +53,8 @@ class Segment(SegmentReading):
         """Put batches at the end of the file; `account` must follow for each, in order."""
         self.was_used = True
         file = self._file or self._open()
+        if self._max_timestamp == UNREAD:  # now, as `account` must not fail once this is written
+            self._read_max_timestamp()
         if self._pending is not None:
             self._void_pending()
         file.write_at(self.size, data)
@@ -57,6 +67,8 @@ class Segment(SegmentReading):
         """
         self.was_used = True
         file = self._file or self._open()
+        if self._max_timestamp == UNREAD:
+            self._read_max_timestamp()
         if self._pending is not None:
             self._void_pending()
         self._pending = PendingWrite(file, self.size, data)
@@ -88,8 +100,6 @@ class Segment(SegmentReading):
         if position == 0:
             self._first_timestamp = max_timestamp
         self.size = position + size
-        if self._max_timestamp == UNREAD:
-            self._read_max_timestamp()
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
             self._max_timestamp_offset = last_offset
@@ -107,42 +117,49 @@ class Segment(SegmentReading):
             header.size_in_bytes, header.base_offset, header.last_offset, header.max_timestamp
         )
 
-    def truncate_to(self, offset: int) -> int:
-        """Cut off the batch that holds `offset` and all after it; the bytes cut are returned."""
+    def prepare_truncation(self, offset: int) -> Callable[[], None]:
+        """Open what it takes to cut off the batch that holds `offset` and all after it.
+
+        Returns what cuts, which opens nothing.
+        """
         found = self.locate(offset)
         if found is None:
-            return 0
-        self._void_pending()
+            return _do_nothing
+        file = self.file
+        indexes = (self.offset_index, self.time_index, self.aborted_index)
+        cuts = [index.prepare_truncation(found.base_offset) for index in indexes]
         position = found.position
-        removed = self.size - position
-        self.offset_index.truncate_to(found.base_offset)
-        self.time_index.truncate_to(found.base_offset)
-        self.aborted_index.truncate_to(found.base_offset)
-        self.file.truncate(position)
-        self._tail_offset = NO_TAIL
-        self.size = position
-        self._bytes_since_index = 0
-        self._note_room()
-        self._max_timestamp = UNREAD
-        if position == 0:
-            self._first_timestamp = UNREAD
-        self._read_max_timestamp()
-        return removed
+
+        def cut() -> None:
+            self._void_pending()
+            for cut_index in cuts:
+                cut_index()
+            file.truncate(position)
+            self._tail_offset = NO_TAIL
+            self.size = position
+            self._bytes_since_index = 0
+            self._note_room()
+            self._max_timestamp = UNREAD
+            if position == 0:
+                self._first_timestamp = UNREAD
+
+        return cut
 
     def rebuild_indexes(self) -> None:
         """Make both indexes anew from the headers in the log."""
+        file = self.file
         self.clear_indexes()
         size, self.size = self.size, 0
         try:
-            for _, header in walk_headers(self.file, 0, size, CHUNK_BYTES):
+            for _, header in walk_headers(file, 0, size, CHUNK_BYTES):
                 self.account_header(header)
         finally:
             self.size = size  # damage in the log itself must not make it shorter
 
     def clear_indexes(self) -> None:
         """Empty both indexes and forget what was known of timestamps."""
-        self.offset_index.clear()
-        self.time_index.clear()
+        for clear in [self.offset_index.prepare_clear(), self.time_index.prepare_clear()]:
+            clear()
         self.forget_timestamps()
 
     def forget_timestamps(self) -> None:
@@ -157,6 +174,7 @@ class Segment(SegmentReading):
         self._void_pending()
         if self.max_timestamp >= 0:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+        self.aborted_index.write_pending()
         self.offset_index.trim()
         self.time_index.trim()
 
@@ -174,6 +192,7 @@ class Segment(SegmentReading):
         """Write the index entries that wait in memory."""
         self.offset_index.write_pending()
         self.time_index.write_pending()
+        self.aborted_index.write_pending()
 
     def close(self) -> None:
         """Write what is pending and let go of everything; the segment can still be used."""
@@ -205,7 +224,11 @@ class Segment(SegmentReading):
     def _void_pending(self) -> None:
         pending, self._pending = self._pending, None
         if pending is not None and pending.void():
-            self.file.truncate(self.size)
+            pending.file.truncate(self.size)
 
     def _note_room(self) -> None:
         self.is_index_full = self.offset_index.is_full or self.time_index.is_full
+
+
+def _do_nothing() -> None:
+    """Cut nothing off: the segment ends before."""

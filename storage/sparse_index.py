@@ -16,17 +16,23 @@ mapping of a sparse file on a full disk kills the process with SIGBUS, where a w
 ENOSPC. New entries wait in memory, some dozens of them, and go to the file in one write; a look-up
 near the end of the log, the common one, is answered from those and touches neither file nor map.
 Entries lost by a crash are rebuilt from the log (`recovery`), which is read from there anyway.
+
+An append needs no descriptor to succeed, as the batch is in the log before its entry comes here:
+while there is none to be had, entries wait.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from storage import file_names
-from storage.errors import DamagedFileError
+from storage.errors import EXHAUSTION, DamagedFileError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from protocol.wire import Buffer
     from storage.disk import Disk
     from storage.filesystem import File
@@ -141,9 +147,21 @@ class SparseIndex:
         if filesystem.exists(self.path):
             filesystem.open(self.path).sync()
 
+    def prepare_clear(self) -> Callable[[], None]:
+        """Open what it takes to forget all entries, and return what does it."""
+        return self._prepare_truncation(0)
+
     def clear(self) -> None:
         """Forget all entries."""
-        self._truncate(0)
+        self.prepare_clear()()
+
+    def prepare_truncation(self, offset: int) -> Callable[[], None]:
+        """Open what it takes to drop the entries at and after `offset`; return what does it."""
+        raise NotImplementedError
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the entries at and after `offset`."""
+        self.prepare_truncation(offset)()
 
     def release(self) -> None:
         """Let the mapping go."""
@@ -166,7 +184,12 @@ class SparseIndex:
         pending += self.entry.pack(key, value)
         self._last_key = key
         if len(pending) >= PENDING_ENTRIES * self.entry.size:
-            self.write_pending()
+            try:
+                self.write_pending()
+            except OSError as error:
+                if error.errno not in EXHAUSTION:
+                    raise
+                # The batch is in the log by now; its entry waits, and the next one tries again.
 
     def _entry_at(self, slot: int) -> tuple[int, int]:
         width = self.entry.size
@@ -201,8 +224,15 @@ class SparseIndex:
                 high = middle - 1
         return first + low
 
-    def _truncate(self, count: int) -> None:
-        """Keep the first `count` entries."""
+    def _prepare_truncation(self, count: int) -> Callable[[], None]:
+        """Open what it takes to keep the first `count` entries only, and return what does it."""
+        filesystem = self._disk.filesystem
+        file = None
+        if count < self._written and filesystem.exists(self.path):
+            file = filesystem.open(self.path)
+        return partial(self._truncate, count, file)
+
+    def _truncate(self, count: int, file: File | None) -> None:
         width = self.entry.size
         self._last_key = None
         if count >= self._written:
@@ -212,9 +242,8 @@ class SparseIndex:
         self._written = count
         self.forget()
         # The rest must be zeros again, or a crash would bring old entries back to life.
-        filesystem = self._disk.filesystem
-        if filesystem.exists(self.path):
-            filesystem.open(self.path).truncate(count * width)
+        if file is not None:
+            file.truncate(count * width)
         self._is_preallocated = False
 
     def _mapped(self) -> Buffer:
@@ -303,9 +332,9 @@ class OffsetIndex(SparseIndex):
         relative, found = self._entry_at(low - 1)
         return OffsetEntry(self._base_offset + relative, found)
 
-    def truncate_to(self, offset: int) -> None:
-        """Drop the entries at and after `offset`."""
-        self._truncate(self._floor_slot(offset - 1 - self._base_offset) + 1)
+    def prepare_truncation(self, offset: int) -> Callable[[], None]:
+        """Open what it takes to drop the entries at and after `offset`; return what does it."""
+        return self._prepare_truncation(self._floor_slot(offset - 1 - self._base_offset) + 1)
 
 
 class TimeEntry(NamedTuple):
@@ -344,14 +373,16 @@ class TimeIndex(SparseIndex):
 
     def last(self) -> TimeEntry:
         """Last entry; (-1, base offset) when there is none."""
-        return self._entry(len(self) - 1)
+        entry = self._entry(len(self) - 1)
+        self._last_key = entry.timestamp  # so that `append`, after a write, need not map the file
+        return entry
 
-    def truncate_to(self, offset: int) -> None:
-        """Drop the entries at and after `offset`."""
+    def prepare_truncation(self, offset: int) -> Callable[[], None]:
+        """Open what it takes to drop the entries at and after `offset`; return what does it."""
         count = len(self)
         while count and self._entry(count - 1).offset >= offset:
             count -= 1
-        self._truncate(count)
+        return self._prepare_truncation(count)
 
     def _entry(self, slot: int) -> TimeEntry:
         if slot < 0:

@@ -58,7 +58,7 @@ def test_aborted_index_is_thirty_four_bytes_an_entry(tmp_path: Path) -> None:
         "000000000000000003e80000000000000018000000000000001f0000000000000020"
     )  # fmt: skip
     assert index.entries() == entries
-    index.truncate_to(44)
+    index.prepare_truncation(44)()
     assert index.entries() == entries[:1]
 
 
