@@ -47,12 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def _serve(config: BrokerConfig) -> int:
     from broker.app import Broker  # noqa: PLC0415  (a bad file is told without waiting)
+    from broker.open_files import LoopErrors  # noqa: PLC0415
     from broker.opening import StartError  # noqa: PLC0415
 
     broker = Broker(config)
     loop = asyncio.get_running_loop()
     for number in _endings():
         loop.add_signal_handler(number, broker.stop)
+    loop.set_exception_handler(LoopErrors(broker.clock))
     _tune_garbage_collection()
     try:
         await broker.run()

@@ -37,6 +37,7 @@ from broker.log_cleaner import LogCleaner
 from broker.loop import Loop
 from broker.metadata_cache import LEADER_DURING_DELETE, MetadataCache
 from broker.metrics.wanted import wanted_metrics
+from broker.open_files import OpenFiles
 from broker.opening import (
     StartAbandonedError,
     StartError,
@@ -96,6 +97,7 @@ class Broker:
     broker_configs: BrokerConfigs
     cluster: Cluster
     replicas: Replicas
+    open_files: OpenFiles
     limits: ConnectionLimits
     control: LocalChannels
     """Takes what the controller says, in its order."""
@@ -190,9 +192,13 @@ class Broker:
     async def _start(self) -> None:
         started_ms = self.clock.monotonic_ms()
         config = self.config
+        limit = self._platform.open_files_limit()
+        self.open_files = OpenFiles(limit, config.reserved_file_descriptors, self.clock)
         await self._bind()
-        self.logs = await open_directories(config, self._executor, self._platform)
+        disk = self.open_files.disk(self._platform.filesystem)
+        self.logs = await open_directories(config, self._executor, disk)
         self.logs.on_failure = FailedDisks(self).note
+        self.logs.on_exhaustion = self.open_files.note_exhaustion
         opened = await unless_stopped(
             self._stop, open_store(config, self.logs, self._executor, self._platform)
         )
@@ -270,7 +276,9 @@ class Broker:
         store = self.store
         self.cluster = Cluster(self)
         self.replicas = Replicas(self.logs, self.topic_configs, self.cluster.surroundings())
-        self.control = LocalChannels(self.replicas, self.metadata, self.topic_configs, self.slices)
+        self.control = LocalChannels(
+            self.replicas, self.metadata, self.topic_configs, self.slices, self.timers
+        )
         self.controller = Controller(
             config.broker_id,
             store,
@@ -321,6 +329,7 @@ class Broker:
         try:
             listeners = read_listeners(config)
             self.limits = await unless_stopped(self._stop, configured_limits(config))
+            self.limits.files = self.open_files
             self._listeners.limits = self.limits
             ports = {}
             for endpoint in listeners.bound:

@@ -21,6 +21,7 @@ from config.listeners import read_address_limits
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from broker.open_files import OpenFiles
     from config.broker import BrokerConfig
 
 
@@ -51,6 +52,8 @@ class ConnectionLimits:
 
     pace: CreationPace | None = None
     """None when connections may come as fast as they do."""
+    files: OpenFiles | None = None
+    """Says whether there is a file descriptor for one more."""
 
     def __init__(self, in_all: int, per_host: int, of_hosts: Mapping[str, int]) -> None:
         self._limits = in_all, per_host, of_hosts
@@ -59,8 +62,13 @@ class ConnectionLimits:
         self._total = 0
 
     def admit(self, host: str) -> str | None:
-        """Count a connection from `host`; None, or why it is one too many and is not counted."""
+        """Count a connection from `host`; None, or why it is one too many and is not counted.
+
+        The reason is "" if it was logged here.
+        """
         in_all, per_host, of_hosts = self._limits
+        if self.files is not None and (refusal := self.files.refusal()) is not None:
+            return refusal
         if self._total >= in_all:
             return f"{self._total} connections are open (max.connections)"
         if self._open[host] >= of_hosts.get(host, per_host):

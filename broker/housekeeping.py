@@ -80,7 +80,12 @@ class Housekeeping:
         state = [log.high_watermark for log in self._logs]
         if state != self._checkpointed:
             self._checkpointed = state
-            self._submit(self._logs.checkpoint_high_watermarks)
+            self._submit(self._write_watermarks)
+
+    def _write_watermarks(self) -> None:
+        written = self._logs.checkpoint_high_watermarks()
+        if any(one.failure is None and one not in written for one in self._logs.directories):
+            self._checkpointed = None  # the next time anew, though nothing has moved
 
     def _checkpoint_recovery_points(self) -> None:
         self._submit(self._logs.checkpoint_recovery_points)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode
@@ -19,6 +20,7 @@ from protocol.messages.leader_and_isr import (
 )
 from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from protocol.messages.update_metadata import UpdateMetadataRequest
+from storage.errors import ExhaustedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,10 +28,14 @@ if TYPE_CHECKING:
     from broker.metadata_cache import MetadataCache
     from broker.replicas import Replicas
     from broker.slices import Slices
+    from broker.timers import Timers
     from broker.topic_configs import TopicConfigs
     from protocol.schema import Request, Response
 
 logger = logging.getLogger(__name__)
+
+RETRY_MS = 100
+"""Pause before descriptors are looked for again."""
 
 
 class LocalChannels:
@@ -41,8 +47,10 @@ class LocalChannels:
         metadata: MetadataCache,
         topic_configs: TopicConfigs,
         slices: Callable[[], Slices],
+        timers: Timers,
     ) -> None:
         self._slices = slices
+        self._timers = timers
         self._replicas = replicas
         self._metadata = metadata
         self._topic_configs = topic_configs
@@ -96,7 +104,10 @@ class LocalChannels:
             told = LeaderAndIsrResponse.Topic(topic_id=topic.topic_id, partition_errors=[])
             response.topics.append(told)
             async for state in slices.each(topic.partition_states):
-                code = self._replicas.lead_or_follow(topic.topic_name, topic.topic_id, state)
+                lead_or_follow = partial(
+                    self._replicas.lead_or_follow, topic.topic_name, topic.topic_id, state
+                )
+                code = await self._obey(topic.topic_name, state.partition_index, lead_or_follow)
                 told.partition_errors.append(
                     LeaderAndIsrPartitionError(
                         topic_name=topic.topic_name,
@@ -111,14 +122,34 @@ class LocalChannels:
         slices = self._slices()
         for topic in request.topic_states:
             async for state in slices.each(topic.partition_states):
+                stop = partial(self._replicas.stop, topic.topic_name, state)
                 response.partition_errors.append(
                     StopReplicaResponse.PartitionError(
                         topic_name=topic.topic_name,
                         partition_index=state.partition_index,
-                        error_code=self._replicas.stop(topic.topic_name, state),
+                        error_code=await self._obey(topic.topic_name, state.partition_index, stop),
                     )
                 )
         return response
+
+    async def _obey(self, topic: str, index: int, work: Callable[[], ErrorCode]) -> ErrorCode:
+        """Do with one partition what was said; what fails there keeps no other from its turn.
+
+        A want of file descriptors is waited out: the controller takes KAFKA_STORAGE_ERROR for a
+        disk that failed, and counts the replica as lost until the broker starts again.
+        """
+        is_waiting = False
+        while True:
+            try:
+                return work()
+            except ExhaustedError as error:
+                if not is_waiting:
+                    is_waiting = True
+                    logger.warning("%s-%d waits: %s", topic, index, error.message)
+                await self._timers.sleep(RETRY_MS)
+            except Exception:
+                logger.exception("%s-%d is not as the controller wants it", topic, index)
+                return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def _refusal(

@@ -24,7 +24,7 @@ from protocol.errors import ApiError
 from storage.compaction.choice import COMPACT, assess, make_job
 from storage.compaction.job import CleanedGroup, CleanerLimits, CleaningDone, CleaningFailed
 from storage.compaction.swap import LogUnderCleaning, discard_cleaned
-from storage.errors import LogDirectoryError
+from storage.errors import EXHAUSTION, ExhaustedError, LogDirectoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,8 @@ CHECK_SECONDS: Final = 1.0
 HOLD_MS: Final = 60_000
 """How long a log is left alone after a cleaning that failed for want of something."""
 LARGEST_MAP: Final = 2**31 - 1
-FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+PASSING: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, *EXHAUSTION}
+"""What may be over the next time: a disk that is full, no descriptors."""
 
 
 class _UnwantedError(Exception):
@@ -235,7 +236,7 @@ class LogCleaner:
         )
 
     def _note_failure(self, log: Log, failed: CleaningFailed) -> None:
-        if failed.errno in FULL:
+        if failed.errno in PASSING:
             self._hold(log, f"{failed.message}; its segments stay as they are")
         elif failed.errno not in (0, errno.ENOENT):
             with suppress(LogDirectoryError), log.directory:
@@ -245,12 +246,11 @@ class LogCleaner:
 
     def _cannot_clean(self, log: Log, error: Exception) -> None:
         """Do what an error with one log asks for; the others are no worse for it."""
-        if isinstance(error, LogDirectoryError):
-            return  # told when it failed
-        if isinstance(error, ApiError):
-            self._give_up(log, error.message)
+        if isinstance(error, ApiError) and not isinstance(error, ExhaustedError):
+            if not isinstance(error, LogDirectoryError):  # told when it failed
+                self._give_up(log, error.message)
             return
-        if not isinstance(error, ProcessEndedError | OSError):
+        if not isinstance(error, ProcessEndedError | OSError | ExhaustedError):
             self._supervision.note(f"cleaning {log.name}", error, "log cleaning")
         self._hold(log, str(error) or repr(error))
 

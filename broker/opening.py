@@ -29,7 +29,6 @@ from controller.store import StoreError
 from controller.znodes import TOPICS
 from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
 from storage.directories import LogDirectories
-from storage.disk import Disk
 from storage.errors import DirectoryRefusedError, LogDirectoryError
 from storage.log_reading import LogSettings
 
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from config.topic import TopicConfig
     from controller.store import MetadataStore
     from storage.directory_loading import LoadReport
+    from storage.disk import Disk
 
 logger = logging.getLogger(__name__)
 
@@ -69,9 +69,7 @@ class StartAbandonedError(Exception):
     """The broker was told to stop before it had started."""
 
 
-async def open_directories(
-    config: BrokerConfig, executor: Executor, platform: Platform
-) -> LogDirectories:
+async def open_directories(config: BrokerConfig, executor: Executor, disk: Disk) -> LogDirectories:
     """Lock the log directories and read whose they are."""
 
     def run_later(work: Callable[[], None]) -> None:
@@ -85,7 +83,7 @@ async def open_directories(
     )
     try:
         return await asyncio.get_running_loop().run_in_executor(
-            executor, LogDirectories.open, config.log_dirs, Disk(platform.filesystem), settings
+            executor, LogDirectories.open, config.log_dirs, disk, settings
         )
     except (DirectoryRefusedError, LogDirectoryError) as error:
         raise StartError(str(error)) from None

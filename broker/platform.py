@@ -10,6 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from broker.clock import Clock, SystemClock
+from broker.open_files import Limit, raise_limit
 from controller.store import MetadataStore, StoreError
 from storage.filesystem import FileSystem, LocalFileSystem
 
@@ -35,6 +36,9 @@ class Platform(Protocol):
     def filesystem(self) -> FileSystem:
         """The disks."""
 
+    def open_files_limit(self) -> Limit | None:
+        """How many files and sockets may be open at a time, made as many as may be; None: any."""
+
     def threads(self, count: int, name: str) -> Executor:
         """A pool of threads for what must not hold up the event loop."""
 
@@ -52,6 +56,10 @@ class LocalPlatform:
     def stopwatch(self) -> float:
         """The machine's most precise clock."""
         return time.perf_counter()
+
+    def open_files_limit(self) -> Limit | None:
+        """The limit of this process, which the system lets it raise."""
+        return raise_limit()
 
     def threads(self, count: int, name: str) -> Executor:
         """Threads of the operating system."""

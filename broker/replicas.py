@@ -9,7 +9,7 @@ from broker.partition import Partition
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.stop_replica import StopReplicaRequest
 from protocol.uuids import ZERO_UUID
-from storage.errors import LogDirectoryError
+from storage.errors import ExhaustedError, LogDirectoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,13 +91,16 @@ class Replicas:
     ) -> ErrorCode:
         """Apply the controller's word on who leads a partition; its log is made if need be.
 
-        It raises nothing: the other partitions of the request are never spoken of again.
+        Raises ExhaustedError if that must be done again, and nothing else: the other partitions of
+        the request are never spoken of again.
         """
         try:
             partition = self._obtain(topic, topic_id, state)
             was_leader, old_epoch = partition.is_leader, partition.leader_epoch
             if not partition.assume(state):
                 return ErrorCode.STALE_CONTROLLER_EPOCH
+        except ExhaustedError:
+            raise
         except LogDirectoryError as error:  # told when it failed
             return error.code
         except ApiError as error:
@@ -113,7 +116,10 @@ class Replicas:
         return ErrorCode.NONE
 
     def stop(self, topic: str, state: StopState) -> ErrorCode:
-        """Stop serving a replica; with `delete_partition`, give up its log too."""
+        """Stop serving a replica; with `delete_partition`, give up its log too.
+
+        Raises ExhaustedError if that must be done again.
+        """
         partition = self.partition(topic, state.partition_index)
         if partition is not None:
             if NO_EPOCH < state.leader_epoch < partition.leader_epoch:
@@ -124,6 +130,8 @@ class Replicas:
         if state.delete_partition:
             try:
                 self._logs.delete(topic, state.partition_index, self._clock.now_ms())
+            except ExhaustedError:
+                raise
             except ApiError as error:
                 return error.code
         return ErrorCode.NONE

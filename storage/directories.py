@@ -222,6 +222,9 @@ class LogDirectories:
             except ApiError as error:
                 LOGGER.warning("retention passes %s by: %s", log.name, error.message)
                 continue
+            except Exception:  # else no log after this one would ever be shortened again
+                LOGGER.exception("retention passes %s by", log.name)
+                continue
             self.remove_later(log, paths, now_ms)
             yield len(paths)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 OPEN_FILES_LIMIT = 512
 MAPPINGS_LIMIT = 8192
+INDEX_DESCRIPTORS = int(sys.version_info < (3, 13))
+"""How many file descriptors a mapping holds: before 3.13, Python keeps a duplicate of its own."""
 
 
 @dataclass(frozen=True, slots=True)

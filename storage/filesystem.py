@@ -13,6 +13,7 @@ import itertools
 import mmap
 import os
 import shutil
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -179,7 +180,11 @@ class LocalFile:
 
     def map(self) -> Buffer:
         """Map the file, read-only."""
-        return memoryview(mmap.mmap(self._descriptor, 0, prot=mmap.PROT_READ))
+        if sys.version_info >= (3, 13):
+            mapped = mmap.mmap(self._descriptor, 0, prot=mmap.PROT_READ, trackfd=False)
+        else:
+            mapped = mmap.mmap(self._descriptor, 0, prot=mmap.PROT_READ)
+        return memoryview(mapped)
 
 
 class LocalFileSystem:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from broker.coordinators.local_shard import LocalShard, Stage
 from coordinator.partitioning import partition_for
 from protocol.errors import ApiError, ErrorCode
+from storage.errors import ExhaustedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from broker.partition import Partition
 
 logger = logging.getLogger(__name__)
+
+RELOAD_MS = 100
+"""Pause before a log is read again that could not be opened for want of descriptors."""
 
 ShardT = TypeVar("ShardT", bound=LocalShard[Any])
 
@@ -88,6 +93,10 @@ class Shards(Generic[ShardT]):
         started_ms = self.clock.monotonic_ms()
         try:
             await self._replay(shard)
+        except ExhaustedError as error:
+            logger.warning("%s is loaded again soon: %s", name, error)
+            self.timers.schedule(RELOAD_MS, partial(self._load_again, shard))
+            return
         except Exception:
             logger.exception("%s could not be loaded; it stays without coordinator", name)
             shard.unload()
@@ -97,6 +106,13 @@ class Shards(Generic[ShardT]):
             logger.info("%s: %s loaded in %d ms", name, shard.content, took_ms)
         if not self.is_loading:
             self._all_loaded.set()
+
+    def _load_again(self, shard: ShardT) -> None:
+        """Begin with an empty shard, unless leadership was lost meanwhile."""
+        partition = shard.partition
+        if self._shards.get(partition.index) is shard:
+            again = self._shards[partition.index] = self._make(partition)
+            self.spawn(self._load(again), f"load {self._topic}-{partition.index}")
 
     async def _replay(self, shard: ShardT) -> None:
         async for _ in self.slices().each(shard.replay_log()):

@@ -151,6 +151,11 @@ class BrokerCollector(Collector):
             "Connections accepted",
             self._listeners.accepted_count,
         )
+        yield _counter(
+            "kafka_server_socketservermetrics_connection_refusals",
+            "Connections refused for want of file descriptors",
+            self._broker.open_files.refused_connections,
+        )
         yield _gauge(
             "kafka_server_fetchsessioncache_numincrementalfetchsessions",
             "Fetch sessions",
@@ -185,6 +190,8 @@ class BrokerCollector(Collector):
         name = "kafka_log_logmanager_"
         text = "Log directories that failed"
         yield _gauge(f"{name}offlinelogdirectorycount", text, failed)
+        text = "Requests on logs that failed for want of file descriptors or memory"
+        yield _counter(f"{name}exhaustions", text, self._broker.open_files.exhaustions)
         text = "Files that retention gave up"
         yield _counter(f"{name}expiredfiles", text, self._housekeeping.expired_files)
         if self._cleaner is not None:

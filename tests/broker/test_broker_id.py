@@ -11,6 +11,7 @@ import pytest
 from broker.opening import StartError, open_directories, open_store
 from broker.platform import LocalPlatform
 from config.broker import BrokerConfig
+from storage.disk import Disk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +23,7 @@ def started_id(directory: Path, broker_id: int = -1) -> int:
 
     async def start(executor: ThreadPoolExecutor) -> int:
         platform = LocalPlatform()
-        logs = await open_directories(config, executor, platform)
+        logs = await open_directories(config, executor, Disk(platform.filesystem))
         try:
             opened = await open_store(config, logs, executor, platform)
             await opened.store.close()

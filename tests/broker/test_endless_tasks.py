@@ -211,6 +211,7 @@ def compactable(directory: Path) -> tuple[Any, list[Log]]:
     return logs, made
 
 
+@pytest.mark.process
 def test_a_log_that_cannot_be_looked_at_keeps_no_other_from_being_compacted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +238,7 @@ def test_a_log_that_cannot_be_looked_at_keeps_no_other_from_being_compacted(
     logs.close()
 
 
+@pytest.mark.process
 def test_a_cleaner_goes_on_after_an_error_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

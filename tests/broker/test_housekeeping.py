@@ -13,8 +13,11 @@ from broker.loop import Loop
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from storage.checkpoints import decode_offsets
+from storage.disk import Disk
+from storage.log import Log
 from storage.log_reading import LogSettings
 from tests.controller.harness import turns
+from tests.storage.exhaustion import ExhaustedFileSystem
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, crash, open_directories
 from tests.support.disk_thread import DiskThread
 from tests.support.slices import one_step_at_a_time
@@ -201,3 +204,52 @@ def test_retention_and_recovery_points_come_soon_after_the_start(
         assert noted == {("flights", index): 6 for index in range(LOGS)}
 
     asyncio.run(scenario())
+
+
+def test_a_log_that_fails_keeps_no_other_from_being_shortened(
+    logs: LogDirectories, thread: DiskThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete_expired = Log.delete_expired
+
+    def fail_at_first(log: Log, now_ms: int) -> list[str]:
+        if log.partition == 2:
+            raise ValueError("odd")
+        return delete_expired(log, now_ms)
+
+    monkeypatch.setattr(Log, "delete_expired", fail_at_first)
+
+    async def scenario() -> None:
+        household = Household(logs, thread)
+
+        household.timers.run_every(RETENTION_MS)
+        await household.finish()
+
+        assert starts(logs) == [0 if index == 2 else 6 for index in range(LOGS)]
+
+    asyncio.run(scenario())
+
+
+def test_watermarks_that_could_not_be_written_are_written_though_none_has_moved(
+    tmp_path: Path, thread: DiskThread
+) -> None:
+    filesystem = ExhaustedFileSystem()
+    directories = open_directories(tmp_path, disk=Disk(filesystem))
+    directories.load(lambda _: CONFIG)
+    append(directories.create("flights", 0, TOPIC_ID, CONFIG, NOW_MS), batch(2))
+
+    async def scenario() -> None:
+        keys = {"replica_high_watermark_checkpoint_interval_ms": 11}
+        household = Household(directories, thread, **keys)
+        filesystem.run_out(0)
+        household.timers.run_every(11)
+        await household.finish()
+        path = tmp_path / "replication-offset-checkpoint"
+        assert not path.exists()
+
+        household.timers.run_every(11)
+        await household.finish()
+
+        assert decode_offsets(path.read_bytes()) == {("flights", 0): 2}
+
+    asyncio.run(scenario())
+    crash(directories)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pytest
 
+from broker.replicas import Replicas
 from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from protocol.messages.stop_replica import StopReplicaRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
+from tests.broker.handlers import one_broker
 from tests.broker.handlers.one_broker import OneBroker, run_broker
+from tests.storage.exhaustion import ExhaustedFileSystem
 from tests.storage.produced import TOPIC_ID
 
 if TYPE_CHECKING:
@@ -91,5 +96,57 @@ def test_a_request_that_fails_is_told_and_the_next_one_applied(tmp_path: Path) -
         given_up.cancel()
         answer: Any = await asyncio.wait_for(broker.channels.send(0, update_metadata(NEW)), 60)
         assert answer.error_code == ErrorCode.NONE
+
+    run_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_a_want_of_descriptors_is_waited_out_and_is_no_failed_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    filesystem = ExhaustedFileSystem(number)
+    monkeypatch.setattr(one_broker, "LocalFileSystem", lambda: filesystem)
+
+    async def scenario(broker: OneBroker) -> None:
+        filesystem.run_out(0, failures=3)
+
+        answer: Any = await broker.channels.send(0, leader_and_isr(NEW))
+
+        assert answer.error_code == ErrorCode.NONE
+        ((error,),) = [topic.partition_errors for topic in answer.topics]
+        assert error.error_code == ErrorCode.NONE
+        assert filesystem.failures == 0
+        partition = broker.replicas.partition("flights", 0)
+        assert partition is not None
+        assert partition.is_leader
+
+    run_broker(tmp_path, scenario)
+
+
+def test_what_fails_with_one_partition_keeps_no_other_from_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lead_or_follow = Replicas.lead_or_follow
+
+    def fail_at_first(replicas: Replicas, topic: str, *args: Any) -> ErrorCode:
+        if topic == "odd":
+            raise ValueError(topic)
+        return lead_or_follow(replicas, topic, *args)
+
+    monkeypatch.setattr(Replicas, "lead_or_follow", fail_at_first)
+
+    async def scenario(broker: OneBroker) -> None:
+        request: Any = leader_and_isr(NEW)
+        odd = LeaderAndIsrRequest.TopicState(
+            topic_name="odd",
+            topic_id=UUID(int=77),
+            partition_states=request.topic_states[0].partition_states,
+        )
+        request.topic_states.insert(0, odd)
+
+        answer: Any = await broker.channels.send(0, request)
+
+        codes = [topic.partition_errors[0].error_code for topic in answer.topics]
+        assert codes == [ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NONE]
 
     run_broker(tmp_path, scenario)

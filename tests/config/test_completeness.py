@@ -35,6 +35,7 @@ OURS = {
         "max.new.partitions.per.request",
         "metrics.host",
         "metrics.port",
+        "reserved.file.descriptors",
         "transactional.id.pattern.max.length",
         "zookeeper.request.max.bytes",
     )

@@ -94,6 +94,9 @@ class SimulatedPlatform:
         self._worked_seconds += self._steps.choice(STEP_SECONDS)
         return self._worked_seconds
 
+    def open_files_limit(self) -> None:
+        return None
+
     def threads(self, count: int, name: str) -> Executor:
         delays = Random("replicas") if name == REPLICAS else None
         return InlineExecutor(self._cluster.loop, delays)

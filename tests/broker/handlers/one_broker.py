@@ -73,7 +73,7 @@ class OneBroker:
             self.logs, self.topic_configs, surroundings(BROKER_ID, self.timers)
         )
         self.channels = LocalChannels(
-            self.replicas, self.metadata, self.topic_configs, one_step_at_a_time
+            self.replicas, self.metadata, self.topic_configs, one_step_at_a_time, self.timers
         )
         self.controller = Controller(
             BROKER_ID, self.store, self.channels, lambda: NOW_MS, one_step_at_a_time
