@@ -71,8 +71,8 @@ class Announcements:
         if office is not None:
             watch = self._watch("log dirs", self._on_log_dirs)
             names = await self._store.children(LOG_DIR_EVENTS, watch)
-            ask_again(office, await take_announcements(self._store, names))
-            office.send()
+            await ask_again(office, await take_announcements(self._store, names))
+            await office.send()
 
     async def _on_in_sync_sets(self) -> None:
         """Leaders have stored in-sync sets: tell all brokers (ZooKeeper before AlterPartition)."""
@@ -90,8 +90,8 @@ class Announcements:
                 changed |= dict.fromkeys(_read(path, node, decode_partitions) or ())
         known = [at for at in changed if at in office.context.leadership]
         await load_states(self._store, office.context, known, office.slices())
-        office.batch.publish(office.context.live_brokers, known)
-        office.send()
+        await office.publish(known)
+        await office.send()
         await office.store.write_many([[Delete(path)] for path in paths])
 
     async def _on_elections(self) -> None:
@@ -104,7 +104,7 @@ class Announcements:
             return
         partitions = _read(PREFERRED_ELECTION, node, decode_partitions) or []
         await elect_leaders(office, partitions, ElectionType.PREFERRED)
-        office.send()
+        await office.send()
         await office.store.write_many([[Delete(PREFERRED_ELECTION)]])
 
     async def on_moves(self) -> None:
@@ -118,7 +118,7 @@ class Announcements:
             return
         written = _read(REASSIGNMENT, node, decode_reassignment) or {}
         left = {at: target for at, target in written.items() if await self._go_on(at, target)}
-        office.send()
+        await office.send()
         if left != written or not left:
             await self._replace(office, left, node.version)
 

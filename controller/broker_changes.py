@@ -27,21 +27,22 @@ async def brokers_died(office: Office, dead: Collection[int]) -> None:
     """Elect where they led, and take them out of the in-sync sets. They are not live any more."""
     context = office.context
     context.leaving.difference_update(dead)
-    hit = [
-        replica
-        for replica in context.replicas(list(context.partitions()))
-        if replica.broker_id in dead
-    ]
-    deleting = [replica for replica in hit if replica.at.topic in context.deleting]
-    served = [replica for replica in hit if replica.at.topic not in context.deleting]
-    leaderless = [
-        at for at in dict.fromkeys(one.at for one in served) if _leader(office, at) in dead
-    ]
-    office.partitions.enter(leaderless, PartitionPhase.OFFLINE)
+    deleting: list[Replica] = []
+    served: list[Replica] = []
+    leaderless: dict[TopicPartition, None] = {}
+    hit = await office.replicas_where(lambda replica: replica.broker_id in dead)
+    async for replica in office.slices().each(hit):
+        if replica.at.topic in context.deleting:
+            deleting.append(replica)
+            continue
+        served.append(replica)
+        if _leader(office, replica.at) in dead:
+            leaderless[replica.at] = None
+    await office.partitions.enter(leaderless, PartitionPhase.OFFLINE)
     await office.partitions.bring_online(leaderless)
-    office.send()  # clients wait for these; the others only lack a follower
+    await office.send()  # clients wait for these; the others only lack a follower
     await take_out(office, served)
-    _block_deletions(office, deleting)
+    await _block_deletions(office, deleting)
     office.batch.publish(context.live_brokers, ())
 
 
@@ -51,12 +52,12 @@ async def take_out_missing(office: Office) -> None:
     Otherwise writes that want all in-sync replicas would wait until the leaders notice.
     """
     context = office.context
-    missing = [
-        replica
-        for replica in context.replicas(list(context.partitions()))
-        if replica.broker_id not in context.live_brokers
-        and replica.at.topic not in context.deleting
-    ]
+    missing = await office.replicas_where(
+        lambda replica: (
+            replica.broker_id not in context.live_brokers
+            and replica.at.topic not in context.deleting
+        )
+    )
     await take_out(office, missing)
 
 
@@ -68,7 +69,7 @@ async def bring_back(
     if born_again:
         logger.info("brokers %s had died unseen", sorted(born_again))
         await brokers_arrived(office, born_again)
-        office.send()
+        await office.send()
 
 
 async def brokers_arrived(office: Office, arrived: Collection[int]) -> None:
@@ -78,14 +79,12 @@ async def brokers_arrived(office: Office, arrived: Collection[int]) -> None:
     context.failed_replicas = {
         one for one in context.failed_replicas if one.broker_id not in arrived
     }
-    office.batch.publish(arrived, context.partitions())
-    office.send()
-    returning = [
-        replica
-        for replica in context.replicas(list(context.partitions()))
-        if replica.broker_id in arrived and replica.at.topic not in context.deleting
-    ]
-    office.replicas.enter(returning, ReplicaPhase.ONLINE)
+    await office.publish(context.partitions(), arrived)
+    await office.send()
+    returning = await office.replicas_where(
+        lambda replica: replica.broker_id in arrived and replica.at.topic not in context.deleting
+    )
+    await office.replicas.enter(returning, ReplicaPhase.ONLINE)
     context.blocked_deletions.clear()
     await office.partitions.bring_online()
 
@@ -97,14 +96,14 @@ async def relieve(office: Office, broker_id: int) -> list[TopicPartition]:
     """
     context = office.context
     context.leaving.add(broker_id)
-    shared = [
-        replica
-        for replica in context.replicas(list(context.partitions()))
-        if replica.broker_id == broker_id
-        and len(context.replicas_of(replica.at)) > 1
-        and replica.at in context.leadership
-        and replica.at.topic not in context.deleting
-    ]
+    shared = await office.replicas_where(
+        lambda replica: (
+            replica.broker_id == broker_id
+            and len(context.replicas_of(replica.at)) > 1
+            and replica.at in context.leadership
+            and replica.at.topic not in context.deleting
+        )
+    )
     led = [replica.at for replica in shared if _leader(office, replica.at) == broker_id]
 
     def choose(at: TopicPartition, replicas: Replicas, state: PartitionState) -> Choice | None:
@@ -128,10 +127,10 @@ async def take_out(office: Office, replicas: Collection[Replica]) -> None:
         ) -> Choice | None:
             return without_replica(state.leader, state.in_sync_replicas, gone)
 
-        office.replicas.enter(some, ReplicaPhase.OFFLINE)
+        await office.replicas.enter(some, ReplicaPhase.OFFLINE)
         members = [
             one.at
-            for one in some
+            async for one in office.slices().each(some)
             if (known := office.context.leadership.get(one.at)) is not None
             and gone in known.state.in_sync_replicas
         ]
@@ -143,12 +142,12 @@ def _leader(office: Office, at: TopicPartition) -> int | None:
     return None if leadership is None else leadership.state.leader
 
 
-def _block_deletions(office: Office, replicas: Collection[Replica]) -> None:
+async def _block_deletions(office: Office, replicas: Collection[Replica]) -> None:
     """A deletion that has begun on a broker that died is tried again when it comes back."""
     started = [
         replica
         for replica in replicas
         if office.context.replica_phases.get(replica) is ReplicaPhase.DELETION_STARTED
     ]
-    office.replicas.enter(started, ReplicaPhase.DELETION_INELIGIBLE)
+    await office.replicas.enter(started, ReplicaPhase.DELETION_INELIGIBLE)
     office.context.blocked_deletions.update(replica.at.topic for replica in replicas)

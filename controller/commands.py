@@ -78,7 +78,7 @@ class ControllerCommands:
         """Elect leaders of some or all partitions; raises ApiError NOT_CONTROLLER."""
 
         async def work(office: Office) -> dict[TopicPartition, ErrorCode]:
-            wanted = list(office.context.partitions()) if partitions is None else partitions
+            wanted = office.context.partitions() if partitions is None else partitions
             return await elect_leaders(office, wanted, kind)
 
         return await self._perform("leader election", work)
@@ -87,7 +87,7 @@ class ControllerCommands:
         """Give back what brokers should lead, if they miss too much of it."""
 
         async def work(office: Office) -> None:
-            wanted = out_of_balance(office, tolerated_percentage)
+            wanted = await out_of_balance(office, tolerated_percentage)
             if wanted:
                 logger.info("%d partitions go back to their preferred leaders", len(wanted))
                 await elect_leaders(office, wanted, ElectionType.PREFERRED)

@@ -99,24 +99,31 @@ class ControlRequestBatch:
             stops = self._stops.setdefault(replica.broker_id, {})
             stops[replica.at] = delete or stops.get(replica.at, False)
 
-    def take_requests(self) -> list[tuple[int, Request]]:
-        """Empty the batch into requests, each with the broker that it goes to."""
-        requests: list[tuple[int, Request]] = []
-        for broker_id in sorted(self._leaderships):
-            requests += ((broker_id, r) for r in self._leader_and_isr(broker_id))
-        for broker_id in sorted(self._metadata_brokers):
-            if broker_id in self._context.live_brokers:
-                requests += ((broker_id, r) for r in self._update_metadata(broker_id))
-        for broker_id in sorted(self._stops):
-            requests.append((broker_id, self._stop_replica(broker_id)))
-        self._leaderships.clear()
-        self._metadata.clear()
-        self._metadata_brokers.clear()
-        self._stops.clear()
-        return requests
+    def take_requests(self) -> Iterator[tuple[int, Request]]:
+        """Empty the batch into requests, each with the broker that it goes to.
 
-    def _leader_and_isr(self, broker_id: int) -> Iterator[LeaderAndIsrRequest]:
-        for states in _chunks(self._leaderships[broker_id]):
+        What is for a broker that has died since goes to nobody: it hears everything when it is
+        back. The batch is empty once the first request is taken.
+        """
+        live = self._context.live_brokers
+        leaderships, self._leaderships = self._leaderships, {}
+        metadata, self._metadata = self._metadata, {}
+        told, self._metadata_brokers = self._metadata_brokers, set()
+        stops, self._stops = self._stops, {}
+        for broker_id in sorted(leaderships.keys() & live.keys()):
+            for request in self._leader_and_isr(broker_id, leaderships[broker_id]):
+                yield broker_id, request
+        for broker_id in sorted(told & live.keys()):
+            for update in self._update_metadata(broker_id, metadata):
+                yield broker_id, update
+        for broker_id in sorted(stops.keys() & live.keys()):
+            for stop in self._stop_replica(broker_id, stops[broker_id]):
+                yield broker_id, stop
+
+    def _leader_and_isr(
+        self, broker_id: int, leaderships: dict[TopicPartition, LeaderAndIsrPartitionState]
+    ) -> Iterator[LeaderAndIsrRequest]:
+        for states in _chunks(leaderships):
             leaders = sorted({state.leader for state in states.values()} - {NO_LEADER})
             live = self._context.live_brokers
             yield LeaderAndIsrRequest(
@@ -136,9 +143,11 @@ class ControlRequestBatch:
                 ],
             )
 
-    def _update_metadata(self, broker_id: int) -> Iterator[UpdateMetadataRequest]:
+    def _update_metadata(
+        self, broker_id: int, metadata: dict[TopicPartition, UpdateMetadataPartitionState]
+    ) -> Iterator[UpdateMetadataRequest]:
         live_brokers = [_live_broker(id_, b) for id_, b in self._context.live_brokers.items()]
-        for states in _chunks(self._metadata):
+        for states in _chunks(metadata):
             yield UpdateMetadataRequest(
                 controller_id=self._context.broker_id,
                 controller_epoch=self._context.term.epoch,
@@ -154,27 +163,29 @@ class ControlRequestBatch:
                 live_brokers=live_brokers,
             )
 
-    def _stop_replica(self, broker_id: int) -> StopReplicaRequest:
-        stops = self._stops[broker_id]
-        return StopReplicaRequest(
-            controller_id=self._context.broker_id,
-            controller_epoch=self._context.term.epoch,
-            broker_epoch=self._context.live_brokers[broker_id].epoch,
-            topic_states=[
-                StopReplicaRequest.TopicState(
-                    topic_name=topic,
-                    partition_states=[
-                        StopState(
-                            partition_index=at.partition,
-                            leader_epoch=self._epoch_to_stop(at),
-                            delete_partition=stops[at],
-                        )
-                        for at in partitions
-                    ],
-                )
-                for topic, partitions in _by_topic(stops).items()
-            ],
-        )
+    def _stop_replica(
+        self, broker_id: int, stops: dict[TopicPartition, bool]
+    ) -> Iterator[StopReplicaRequest]:
+        for some in _chunks(stops):
+            yield StopReplicaRequest(
+                controller_id=self._context.broker_id,
+                controller_epoch=self._context.term.epoch,
+                broker_epoch=self._context.live_brokers[broker_id].epoch,
+                topic_states=[
+                    StopReplicaRequest.TopicState(
+                        topic_name=topic,
+                        partition_states=[
+                            StopState(
+                                partition_index=at.partition,
+                                leader_epoch=self._epoch_to_stop(at),
+                                delete_partition=some[at],
+                            )
+                            for at in partitions
+                        ],
+                    )
+                    for topic, partitions in _by_topic(some).items()
+                ],
+            )
 
     def _epoch_to_stop(self, at: TopicPartition) -> int:
         if at.topic in self._context.deleting:

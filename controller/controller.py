@@ -148,7 +148,7 @@ class Controller:
                 if office is None:
                     raise ApiError(ErrorCode.NOT_CONTROLLER)
                 result = await work(office)
-                office.send()
+                await office.send()
             except ApiError as error:
                 give(answer, error)
             except BaseException:  # whatever happens, nobody is left to wait for ever
@@ -242,23 +242,23 @@ class Controller:
         office.reassignments.on_finish = self._read_written_moves
         for name, handler in self._announcements.handlers.items():
             self._put(name, handler)
-        await load_topics(self._store, context, topics, self._watch_topic)
+        slices = self._slices()
+        await load_topics(self._store, context, topics, self._watch_topic, slices)
         present = context.live_brokers
-        partitions = context.partitions()
-        born_again = await load_states(self._store, context, partitions, self._slices())
+        born_again = await load_states(self._store, context, context.partitions(), slices)
         context.live_brokers = {one: present[one] for one in present.keys() - born_again}
         await office.deletion.enqueue(doomed)
         office.batch.publish(context.live_brokers, ())
-        office.send()
-        office.replicas.start()
-        office.partitions.start()
-        office.send()
+        await office.send()
+        await office.replicas.start()
+        await office.partitions.start()
+        await office.send()
         await office.partitions.bring_online()
         await take_out_missing(office)
-        office.send()
+        await office.send()
         await bring_back(office, present, born_again)
         await office.reassignments.resume()
-        office.send()
+        await office.send()
         self._office, self._incoming = office, None
         self.controller_id = self._broker_id
         await self._advance_deletions(office)
@@ -268,7 +268,7 @@ class Controller:
         office = self._office
         if office is not None:
             await office.partitions.bring_online()
-            office.send()
+            await office.send()
 
     async def _on_brokers(self) -> None:
         office = self._office
@@ -290,13 +290,13 @@ class Controller:
             except StoreError:
                 context.live_brokers = before  # so that they die again when this is tried again
                 raise
-            office.send()
+            await office.send()
         context.live_brokers = now
         if arrived:
             await brokers_arrived(office, arrived)
             await office.reassignments.resume(arrived)
         office.batch.publish(context.live_brokers, ())
-        office.send()
+        await office.send()
         await self._advance_deletions(office)
 
     async def _on_topics(self) -> None:
@@ -310,7 +310,7 @@ class Controller:
         new = [topic for topic in names if topic not in context.assignments]
         for start in range(0, len(new), TOPICS_AT_ONCE):
             some = new[start : start + TOPICS_AT_ONCE]
-            added = await load_topics(self._store, context, some, self._watch_topic)
+            added = await load_topics(self._store, context, some, self._watch_topic, self._slices())
             await self._bring_up(office, added)
 
     async def _on_topic(self, topic: str) -> None:
@@ -319,23 +319,23 @@ class Controller:
         if office is None or topic not in office.context.assignments:
             return
         if topic not in office.context.deleting:
-            added = await load_topics(self._store, office.context, [topic], self._watch_topic)
+            added = await load_topics(
+                self._store, office.context, [topic], self._watch_topic, self._slices()
+            )
             await self._bring_up(office, added)
 
     async def _bring_up(self, office: Office, added: list[TopicPartition]) -> None:
-        slices = self._slices()
+        context = office.context
         try:
-            await load_states(self._store, office.context, added, slices)
+            await load_states(self._store, context, added, self._slices())
         except StoreError:
-            office.context.forget_partitions(added)  # so that they are new when it is tried again
+            context.forget_partitions(added)  # so that they are new when it is tried again
             raise
-        async for at in slices.each(added):
-            office.partitions.enter([at], PartitionPhase.NEW)
-            office.replicas.enter(office.context.replicas([at]), ReplicaPhase.NEW)
+        await office.partitions.enter(added, PartitionPhase.NEW)
+        await office.replicas.enter(context.replicas(added), ReplicaPhase.NEW)
         await office.partitions.bring_online(added)
-        async for at in slices.each(added):
-            office.replicas.enter(office.context.replicas([at]), ReplicaPhase.ONLINE)
-        office.send()
+        await office.replicas.enter(context.replicas(added), ReplicaPhase.ONLINE)
+        await office.send()
 
     async def _on_deletions(self) -> None:
         office = self._office
@@ -349,7 +349,7 @@ class Controller:
 
     async def _advance_deletions(self, office: Office) -> None:
         self._settle(await office.deletion.advance())
-        office.send()
+        await office.send()
         self._settle(office.context.blocked_deletions)
 
     def _settle(self, topics: list[str] | set[str]) -> None:
@@ -362,7 +362,7 @@ class Controller:
         async def note() -> None:
             office = self._office
             if office is not None:
-                office.deletion.replicas_stopped(broker_id, errors)
+                await office.deletion.replicas_stopped(broker_id, errors)
                 await self._advance_deletions(office)
 
         self._events.put_single("stopped", note)
@@ -375,7 +375,7 @@ class Controller:
             office = self._office
             if office is not None:
                 await replicas_failed(office, broker_id, partitions)
-                office.send()
+                await office.send()
 
         self._events.put_single("failed", note)
 

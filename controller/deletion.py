@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from controller.ports import Slices
     from controller.replicas import ReplicaMachine
 
-PARTITIONS_PER_TRANSACTION = 500
-"""Keeps one transaction well under ZooKeeper's limit of 1 MB."""
+PARTITIONS_PER_TRANSACTION = 250
+"""Keeps one transaction well under ZooKeeper's limit of 1 MB, and the event loop free."""
 
 logger = logging.getLogger(__name__)
 
@@ -75,18 +75,22 @@ class TopicDeletion:
                 await self._start(topic, phases)
         return gone
 
-    def replicas_stopped(self, broker_id: int, errors: dict[TopicPartition, int]) -> None:
+    async def replicas_stopped(self, broker_id: int, errors: dict[TopicPartition, int]) -> None:
         """Note what a broker answered to a request to delete replicas."""
-        for at, error in errors.items():
+        gone: list[Replica] = []
+        left: list[Replica] = []
+        async for at, error in self._slices().each(errors.items()):
             replica = Replica(at, broker_id)
             if self._context.replica_phases.get(replica) is not ReplicaPhase.DELETION_STARTED:
                 continue
             if error:
                 logger.error("broker %d cannot delete %s-%d: error %d", broker_id, *at, error)
-                self._replicas.enter([replica], ReplicaPhase.DELETION_INELIGIBLE)
                 self._context.blocked_deletions.add(at.topic)
+                left.append(replica)
             else:
-                self._replicas.enter([replica], ReplicaPhase.DELETION_SUCCESSFUL)
+                gone.append(replica)
+        await self._replicas.enter(left, ReplicaPhase.DELETION_INELIGIBLE)
+        await self._replicas.enter(gone, ReplicaPhase.DELETION_SUCCESSFUL)
 
     async def _phases(self, topic: str) -> dict[Replica, ReplicaPhase]:
         replicas = self._context.replicas(self._context.partitions([topic]))
@@ -100,20 +104,19 @@ class TopicDeletion:
         partitions = list(self._context.partitions([topic]))
         async for at in slices.each(partitions):
             self._batch.publish(self._context.live_brokers, [at])
-            if at in self._context.partition_phases:
-                self._partitions.enter([at], PartitionPhase.OFFLINE)
-                self._partitions.enter([at], PartitionPhase.NON_EXISTENT)
+        known = [at for at in partitions if at in self._context.partition_phases]
+        await self._partitions.enter(known, PartitionPhase.OFFLINE)
+        await self._partitions.enter(known, PartitionPhase.NON_EXISTENT)
         remaining = [r for r, p in phases.items() if p is not ReplicaPhase.DELETION_SUCCESSFUL]
         live = [r for r in remaining if r.broker_id in self._context.live_brokers]
         dead = [r for r in remaining if r.broker_id not in self._context.live_brokers]
         if dead:
             logger.warning("deletion of topic %s waits for brokers to come back", topic)
             self._context.blocked_deletions.add(topic)
-        async for replica in slices.each(live):
-            self._replicas.enter([replica], ReplicaPhase.OFFLINE)
+        await self._replicas.enter(live, ReplicaPhase.OFFLINE)
         await self._partitions.take_offline(partitions)
-        async for replica in slices.each(() if dead else live):
-            self._replicas.enter([replica], ReplicaPhase.DELETION_STARTED)
+        if not dead:
+            await self._replicas.enter(live, ReplicaPhase.DELETION_STARTED)
 
     async def _complete(self, topic: str) -> None:
         stored = await self._stored_partitions(topic)

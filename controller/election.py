@@ -11,6 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from controller.context import Term
+from controller.flights import in_flights
 from controller.store import (
     BadVersionError,
     Check,
@@ -35,7 +36,9 @@ from controller.znodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from controller.ports import Slices
 
 INITIAL_EPOCH = 0
 
@@ -86,9 +89,10 @@ async def current_controller(store: MetadataStore) -> int | None:
 class FencedStore:
     """Writes of one term: each transaction first checks that the term is not over."""
 
-    def __init__(self, store: MetadataStore, term: Term) -> None:
+    def __init__(self, store: MetadataStore, term: Term, slices: Callable[[], Slices]) -> None:
         """Fence ``store`` by ``term``."""
         self._store = store
+        self._slices = slices
         self._check = Check(CONTROLLER_EPOCH, term.epoch_version)
         self._is_revoked = False
 
@@ -112,7 +116,16 @@ class FencedStore:
     async def write_many(
         self, transactions: Sequence[Sequence[Operation]]
     ) -> list[list[Result] | StoreError]:
-        """Do independent transactions. Raises ControllerMovedError if the term is over."""
+        """Do independent transactions. Raises ControllerMovedError if the term is over.
+
+        They leave in flights, which do not wait for each other's answers.
+        """
+        self.require()
+        return await in_flights(transactions, self._fly, self._slices())
+
+    async def _fly(
+        self, transactions: Sequence[Sequence[Operation]]
+    ) -> list[list[Result] | StoreError]:
         self.require()
         outcomes = await self._store.multi_many([[self._check, *each] for each in transactions])
         unfenced: list[list[Result] | StoreError] = []

@@ -32,7 +32,7 @@ async def elect_leaders(
     context = office.context
     results: dict[TopicPartition, ErrorCode] = {}
     wanted: list[TopicPartition] = []
-    for at in partitions:
+    async for at in office.slices().each(partitions):
         leadership = context.leadership.get(at)
         if leadership is None or at.topic in context.deleting:
             results[at] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -49,36 +49,37 @@ async def elect_leaders(
 
     results |= await office.partitions.elect(wanted, choose)
     if kind is ElectionType.PREFERRED:
-        for at, code in results.items():
+        async for at, code in office.slices().each(results.items()):
             if code is ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE:
                 results[at] = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
     return results
 
 
-def out_of_balance(office: Office, tolerated_percentage: int) -> list[TopicPartition]:
+async def out_of_balance(office: Office, tolerated_percentage: int) -> list[TopicPartition]:
     """Partitions whose preferred leader could lead and does not, on brokers that miss too many.
 
     A broker misses the share of partitions that prefer it and are led by others.
     """
     context = office.context
     preferring: defaultdict[int, list[TopicPartition]] = defaultdict(list)
-    for at in context.partitions():
+    slices = office.slices()
+    async for at in slices.each(context.partitions()):
         replicas = context.replicas_of(at)
         if replicas and at.topic not in context.deleting:
             preferring[replicas[0]].append(at)
     found: list[TopicPartition] = []
     for broker_id, partitions in preferring.items():
-        missed = [at for at in partitions if _leader(office, at) != broker_id]
+        missed = [at async for at in slices.each(partitions) if _leader(office, at) != broker_id]
         if len(missed) * 100 <= tolerated_percentage * len(partitions):
             continue
-        found += (
+        found += [
             at
-            for at in missed
+            async for at in slices.each(missed)
             if broker_id in context.live_brokers
             and at not in context.reassigning
             and (leadership := context.leadership.get(at)) is not None
             and broker_id in leadership.state.in_sync_replicas
-        )
+        ]
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from controller.context import (
@@ -14,6 +15,7 @@ from controller.context import (
     Reassignment,
     TopicPartition,
 )
+from controller.flights import in_flights, read_many
 from controller.store import MetadataStore, NoNodeError, Watch, Znode
 from controller.znodes import (
     BROKER_IDS,
@@ -28,9 +30,6 @@ from controller.znodes import (
 
 if TYPE_CHECKING:
     from controller.ports import Slices
-
-TOPICS_AT_ONCE = 500
-"""Reads of topics that are under way together."""
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +53,11 @@ async def load_brokers(store: MetadataStore, watch: Watch | None = None) -> dict
 
 
 async def load_topics(
-    store: MetadataStore, context: ControllerContext, topics: Iterable[str], watch: WatchTopic
+    store: MetadataStore,
+    context: ControllerContext,
+    topics: Iterable[str],
+    watch: WatchTopic,
+    slices: Slices,
 ) -> list[TopicPartition]:
     """Read topics' assignments into the context; returns the partitions that are new to it.
 
@@ -63,7 +66,8 @@ async def load_topics(
     """
     added: list[TopicPartition] = []
     names = list(topics)
-    for topic, node in zip(names, await _read_topics(store, names, watch), strict=True):
+    nodes = await in_flights(names, partial(_read_topics, store, watch), slices)
+    async for topic, node in slices.each(zip(names, nodes, strict=True)):
         if node is None:
             continue
         try:
@@ -85,19 +89,17 @@ async def load_topics(
 
 
 async def _read_topics(
-    store: MetadataStore, topics: Sequence[str], watch: WatchTopic
+    store: MetadataStore, watch: WatchTopic, topics: Sequence[str]
 ) -> list[Znode | None]:
-    """Many at a time, so that a thousand topics do not take a thousand round trips."""
     nodes: list[Znode | None] = []
-    for start in range(0, len(topics), TOPICS_AT_ONCE):
-        reads = (store.get(topic_path(t), watch(t)) for t in topics[start : start + TOPICS_AT_ONCE])
-        for answer in await asyncio.gather(*reads, return_exceptions=True):
-            if isinstance(answer, NoNodeError):
-                nodes.append(None)
-            elif isinstance(answer, BaseException):
-                raise answer
-            else:
-                nodes.append(answer)
+    reads = (store.get(topic_path(topic), watch(topic)) for topic in topics)
+    for answer in await asyncio.gather(*reads, return_exceptions=True):
+        if isinstance(answer, NoNodeError):
+            nodes.append(None)
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            nodes.append(answer)
     return nodes
 
 
@@ -114,9 +116,9 @@ async def load_states(
     even one that is in sync alone must not go on in the same leader epoch.
     """
     born_again: set[int] = set()
-    wanted = list(partitions)
-    paths = [state_path(*at) for at in wanted]
-    nodes = await store.get_many(paths)
+    wanted = [at async for at in slices.each(partitions)]
+    paths = [state_path(*at) async for at in slices.each(wanted)]
+    nodes = await read_many(store, paths, slices)
     async for at, path, node in slices.each(zip(wanted, paths, nodes, strict=True)):
         if node is None:
             continue

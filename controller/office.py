@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from controller.control_requests import ControlRequestBatch
 from controller.deletion import TopicDeletion
 from controller.election import FencedStore
+from controller.flights import read_many
 from controller.in_sync_changes import InSyncChanges
 from controller.partitions import PartitionMachine
 from controller.reassignment import Reassignments
@@ -17,9 +18,9 @@ from controller.znodes import TOPIC_ENTITY, MalformedZnodeError, config_path, de
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
 
-    from controller.context import ControllerContext
+    from controller.context import ControllerContext, Replica, TopicPartition
     from controller.ports import Slices
     from controller.store import MetadataStore
     from protocol.schema import Request
@@ -49,7 +50,7 @@ class Office:
     ) -> None:
         """Begin with an empty context of the term; the controller loads it."""
         self.context = context
-        self.store = FencedStore(store, context.term)
+        self.store = FencedStore(store, context.term, slices)
         self.slices = slices
         self.batch = ControlRequestBatch(self.context)
         self._reader = store
@@ -58,7 +59,7 @@ class Office:
         self.partitions = PartitionMachine(
             self.context, self.store, self.batch, self._allow_unclean, slices
         )
-        self.replicas = ReplicaMachine(self.context, self.batch)
+        self.replicas = ReplicaMachine(self.context, self.batch, slices)
         self.in_sync = InSyncChanges(self.context, self.store, self.batch)
         self.reassignments = Reassignments(self, store)
         self.deletion = TopicDeletion(
@@ -68,11 +69,26 @@ class Office:
             (self.partitions, self.replicas, slices),
         )
 
-    def send(self) -> None:
+    async def send(self) -> None:
         """Send what the batch holds. Raises ControllerMovedError if the term was revoked."""
         self.store.require()
-        for broker_id, request in self.batch.take_requests():
+        async for broker_id, request in self.slices().each(self.batch.take_requests()):
+            self.store.require()
             self._deliver(broker_id, request)
+
+    async def publish(
+        self, partitions: Iterable[TopicPartition], brokers: Collection[int] | None = None
+    ) -> None:
+        """Have live brokers, all or some, told by the next `send` what state partitions are in."""
+        told = self.context.live_brokers if brokers is None else brokers
+        self.batch.publish(told, ())
+        async for at in self.slices().each(partitions):
+            self.batch.publish((), [at])
+
+    async def replicas_where(self, is_wanted: Callable[[Replica], bool]) -> list[Replica]:
+        """Those of all replicas that are wanted."""
+        replicas = self.context.replicas(self.context.partitions())
+        return [one async for one in self.slices().each(replicas) if is_wanted(one)]
 
     def require_broker(self, broker_id: int, broker_epoch: int) -> None:
         """Raises ApiError STALE_BROKER_EPOCH unless this is a live broker in its present life."""
@@ -83,9 +99,11 @@ class Office:
     async def _allow_unclean(self, topics: set[str]) -> set[str]:
         """Topics whose configuration prefers a leader that may lack records to none (KIP-106)."""
         names = sorted(topics)
-        nodes = await self._reader.get_many([config_path(TOPIC_ENTITY, name) for name in names])
         allowed: set[str] = set()
-        for name, node in zip(names, nodes, strict=True):
+        slices = self.slices()
+        paths = [config_path(TOPIC_ENTITY, name) for name in names]
+        nodes = await read_many(self._reader, paths, slices)
+        async for name, node in slices.each(zip(names, nodes, strict=True)):
             value = None if node is None else _unclean_in(name, node.data)
             if self._unclean.is_allowed if value is None else value == "true":
                 allowed.add(name)

@@ -67,10 +67,10 @@ class PartitionMachine:
         self._store = store
         self._batch = batch
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Give every known partition its first phase."""
         context = self._context
-        for at in context.partitions():
+        async for at in self._slices().each(context.partitions()):
             leadership = context.leadership.get(at)
             if leadership is None:
                 phase = PartitionPhase.NEW
@@ -80,9 +80,9 @@ class PartitionMachine:
                 phase = PartitionPhase.OFFLINE
             context.partition_phases[at] = phase
 
-    def enter(self, partitions: Iterable[TopicPartition], phase: PartitionPhase) -> None:
+    async def enter(self, partitions: Iterable[TopicPartition], phase: PartitionPhase) -> None:
         """Enter a phase that needs no election: NEW, OFFLINE or NON_EXISTENT."""
-        for at in partitions:
+        async for at in self._slices().each(partitions):
             if not self._may_enter(at, phase):
                 continue
             if phase is PartitionPhase.NON_EXISTENT:
@@ -93,13 +93,18 @@ class PartitionMachine:
     async def bring_online(self, partitions: Iterable[TopicPartition] | None = None) -> None:
         """Give a leader to those partitions, or to all, that are NEW or OFFLINE."""
         phases = self._context.partition_phases
-        wanted = [
-            at
-            for at in (list(phases) if partitions is None else partitions)
-            if at.topic not in self._context.deleting
-        ]
-        await self._initialise([at for at in wanted if phases.get(at) is PartitionPhase.NEW])
-        await self._elect_offline([at for at in wanted if phases.get(at) is PartitionPhase.OFFLINE])
+        new: list[TopicPartition] = []
+        offline: list[TopicPartition] = []
+        async for at in self._slices().each(phases if partitions is None else partitions):
+            if at.topic in self._context.deleting:
+                continue
+            phase = phases.get(at)
+            if phase is PartitionPhase.NEW:
+                new.append(at)
+            elif phase is PartitionPhase.OFFLINE:
+                offline.append(at)
+        await self._initialise(new)
+        await self._elect_offline(offline)
 
     async def _initialise(self, partitions: Sequence[TopicPartition]) -> None:
         decisions: list[tuple[TopicPartition, PartitionState]] = []
@@ -110,17 +115,13 @@ class PartitionMachine:
                 continue
             decisions.append((at, self._state(choice, leader_epoch=0)))
         await self._create_parents({at.topic for at, _ in decisions})
-        outcomes = await self._store.write_many(
-            [
-                [
-                    Create(partition_path(*at)),
-                    Create(state_path(*at), encode_state(state)),
-                ]
-                for at, state in decisions
-            ]
-        )
-        told = list(zip(decisions, outcomes, strict=True))
-        async for (at, state), outcome in self._slices().each(told):
+        slices = self._slices()
+        writes: list[list[Operation]] = [
+            [Create(partition_path(*at)), Create(state_path(*at), encode_state(state))]
+            async for at, state in slices.each(decisions)
+        ]
+        outcomes = await self._store.write_many(writes)
+        async for (at, state), outcome in slices.each(zip(decisions, outcomes, strict=True)):
             if _refused(at, outcome):
                 continue
             self._context.leadership[at] = Leadership(state, 0)
@@ -172,12 +173,13 @@ class PartitionMachine:
     async def renew(self, partitions: Iterable[TopicPartition]) -> None:
         """Begin a new leader epoch under the same leader: all replicas hear who they are."""
         leadership = self._context.leadership
+        slices = self._slices()
         decisions = []
-        for at in partitions:
+        async for at in slices.each(partitions):
             state = leadership[at].state
             choice = Choice(state.leader, state.in_sync_replicas, state.is_recovering)
             decisions.append((at, self._state(choice, state.leader_epoch + 1)))
-        for at in await self._change(decisions):
+        async for at in slices.each(await self._change(decisions)):
             self._batch.lead_or_follow(self._context.replicas_of(at), at, is_new=False)
 
     async def take_offline(self, partitions: Sequence[TopicPartition]) -> None:
@@ -218,7 +220,8 @@ class PartitionMachine:
                 replicas, state.in_sync_replicas, usable(at), allow_unclean=at.topic in unclean
             )
 
-        for at, code in (await self.elect(partitions, choose)).items():
+        codes = await self.elect(partitions, choose)
+        async for at, code in self._slices().each(codes.items()):
             if code is ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE:
                 in_sync = self._context.leadership[at].state.in_sync_replicas
                 logger.error(

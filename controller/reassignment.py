@@ -79,7 +79,7 @@ class Reassignments:
             for one in move.adding
             if Replica(at, one) not in context.replica_phases
         ]
-        office.replicas.enter(new, ReplicaPhase.NEW)
+        await office.replicas.enter(new, ReplicaPhase.NEW)
         await office.partitions.renew([at])
         office.batch.lead_or_follow([one.broker_id for one in new], at, is_new=True)
 
@@ -115,7 +115,7 @@ class Reassignments:
     async def _settle(self, at: TopicPartition, move: Reassignment) -> None:
         office = self.office
         context = office.context
-        office.replicas.enter(
+        await office.replicas.enter(
             [
                 replica
                 for replica in (Replica(at, one) for one in move.adding)
@@ -147,7 +147,7 @@ class Reassignments:
             ReplicaPhase.DELETION_SUCCESSFUL,
             ReplicaPhase.NON_EXISTENT,
         ):
-            self.office.replicas.enter(known, phase)
+            await self.office.replicas.enter(known, phase)
 
     async def _store(self, at: TopicPartition, move: Reassignment) -> None:
         path = topic_path(at.topic)

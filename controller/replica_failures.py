@@ -27,17 +27,19 @@ NAMED = 5
 """How many partitions a log line names."""
 
 
-def ask_again(office: Office, brokers: Collection[int]) -> None:
+async def ask_again(office: Office, brokers: Collection[int]) -> None:
     """Tell brokers what they lead and follow, so that they say which of it they cannot."""
     context = office.context
-    for replica in context.replicas(list(context.partitions())):
-        if (
+    asked = await office.replicas_where(
+        lambda replica: (
             replica.broker_id in brokers
             and replica not in context.failed_replicas
             and replica.at in context.leadership
             and replica.at.topic not in context.deleting
-        ):
-            office.batch.lead_or_follow([replica.broker_id], replica.at, is_new=False)
+        )
+    )
+    async for replica in office.slices().each(asked):
+        office.batch.lead_or_follow([replica.broker_id], replica.at, is_new=False)
 
 
 async def replicas_failed(
@@ -47,7 +49,7 @@ async def replicas_failed(
     context = office.context
     hit = [
         replica
-        for replica in (Replica(at, broker_id) for at in partitions)
+        async for replica in office.slices().each(Replica(at, broker_id) for at in partitions)
         if broker_id in context.replicas_of(replica.at)
         and replica.at.topic not in context.deleting
         and replica not in context.failed_replicas
@@ -59,10 +61,10 @@ async def replicas_failed(
     logger.error("broker %d lost %d replicas with its disk: %s%s", broker_id, len(hit), names, more)
     context.failed_replicas.update(hit)
     led = [one.at for one in hit if _leader(office, one.at) == broker_id]
-    office.partitions.enter(led, PartitionPhase.OFFLINE)
+    await office.partitions.enter(led, PartitionPhase.OFFLINE)
     await office.partitions.bring_online(led)
     await take_out(office, hit)
-    office.batch.publish(context.live_brokers, [one.at for one in hit])
+    await office.publish(one.at for one in hit)
 
 
 def _leader(office: Office, at: TopicPartition) -> int | None:

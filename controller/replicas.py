@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from controller.state_machines import REPLICA_SOURCES, ReplicaPhase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from controller.context import ControllerContext, Replica
     from controller.control_requests import ControlRequestBatch
+    from controller.ports import Slices
 
 logger = logging.getLogger(__name__)
 
@@ -19,25 +20,31 @@ logger = logging.getLogger(__name__)
 class ReplicaMachine:
     """The replica state machine of one term."""
 
-    def __init__(self, context: ControllerContext, batch: ControlRequestBatch) -> None:
+    def __init__(
+        self,
+        context: ControllerContext,
+        batch: ControlRequestBatch,
+        slices: Callable[[], Slices],
+    ) -> None:
         """Share the term's context and batch."""
         self._context = context
         self._batch = batch
+        self._slices = slices
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Give every known replica its first phase; those on live brokers hear who leads."""
         context = self._context
-        for replica in context.replicas(context.partitions()):
+        async for replica in self._slices().each(context.replicas(context.partitions())):
             is_live = replica.broker_id in context.live_brokers
             phase = ReplicaPhase.ONLINE if is_live else ReplicaPhase.OFFLINE
             context.replica_phases[replica] = phase
             if is_live and replica.at in context.leadership:
                 self._batch.lead_or_follow([replica.broker_id], replica.at, is_new=False)
 
-    def enter(self, replicas: Iterable[Replica], phase: ReplicaPhase) -> list[Replica]:
+    async def enter(self, replicas: Iterable[Replica], phase: ReplicaPhase) -> list[Replica]:
         """Enter a phase; returns the replicas that did."""
         entered: list[Replica] = []
-        for replica in replicas:
+        async for replica in self._slices().each(replicas):
             current = self._context.replica_phases.get(replica, ReplicaPhase.NON_EXISTENT)
             if current not in REPLICA_SOURCES[phase]:
                 logger.error("%s cannot go from %s to %s", replica, current.value, phase.value)

@@ -31,7 +31,7 @@ NOW_MS = 1_795_229_819_690
 MAX_NEW_PARTITIONS = 2000
 
 
-async def turns(count: int = 30) -> None:
+async def turns(count: int = 100) -> None:
     """Let the loop run what is ready, and what that makes ready."""
     loop = asyncio.get_running_loop()
     for _ in range(count):

@@ -227,7 +227,7 @@ def test_deposed_controller_cannot_write_and_steps_down() -> None:
 
 def test_writes_of_an_old_term_are_refused() -> None:
     async def scenario(cluster: Cluster) -> None:
-        stale = FencedStore(cluster.store, Term(1, 1))
+        stale = FencedStore(cluster.store, Term(1, 1), one_step_at_a_time)
         await stale.write([Create("/before")])
         await cluster.store.set(CONTROLLER_EPOCH, b"2")
         with pytest.raises(ControllerMovedError):

@@ -121,7 +121,7 @@ def test_what_an_interruption_overtakes_is_neither_written_nor_sent() -> None:
         with pytest.raises(ControllerMovedError):
             await office.store.write([Create("/late")])
         with pytest.raises(ControllerMovedError):
-            office.send()
+            await office.send()
         assert await cluster.store.exists("/late") is None
 
     run_cluster(scenario, 0)
