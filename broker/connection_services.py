@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 from typing import TYPE_CHECKING, Protocol
 
 from broker.request_memory import RequestMemory, request_memory_limit
@@ -17,11 +16,6 @@ if TYPE_CHECKING:
     from broker.peer import Peer
     from config.broker import BrokerConfig
     from protocol.schema import Part
-
-
-LOST_PER_COLLECTION = 200
-YOUNGEST = 0
-"""Generation of the collector."""
 
 
 class FrameDispatcher(Protocol):
@@ -45,27 +39,6 @@ class InFlight:
     count: int = 0
 
 
-class LostConnections:
-    """Frees what asyncio leaves of closed connections.
-
-    Each transport refers to itself, and the cyclic collector comes once in 50,000 objects: after
-    many short connections that would be megabytes. Only the youngest generation is looked at,
-    which takes a millisecond or two.
-    """
-
-    __slots__ = ("_count",)
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def note(self) -> None:
-        """A connection is gone."""
-        self._count += 1
-        if self._count == LOST_PER_COLLECTION:
-            self._count = 0
-            gc.collect(YOUNGEST)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConnectionServices:
     """Handed to each connection."""
@@ -76,7 +49,6 @@ class ConnectionServices:
     in_flight: InFlight
     max_request_bytes: int
     """`socket.request.max.bytes`."""
-    lost: LostConnections = dataclasses.field(default_factory=LostConnections)
 
 
 def connection_services(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
+import socket
+import struct
 import weakref
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -242,5 +246,40 @@ def test_connection_that_is_gone_holds_no_buffer() -> None:
             del connection
             await turns()
             assert gone() is None, "without the collector of garbage cycles"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("ending", ["leave", "reset", "refused"])
+def test_connection_that_is_gone_leaves_no_garbage_cycle(ending: str) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        dispatcher = ScriptedDispatcher(echo)
+        async with connected(dispatcher) as wire:
+            port = wire.writer.get_extra_info("peername")[1]
+            gc.collect()
+            for _ in range(5):
+                with socket.socket() as client:
+                    client.setblocking(False)
+                    await loop.sock_connect(client, ("127.0.0.1", port))
+                    size = -1 if ending == "refused" else 1
+                    await loop.sock_sendall(client, struct.pack(">i", size) + b"a")
+                    while len(dispatcher.frames) == 0 and ending != "refused":
+                        await asyncio.sleep(0.001)  # noqa: TID251
+                    if ending == "reset":
+                        linger = struct.pack("ii", 1, 0)
+                        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                    elif ending == "refused":
+                        assert await loop.sock_recv(client, 1) == b""
+                dispatcher.frames.clear()
+                while len(wire.connections) > 1:
+                    await asyncio.sleep(0.001)  # noqa: TID251
+            await turns()
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            garbage = Counter(type(one).__name__ for one in gc.garbage)
+            gc.set_debug(0)
+            gc.garbage.clear()
+            assert not [name for name in garbage if "Transport" in name or "Connection" in name]
 
     asyncio.run(scenario())
