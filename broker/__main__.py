@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _serve(config: BrokerConfig) -> int:
+    from broker.allocator import give_back_large_pieces  # noqa: PLC0415
     from broker.app import Broker  # noqa: PLC0415  (a bad file is told without waiting)
     from broker.open_files import LoopErrors  # noqa: PLC0415
     from broker.opening import StartError  # noqa: PLC0415
@@ -56,6 +57,7 @@ async def _serve(config: BrokerConfig) -> int:
         loop.add_signal_handler(number, broker.stop)
     loop.set_exception_handler(LoopErrors(broker.clock))
     _tune_garbage_collection()
+    give_back_large_pieces()
     try:
         await broker.run()
     except StartError as error:

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from protocol.messages.produce import ProduceRequest
+from protocol.records.builder import NewRecord, build_batch
+from protocol.records.compression import Codec
 from tests.interop.conftest import against_apache
 from tests.support import wire
 from tests.support.wire import RawConnection, framed, request_header
@@ -32,6 +35,8 @@ LARGE_FRAME_BYTES = 16 * MIB
 LEFT_BYTES = 20 * MIB
 """What may be left when all have gone."""
 RELEASE_SECONDS = 30.0
+NO_ERROR = struct.pack(">ih", 0, 0)
+"""Partition 0 and its error code."""
 METADATA_OF_ALL = request_header(wire.METADATA, 1) + struct.pack(">i", -1)
 
 
@@ -134,3 +139,28 @@ def test_large_frames_together_take_what_is_configured_and_all_are_served(
         waiting.socket.settimeout(RELEASE_SECONDS)
         waiting.send(large[taken:])
         assert struct.unpack_from(">i", waiting.receive()) == (1,)
+
+
+def test_batches_that_decompress_to_much_leave_nothing(host: BrokerProcess) -> None:
+    before = host.resident_bytes()
+    senders = strangers(host, 4)
+    for size in (30_000_000, 60_000_000, 10_000_000):
+        record = NewRecord(0, None, bytes(size))
+        frame = produce_frame(bytes(build_batch([record], codec=Codec.ZSTD)))
+        for one in senders:
+            one.sendall(frame)
+    for one in senders:
+        connection = RawConnection(one)
+        one.settimeout(RELEASE_SECONDS)
+        for _ in range(3):
+            assert NO_ERROR in connection.receive()
+
+    leave(host, senders, before)
+
+
+def produce_frame(batch: bytes) -> bytes:
+    kind = ProduceRequest.TopicData
+    data = kind.PartitionData(index=0, records=batch)
+    topic = kind(name="wide", partition_data=[data])
+    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic])
+    return framed(request_header(int(request.API_KEY), 8) + request.encode(8))
