@@ -14,10 +14,11 @@ from tests.simulation.defects import DEFECTS
 from tests.simulation.hosts import HOST
 from tests.simulation.refusals import SEEN, watch
 from tests.simulation.run import Run
+from tests.simulation.sockets import SENDFILE
 from tests.simulation.virtual_loop import START_SECONDS
 
 FOUND = 1
-SEEDS_PER_PROCESS = 100
+SEEDS_PER_PROCESS = 50
 """What was killed in a run stays in memory until its process ends."""
 COLLECT_RARELY = 50_000, 20, 20
 
@@ -32,7 +33,7 @@ def main() -> int:
     if options.verbose:
         logging.basicConfig(level=logging.INFO, format="%(when)s %(host)-9s %(message)s")
     else:
-        logging.disable()
+        logging.disable(logging.WARNING)  # errors are looked at, see `run`
     if options.defect:
         DEFECTS[options.defect]()
     watch()
@@ -44,6 +45,11 @@ def main() -> int:
         gc.freeze()  # what is left is kept anyway, and need not be looked at again
         if found and options.defect:
             break
+    print(
+        f"regions of files: {SENDFILE.calls} sends, {SENDFILE.largest} bytes at most, "
+        f"{SENDFILE.cut_short} cut short, {SENDFILE.broken} on connections that were reset",
+        flush=True,
+    )
     old = ", ".join(f"{count} with an old {what}" for what, count in sorted(SEEN.items()))
     print(f"requests that had to be refused: {old or 'none'}", flush=True)
     return FOUND if found else 0
@@ -60,8 +66,10 @@ def _run(seed: int, *, show_trace: bool) -> int:
     except BaseException as error:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        problem = f"{type(error).__name__}: {error}"
-    count = sum(len(known) for one in run.producers for known in one.acknowledged.values())
+        text, _, rest = str(error).partition("\n")
+        problem = f"{type(error).__name__}: {text}"
+        run.cluster.trace += rest.splitlines()
+    count = sum(one.count for one in run.producers)
     virtual, real = run.loop.now - START_SECONDS, time.monotonic() - started
     print(
         f"seed {seed}: {problem or 'fine'} ({count} records acknowledged, {run.loop.steps} steps,"

@@ -15,6 +15,7 @@ from tests.simulation.disk import SimulatedDisk
 from tests.simulation.ensemble import SimulatedZooKeeper
 from tests.simulation.hosts import HOST, Host
 from tests.simulation.network import Network
+from tests.simulation.promptness import Promptness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -142,13 +143,13 @@ class Machine:
         except StartError as error:
             self.cluster.note(f"{self.name} does not start: {error}")
         finally:
-            host.is_dead = True
+            self.cluster.network.kill(host, power=False)
             self.disk.end_life()
 
     def kill(self, *, power: bool = False) -> None:
         """End the process, or the machine, at once."""
         assert self.host is not None
-        self.cluster.network.kill(self.host)
+        self.cluster.network.kill(self.host, power=power)
         if power:
             self.disk.lose_power(self.cluster.random)
         else:
@@ -178,8 +179,18 @@ class SimulatedCluster:
         loop.network = self.network
         self.session_seconds = random.choice((2.0, 4.0, 6.0))
         self.zookeeper = SimulatedZooKeeper(self.network, self.session_seconds)
+        self.promptness = Promptness(self)
+        self.length_choices = 1
+        """How many of the lengths of values its producers may draw from."""
+        self.last_thaw = 0.0
+        """When the last frozen host ran again, or will."""
         self.trace: list[str] = []
         self.machines = [Machine(self, number) for number in range(size)]
+
+    @property
+    def calm_since(self) -> float:
+        """When the last host that was cut off or asleep no longer was."""
+        return max(self.network.last_cut, self.last_thaw)
 
     def note(self, text: str) -> None:
         """One line of the trace."""
@@ -235,3 +246,10 @@ class SimulatedCluster:
             if hasattr(broker, "replicas"):
                 for partition in broker.replicas:
                     yield machine, partition
+
+    def leads(self, number: int, at: tuple[str, int]) -> bool:
+        """Whether a broker believes that it leads a partition."""
+        return any(
+            machine.number == number and (one.topic, one.index) == at and one.is_leader
+            for machine, one in self.partitions()
+        )

@@ -14,6 +14,7 @@ from controller.in_sync_changes import InSyncChanges
 from controller.office import Office
 from protocol.errors import ErrorCode
 from storage.log_upkeep import LogUpkeep
+from tests.simulation.answer_defects import ANSWER_DEFECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,4 +139,5 @@ DEFECTS: dict[str, Callable[[], None]] = {
     "fencing of leaders": fence_no_leaders,
     "fencing of fetches": serve_fetches_of_any_epoch,
     "flush": forget_to_flush,
+    **ANSWER_DEFECTS,
 }

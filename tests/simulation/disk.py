@@ -10,8 +10,10 @@ from __future__ import annotations
 import errno
 import os
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from storage.filesystem import Entry, Space
+from tests.simulation.sockets import file_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +27,7 @@ INITIAL_CAPACITY = 1024
 class Contents:
     """What a file holds, and what of it would survive a power failure."""
 
-    __slots__ = ("buffers", "durable", "modified_ms", "size")
+    __slots__ = ("__weakref__", "buffers", "durable", "modified_ms", "size")
 
     def __init__(self) -> None:
         self.buffers = [bytearray(INITIAL_CAPACITY)]
@@ -76,9 +78,12 @@ class SimulatedFile:
         self._disk = disk
         self._contents = contents
         self._life = disk.life
+        self._number = -1
 
     def fileno(self) -> int:
-        raise AssertionError("nothing is sent by descriptor here")
+        if self._number < 0:
+            self._number = file_descriptor(self)
+        return self._number
 
     def read_at(self, position: int, length: int) -> bytes:
         return bytes(self._contents.view()[position : position + length])
@@ -117,6 +122,7 @@ class SimulatedDisk:
         self.room = 1 << 40
         self.forgets_to_sync = False
         self._files: dict[str, Contents] = {}
+        self._all: WeakSet[Contents] = WeakSet()
         self._directories: set[str] = {"/"}
         self._locks: dict[str, SimulatedFile] = {}
 
@@ -139,6 +145,14 @@ class SimulatedDisk:
         for contents in self._files.values():
             contents.lose_power(random)
 
+    def forget(self) -> None:
+        """The run is over: free what was ever on it, whoever still has it open."""
+        self._files.clear()
+        for contents in self._all:
+            contents.truncate(0)
+            contents.buffers = [bytearray()]
+            contents.durable = b""
+
     # FileSystem
 
     def open(self, path: str, *, create: bool = False) -> SimulatedFile:
@@ -147,7 +161,7 @@ class SimulatedDisk:
             if not create:
                 raise FileNotFoundError(errno.ENOENT, "no such file", path)
             self._need_parent(path)
-            self._files[path] = Contents()
+            self._files[path] = self._new_contents()
         return SimulatedFile(self, self._files[path])
 
     def scan(self, path: str) -> list[Entry]:
@@ -179,7 +193,7 @@ class SimulatedDisk:
         path = _clean(path)
         self._need_parent(path)
         self.use(self.life, len(data))
-        contents = Contents()
+        contents = self._new_contents()
         contents.write(0, data)
         if sync:
             contents.durable = bytes(data)
@@ -239,6 +253,11 @@ class SimulatedDisk:
 
     def space(self, path: str) -> Space:
         return Space(1 << 40, self.room)
+
+    def _new_contents(self) -> Contents:
+        contents = Contents()
+        self._all.add(contents)
+        return contents
 
     def _need_parent(self, path: str) -> None:
         if os.path.dirname(path) not in self._directories:

@@ -32,6 +32,8 @@ class Faults:
     """All machines lose power; only where every record is flushed before it is acknowledged."""
     exile: float = 0.0
     """The controller, or a leader, misses its session, and the others go on without it."""
+    reset: float = 0.0
+    """A connection is broken off, whatever is under way on it."""
     office: float = 0.0
     """Somebody takes `/controller` away; the one who held it may be asleep, its session alive."""
 
@@ -47,6 +49,7 @@ class Faults:
             zookeeper=random.choice((0.0, 0.0, 0.05)),
             blackout=random.choice((0.0, 0.0, 0.0, 0.05)),
             exile=random.choice(rates),
+            reset=random.choice((0.0, 0.2, 0.9)),
             office=random.choice(rates),
         )
 
@@ -78,6 +81,7 @@ class Schedule:
         self._cluster.note("all faults are over")
         self._cluster.network.heal()
         self._cluster.zookeeper.is_down = False
+        self._cluster.last_thaw = self._loop.now
         for machine in self._cluster.machines:
             if machine.host is not None:
                 self._loop.thaw(machine.host)
@@ -150,6 +154,11 @@ class Schedule:
         else:
             self._part([(machine.name, ZOOKEEPER), (ZOOKEEPER, machine.name)], seconds)
 
+    async def _reset(self) -> None:
+        ends = [end for machine in self._up() if machine.host for end in machine.host.ends]
+        if ends:
+            self._cluster.network.break_off(self._random.choice(ends))
+
     async def _office(self) -> None:
         holder = self._cluster.controller()
         if holder is None or holder not in self._up() or self._cluster.zookeeper.is_down:
@@ -176,6 +185,7 @@ class Schedule:
         self._cluster.note(f"{machine.name} is frozen for {seconds:.1f} s")
         host.is_frozen = True
         host.frozen_until = max(host.frozen_until, self._loop.now + seconds)
+        self._cluster.last_thaw = max(self._cluster.last_thaw, host.frozen_until)
 
         def thaw() -> None:
             if self._loop.now >= host.frozen_until:

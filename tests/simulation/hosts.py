@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tests.simulation.cluster import Machine
-    from tests.simulation.network import SimulatedServer, SimulatedTransport
+    from tests.simulation.network import SimulatedServer
+    from tests.simulation.sockets import End
 
 
 @dataclass(eq=False)
@@ -24,7 +25,8 @@ class Host:
     held: list[Any] = field(default_factory=list)
     """What came due while it was frozen."""
     servers: dict[int, SimulatedServer] = field(default_factory=dict)
-    transports: dict[SimulatedTransport, None] = field(default_factory=dict)
+    ends: dict[End, None] = field(default_factory=dict)
+    """Of the connections it has."""
 
 
 HOST: ContextVar[Host | None] = ContextVar("host", default=None)

@@ -1,17 +1,21 @@
 """A network in memory: latency, links that are cut one way or both, connections that are reset.
 
 What is sent over a cut link waits, as TCP would send it again, until the link heals or the
-connection is given up. Pieces arrive in order, in sizes of the network's choosing.
+connection is given up. Pieces arrive in order, in sizes of the network's choosing; a loop may hear
+of what has arrived a little late, as one does that is busy.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import errno
+from asyncio.selector_events import _SelectorSocketTransport  # type: ignore[attr-defined]
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.hosts import HOST, Host
+from tests.simulation.sockets import End, SimulatedSocket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,10 +25,14 @@ if TYPE_CHECKING:
 
 GIVE_UP_SECONDS = 8.0
 """How long a connection survives a cut."""
+BUFFER_BYTES = 16_384, 65_536, 1 << 20
+"""What a connection takes before its other side has read."""
+LAGS_SECONDS = 0.0, 0.002, 0.01
+"""How late a loop may hear of what its kernel knows, at most."""
 
 
-class _Socket:
-    """What asks a transport for its socket gets this."""
+class ListeningSocket:
+    """What a server tells its port by."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -35,9 +43,6 @@ class _Socket:
     def getsockname(self) -> tuple[str, int]:
         return "", self._port
 
-    def fileno(self) -> int:
-        return -1
-
 
 class SimulatedServer:
     """A listening socket."""
@@ -47,7 +52,7 @@ class SimulatedServer:
         self.factory = factory
         self.port = port
         self.is_serving = False
-        self.sockets = [_Socket(port)]
+        self.sockets = [ListeningSocket(port)]
         self.context = contextvars.copy_context()
 
     async def start_serving(self) -> None:
@@ -61,98 +66,15 @@ class SimulatedServer:
         """Nothing lingers."""
 
 
-class SimulatedTransport(asyncio.Transport):
-    """One end of a connection."""
+class _Link:
+    """What is under way from one end to its other."""
 
-    def __init__(self, network: Network, host: Host, context: contextvars.Context) -> None:
-        super().__init__()
-        self.host = host
-        self.peer: SimulatedTransport
-        self.protocol: Any = None
-        self.context = context
-        self._network = network
-        self._inbox: list[bytes] = []
-        self._is_reading = True
-        self._closing = False
-        self._is_gone = False
+    __slots__ = ("next_arrival", "pieces")
+
+    def __init__(self) -> None:
         self.next_arrival = 0.0
-        self.under_way: deque[tuple[float, float, bytes | None]] = deque()
+        self.pieces: deque[tuple[float, float, bytes | None]] = deque()
         """When each piece arrives, when it was sent, and the piece."""
-
-    # asyncio.Transport
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        values = {
-            "socket": _Socket(0),
-            "peername": (self.peer.host.name, 1),
-            "ssl_object": self,  # so that nobody looks for a descriptor to send files to
-        }
-        return values.get(name, default)
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Nothing is held back here."""
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def write(self, data: Any) -> None:
-        if not self._closing and not self._is_gone:
-            self._network.send(self, bytes(data))
-
-    def writelines(self, parts: Any) -> None:
-        self.write(b"".join(bytes(part) for part in parts))
-
-    def is_closing(self) -> bool:
-        return self._closing
-
-    def close(self) -> None:
-        if not self._closing:
-            self._closing = True
-            self._network.send(self, None)
-            self._network.loop.call_soon(self.lose, None, context=self.context)
-
-    def abort(self) -> None:
-        self.close()
-
-    def pause_reading(self) -> None:
-        self._is_reading = False
-
-    def resume_reading(self) -> None:
-        self._is_reading = True
-        if self._inbox:
-            self._network.loop.call_soon(self._drain, context=self.context)
-
-    # The network's side
-
-    def arrive(self, data: bytes | None) -> None:
-        """A piece is here; None is the end."""
-        if self._is_gone:
-            return
-        if data is None:
-            self.lose(ConnectionResetError("closed by the other side"))
-            return
-        self._inbox.append(data)
-        self._drain()
-
-    def _drain(self) -> None:
-        while self._inbox and self._is_reading and not self._is_gone:
-            data = memoryview(self._inbox.pop(0))
-            while data:
-                buffer = self.protocol.get_buffer(len(data))
-                count = min(len(buffer), len(data))
-                buffer[:count] = data[:count]
-                data = data[count:]
-                self.protocol.buffer_updated(count)
-
-    def lose(self, error: Exception | None) -> None:
-        """The connection is over on this side."""
-        if self._is_gone:
-            return
-        self._is_gone = True
-        self._closing = True
-        self.host.transports.pop(self, None)
-        if self.protocol is not None:
-            self.protocol.connection_lost(error)
 
 
 class Network:
@@ -162,19 +84,37 @@ class Network:
         self.loop = loop
         self.random = random
         self.latency_ms = latency_ms
+        self.buffer_bytes = random.choice(BUFFER_BYTES)
+        self.lag_seconds = random.choice(LAGS_SECONDS)
         self.hosts: dict[str, Host] = {}
+        self._links: dict[End, _Link] = {}
         self._cuts: dict[tuple[str, str], float] = {}
         """When each is over; directed: (from, to)."""
-        self._ports = iter(range(10_000, 100_000))
+        self.last_cut = 0.0
+        """When the last cut was over, or will be."""
+        self._ports = iter(range(10_000, 1_000_000))
 
     def delay(self) -> float:
         """Seconds that a piece travels."""
         return self.random.uniform(*self.latency_ms) / 1000
 
+    def lag(self) -> float:
+        """Seconds until a loop hears of what its kernel knows; none, as a rule."""
+        if not self.lag_seconds or self.random.random() < 0.5:
+            return 0.0
+        return self.random.uniform(0.0, self.lag_seconds)
+
+    def cut_short(self, count: int) -> int:
+        """How much of `count` bytes one system call takes."""
+        if count > 1 and self.random.random() < 0.1:
+            return self.random.randint(1, count)
+        return count
+
     def cut(self, links: Iterable[tuple[str, str]], seconds: float) -> None:
         """Let nothing through from the first of each pair to the second."""
         for link in links:
             self._cuts[link] = max(self._cuts.get(link, 0.0), self.loop.now + seconds)
+            self.last_cut = max(self.last_cut, self._cuts[link])
 
     def is_cut(self, source: str, target: str) -> bool:
         """Whether nothing gets through."""
@@ -187,7 +127,11 @@ class Network:
 
     def heal(self) -> None:
         """End all cuts."""
+        if not self.is_whole:
+            self.last_cut = self.loop.now
         self._cuts.clear()
+
+    # Connections
 
     def listen(self, factory: Callable[[], Any], name: str | None, port: int) -> SimulatedServer:
         host = HOST.get()
@@ -210,63 +154,104 @@ class Network:
         target = self.hosts.get(name)
         server = None if target is None or target.is_dead else target.servers.get(port)
         if target is None or server is None or not server.is_serving:
-            raise ConnectionRefusedError(111, f"{name}:{port} refuses")
-        ours = SimulatedTransport(self, source, contextvars.copy_context())
-        theirs = SimulatedTransport(self, target, server.context)
+            raise ConnectionRefusedError(errno.ECONNREFUSED, f"{name}:{port} refuses")
+        ours = End(self, source, next(self._ports))
+        theirs = End(self, target, port)
         ours.peer, theirs.peer = theirs, ours
-        source.transports[ours] = None
-        target.transports[theirs] = None
-        ours.protocol = factory()
-        theirs.protocol = server.context.copy().run(server.factory)
-        self.loop.call_soon(theirs.protocol.connection_made, theirs, context=server.context)
-        ours.protocol.connection_made(ours)
-        return ours, ours.protocol
+        self.loop.call_soon(self._accept, server, theirs, context=server.context.copy())
+        connected = self.loop.create_future()
+        protocol = factory()
+        transport = _SelectorSocketTransport(
+            self.loop, SimulatedSocket(ours), protocol, waiter=connected
+        )
+        await connected
+        return transport, protocol
 
-    def send(self, sender: SimulatedTransport, data: bytes | None) -> None:
-        """Carry a piece to the other end, after all that was sent before it."""
+    def _accept(self, server: SimulatedServer, end: End) -> None:
+        """On the server's host, once it runs."""
+        if server.is_serving:
+            _SelectorSocketTransport(self.loop, SimulatedSocket(end), server.factory())
+        else:
+            self.reset(end.peer)
+
+    # What is under way
+
+    def send(self, sender: End, data: bytes | None) -> None:
+        """Carry a piece to the other end, after all that was sent before it; None is the end."""
+        link = self._links.setdefault(sender, _Link())
         pieces: list[bytes | None] = [data]
         if data is not None and len(data) > 1 and self.random.random() < 0.1:
             at = self.random.randrange(1, len(data))
             pieces = [data[:at], data[at:]]
         for piece in pieces:
-            arrival = max(sender.next_arrival, self.loop.now + self.delay())
-            sender.next_arrival = arrival
-            sender.under_way.append((arrival, self.loop.now, piece))
-            if len(sender.under_way) == 1:
-                self._at(arrival, sender)
+            arrival = max(link.next_arrival, self.loop.now + self.delay())
+            link.next_arrival = arrival
+            link.pieces.append((arrival, self.loop.now, piece))
+            if len(link.pieces) == 1:
+                self._at(arrival, self._carry, sender)
 
-    def _at(self, when: float, sender: SimulatedTransport) -> None:
-        contextvars.Context().run(self.loop.call_at, when, self._carry, sender)
+    def acknowledge(self, sender: End, count: int) -> None:
+        """So many bytes of what `sender` sent were read; it learns that a little later."""
+        was_full = sender.room <= 0
+        sender.unread -= count
+        if was_full:
+            self._at(self.loop.now + self.delay(), self.loop.descriptor_changed, sender)
 
-    def _carry(self, sender: SimulatedTransport) -> None:
+    def forget(self, sender: End) -> None:
+        """What it has sent, and was not delivered, is lost."""
+        link = self._links.get(sender)
+        if link is not None:
+            link.pieces.clear()
+
+    def reset(self, end: End) -> None:
+        """Its other side is no more, and says so; what that side had under way is lost."""
+        self.forget(end.peer)
+        error = ConnectionResetError(errno.ECONNRESET, "connection reset by peer")
+        self._at(self.loop.now + self.delay(), end.fail, error)
+
+    def refuse(self, closed: End) -> None:
+        """Data has come to an end that is closed: the sender hears of it."""
+        sender = closed.peer
+        error: OSError = ConnectionResetError(errno.ECONNRESET, "connection reset by peer")
+        if sender.has_ended:
+            error = BrokenPipeError(errno.EPIPE, "broken pipe")
+        self._at(self.loop.now + self.delay(), sender.fail, error)
+
+    def break_off(self, end: End) -> None:
+        """Somebody on the way ends a connection; both sides hear of it, each at its time."""
+        self.reset(end)
+        self.reset(end.peer)
+
+    def _at(self, when: float, call: Callable[..., object], *args: object) -> None:
+        contextvars.Context().run(self.loop.call_at, when, call, *args)
+
+    def _carry(self, sender: End) -> None:
         """Deliver what is due, in order; a cut link is tried again."""
         receiver = sender.peer
-        queue = sender.under_way
+        queue = self._links[sender].pieces
         while queue:
             arrival, sent, piece = queue[0]
             if arrival > self.loop.now:
-                self._at(arrival, sender)
+                self._at(arrival, self._carry, sender)
                 return
             if self.is_cut(sender.host.name, receiver.host.name):
                 if self.loop.now - sent > GIVE_UP_SECONDS:
-                    self._reset(sender)
+                    self.break_off(sender)
                 else:
-                    self._at(self.loop.now + 0.05, sender)
+                    self._at(self.loop.now + 0.05, self._carry, sender)
                 return
             queue.popleft()
-            if piece is None or not sender.host.is_dead:
-                self.loop.call_soon(receiver.arrive, piece, context=receiver.context)
+            receiver.arrive(piece)
 
-    def _reset(self, transport: SimulatedTransport) -> None:
-        for end in (transport, transport.peer):
-            end.under_way.clear()
-            error = ConnectionResetError("given up")
-            self.loop.call_soon(end.lose, error, context=end.context)
+    def kill(self, host: Host, *, power: bool) -> None:
+        """A host is no more; who is connected to it learns that, if it can be reached.
 
-    def kill(self, host: Host) -> None:
-        """A host is no more; who is connected to it learns that, if it can be reached."""
+        A process that is killed leaves its kernel to send what it has taken; a machine does not.
+        """
         host.is_dead = True
-        for transport in list(host.transports):
-            self.send(transport, None)
-        host.transports.clear()
+        for end in list(host.ends):
+            if power:
+                self.forget(end)
+            end.close()
+        host.ends.clear()
         host.servers.clear()

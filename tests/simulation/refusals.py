@@ -34,6 +34,12 @@ Judge = tuple[str, "Callable[[Any], bool]"]
 """Which epoch is old, and whether an answer refuses the request for it."""
 
 
+def report(text: str) -> None:
+    """Tell of a violation in the run that is under way."""
+    for listener in REPORTS:
+        listener(text)
+
+
 def watch() -> None:
     """Have all brokers of this process watched from now on."""
     assert all_handlers.MODULES
@@ -63,8 +69,7 @@ def _watched(
 
         def see(response: Any) -> None:
             if not is_refusal(response):
-                for report in REPORTS:
-                    report(f"broker {context.broker.config.broker_id} takes an old {what}")
+                report(f"broker {context.broker.config.broker_id} takes an old {what}")
 
         if not isinstance(answer, Deferred):
             see(answer)

@@ -4,30 +4,55 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import secrets
 import traceback
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from broker import outgoing
 from broker.replication import fetcher
-from protocol.records.batch import iterate_headers
-from protocol.records.record import iterate_records
-from tests.simulation.clients import Producer
+from tests.simulation.audit import audit
 from tests.simulation.cluster import GRAVEYARD, SimulatedCluster
 from tests.simulation.faults import Faults, Schedule
 from tests.simulation.hosts import HOST, Host
+from tests.simulation.producers import KINDS, Producer
+from tests.simulation.readers import Reader
 from tests.simulation.refusals import REPORTS
+from tests.simulation.sockets import SOCKETS, stand_in
+from tests.simulation.values import Sent
 from tests.simulation.virtual_loop import VirtualLoop
 from tests.simulation.watchman import Violation, Watchman
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from broker.partition import Partition
     from controller.store import Operation
+    from tests.simulation.values import At
 
-TOPIC = "ledger"
+LEDGER = "ledger"
+"""On all brokers."""
+SOLO = "solo"
+"""On one broker: when that is back, it leads again, and what clients sent meanwhile is for it."""
+FACTORS = {LEDGER: 3, SOLO: 1}
 HEALING_SECONDS = 60.0
+SMALL_SEGMENT, LARGE_SEGMENT = 4096, 1 << 18
+SMALL_REGIONS = 0, 500, 32 * 1024, 32 * 1024
+"""What is sent together with what stands around it, instead of from its file."""
+
+
+class _Tracebacks(logging.Handler):
+    """An error that nobody foresaw is a violation, even if a broker goes on after it."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._note = note
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info is not None and record.exc_info[1] is not None:
+            text = "".join(traceback.format_exception(record.exc_info[1]))
+            self._note(f"{record.getMessage()}: {record.exc_info[1]!r}\n{text}")
 
 
 class Run:
@@ -39,16 +64,31 @@ class Run:
         self.seconds = seconds
         self.loop = VirtualLoop()
         self.faults = faults or Faults.draw(self.random)
-        fetch = Random(f"fetch-{seed}")  # its own, so that the rest of a seed stays as it was
-        keys = {"replica_fetch_max_bytes": fetch.choice((300, 3000, 1 << 20))}
+        draws = Random(f"sizes-{seed}")  # its own, so that the rest of a seed stays as it was
+        lengths = draws.choice((1, 2, 3))
+        keys: dict[str, int] = {
+            "replica_fetch_max_bytes": draws.choice((300, 3000, 1 << 20)),
+            "log_segment_bytes": SMALL_SEGMENT if lengths == 1 else LARGE_SEGMENT,
+        }
         if self.faults.blackout:
             keys["log_flush_interval_messages"] = 1
-        self.piece_bytes = fetch.choice((1, 500, fetcher.MUCH_BYTES))
+        self.piece_bytes = draws.choice((1, 500, fetcher.MUCH_BYTES))
+        self.region_bytes = draws.choice(SMALL_REGIONS)
         self.cluster = SimulatedCluster(self.loop, self.random, 3, **keys)
-        self.partitions = self.random.randint(1, 3)
+        self.cluster.length_choices = lengths
+        self.cluster.network.hosts["clients"] = self.clients = Host("clients")
+        self.partitions: list[At] = [(LEDGER, index) for index in range(self.random.randint(1, 2))]
+        if self.faults.blackout or not self.faults.power:
+            # What one broker alone has, it loses with its power, unless all is flushed at once.
+            self.partitions += [(SOLO, index) for index in range(self.random.randint(1, 2))]
+        self.sent = Sent()
         self.producers = [
-            Producer(self.cluster, f"producer-{number}", TOPIC)
+            Producer(self.cluster, f"producer-{number}", draws.choice(KINDS), self.sent)
             for number in range(self.random.randint(1, 3))
+        ]
+        self.readers = [
+            Reader(self.cluster, f"reader-{number}", draws.choice(self.partitions), self.sent)
+            for number in range(self.random.randint(0, 4))
         ]
         self.schedule = Schedule(self.cluster, self.faults, self._is_in_sync)
         self.watchman = Watchman(self.cluster)
@@ -58,12 +98,16 @@ class Run:
     def go(self) -> None:
         """Run to the end; raises Violation."""
         token_bytes, randbelow = secrets.token_bytes, secrets.randbelow
-        sizes = fetcher.MUCH_BYTES, fetcher.PIECE_BYTES
+        sizes = fetcher.MUCH_BYTES, fetcher.PIECE_BYTES, outgoing.INLINE_REGION_BYTES
         fetcher.MUCH_BYTES = fetcher.PIECE_BYTES = self.piece_bytes
+        outgoing.INLINE_REGION_BYTES = self.region_bytes
         secrets.token_bytes = lambda nbytes=32: self.random.randbytes(nbytes or 32)
         secrets.randbelow = lambda exclusive_upper_bound: self.random.randrange(  # noqa: PLW0108
             exclusive_upper_bound
         )
+        undo = stand_in(outgoing)
+        tracebacks = _Tracebacks(self._note_violation)
+        logging.getLogger().addHandler(tracebacks)
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self._note_exception)
         self.loop.after_step = self.watchman.look
@@ -73,15 +117,26 @@ class Run:
         except Violation as violation:
             raise Violation(f"seed {self.seed}: {violation}") from violation
         finally:
+            undo()
+            logging.getLogger().removeHandler(tracebacks)
             secrets.token_bytes, secrets.randbelow = token_bytes, randbelow
-            fetcher.MUCH_BYTES, fetcher.PIECE_BYTES = sizes
+            fetcher.MUCH_BYTES, fetcher.PIECE_BYTES, outgoing.INLINE_REGION_BYTES = sizes
             asyncio.set_event_loop(None)
             for task in asyncio.all_tasks(self.loop):
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 GRAVEYARD.append(task)
             GRAVEYARD.append(self)
+            self._free()
         if self.violation is not None:
             raise Violation(f"seed {self.seed}: {self.violation}") from self.violation
+
+    def _free(self) -> None:
+        """What is in the graveyard stays; it need not keep what it worked on."""
+        for machine in self.cluster.machines:
+            machine.disk.forget()
+        for producer in self.producers:
+            producer.forget()
+        SOCKETS.clear()
 
     def _note_violation(self, text: str) -> None:
         if self.violation is None:
@@ -103,25 +158,32 @@ class Run:
 
     async def _main(self) -> None:
         self.cluster.start_all()
-        clients = Host("clients")
-        self.cluster.network.hosts["clients"] = clients
         context = contextvars.copy_context()
-        context.run(HOST.set, clients)
-        await self.loop.create_task(
-            self.producers[0].create_topic(TOPIC, self.partitions, 3), context=context
-        )
-        tasks = [
-            self.loop.create_task(producer.run(self.partitions), context=context)
-            for producer in self.producers
-        ]
+        context.run(HOST.set, self.clients)
+
+        def begin(work: Any) -> asyncio.Task[None]:
+            task: asyncio.Task[None] = self.loop.create_task(work, context=context)
+            return task
+
+        for topic in dict(self.partitions):
+            count = sum(at[0] == topic for at in self.partitions)
+            await begin(self.producers[0].create_topic(topic, count, FACTORS[topic]))
+        loads = [begin(producer.run(self.partitions)) for producer in self.producers]
+        reading = [begin(reader.run()) for reader in self.readers]
         await self.schedule.run(self.seconds, lambda: self.violation is not None)
         self.schedule.heal()
-        for producer in self.producers:
-            producer.is_done = True
-        await self._until_settled(tasks)
-        await asyncio.gather(*tasks)
-        self._compare()
+        for client in (*self.producers, *self.readers):
+            client.is_done = True
+        await self._until_settled(loads, reading)
+        await asyncio.gather(*loads)
+        for task in reading:
+            task.cancel()
+        audit(self)
         await self._stop_all()
+
+    def factor(self, at: At) -> int:
+        """How many replicas a partition has."""
+        return FACTORS[at[0]]
 
     async def _stop_all(self) -> None:
         """End in order, which has to work too."""
@@ -135,14 +197,15 @@ class Run:
                 raise Violation("the brokers do not stop")
 
     def _is_in_sync(self) -> bool:
-        leaders = [
-            one for _, one in self.cluster.partitions() if one.is_leader and one.topic == TOPIC
-        ]
-        return len(leaders) == self.partitions and all(
-            len(one.in_sync_replicas) == 3 for one in leaders
+        leaders = [one for _, one in self.cluster.partitions() if one.is_leader]
+        leaders = [one for one in leaders if (one.topic, one.index) in self.partitions]
+        return len(leaders) == len(self.partitions) and all(
+            len(one.in_sync_replicas) == FACTORS[one.topic] for one in leaders
         )
 
-    async def _until_settled(self, tasks: list[asyncio.Task[None]]) -> None:
+    async def _until_settled(
+        self, loads: list[asyncio.Task[None]], reading: list[asyncio.Task[None]]
+    ) -> None:
         """After healing all must be in sync again, within a bounded time."""
         end = self.loop.now + HEALING_SECONDS
         while True:
@@ -152,62 +215,45 @@ class Run:
             for machine in self.cluster.machines:
                 if not machine.is_up:
                     machine.start()
-            problem = self._unsettled()
-            if not problem and all(task.done() for task in tasks):
+            for task in (*loads, *reading):
+                if task.done():
+                    task.result()
+            problem = self._unsettled(all(task.done() for task in loads))
+            if not problem:
                 return
             if self.loop.now > end:
-                raise Violation(
-                    f"not settled after {HEALING_SECONDS:.0f} s: {problem or 'clients'}"
-                )
+                raise Violation(f"not settled after {HEALING_SECONDS:.0f} s: {problem}")
 
-    def _unsettled(self) -> str:
-        for index in range(self.partitions):
+    def _unsettled(self, is_load_over: bool) -> str:
+        for at in self.partitions:
             replicas = [
                 partition
                 for _, partition in self.cluster.partitions()
-                if (partition.topic, partition.index) == (TOPIC, index)
+                if (partition.topic, partition.index) == at
             ]
-            leaders = [one for one in replicas if one.is_leader]
-            if len(replicas) != 3 or len(leaders) != 1:
-                return f"partition {index} has {len(replicas)} replicas, {len(leaders)} leaders"
-            if len(leaders[0].in_sync_replicas) != 3:
-                return f"partition {index} has only {leaders[0].in_sync_replicas} in sync"
-            ends = {(one.log.high_watermark, one.log.log_end_offset) for one in replicas}
-            if len(ends) != 1 or any(mark != end for mark, end in ends):
-                return f"partition {index} has ends {ends}"
+            problem = self._ailment(at, replicas)
+            if problem:
+                return f"{at[0]}-{at[1]} {problem}"
+            end = replicas[0].log.log_end_offset
+            late = [one for one in self.readers if one.at == at and one.position < end]
+            if late:
+                one = late[0]
+                return (
+                    f"{one.name} has read {at[0]}-{at[1]} to {one.position}, not {end}; "
+                    f"waits for {one.waits_for()}"
+                )
+        if not is_load_over:
+            return "; ".join(filter(None, (one.unfinished() for one in self.producers)))
         return ""
 
-    def _compare(self) -> None:
-        """Same bytes everywhere, and every acknowledged record once, in order, at its offset."""
-        for index in range(self.partitions):
-            copies = {
-                b"".join(map(bytes, _batches(partition)))
-                for _, partition in self.cluster.partitions()
-                if (partition.topic, partition.index) == (TOPIC, index)
-            }
-            if len(copies) != 1:
-                raise Violation(f"replicas of partition {index} differ")
-            stored = dict(_records(copies.pop()))
-            values = list(stored.values())
-            if len(set(values)) != len(values):
-                raise Violation(f"partition {index} holds a record twice")
-            for producer in self.producers:
-                for offset, value in producer.acknowledged.get(index, []):
-                    if stored.get(offset) != value:
-                        raise Violation(
-                            f"partition {index}: {value!r} was acknowledged at {offset}, "
-                            f"where {stored.get(offset)!r} is"
-                        )
-
-
-def _batches(partition: Partition) -> Iterator[memoryview]:
-    log = partition.log
-    yield from log.read_batches(log.log_start_offset, log.log_end_offset)
-
-
-def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
-    view = memoryview(data)
-    for position, header in iterate_headers(view):
-        for record in iterate_records(view[position : position + header.size_in_bytes]):
-            assert record.value is not None
-            yield record.offset, bytes(record.value)
+    def _ailment(self, at: At, replicas: list[Partition]) -> str:
+        factor = FACTORS[at[0]]
+        leaders = [one for one in replicas if one.is_leader]
+        if len(replicas) != factor or len(leaders) != 1:
+            return f"has {len(replicas)} replicas, {len(leaders)} leaders"
+        if len(leaders[0].in_sync_replicas) != factor:
+            return f"has only {leaders[0].in_sync_replicas} in sync"
+        ends = {(one.log.high_watermark, one.log.log_end_offset) for one in replicas}
+        if len(ends) != 1 or any(mark != end for mark, end in ends):
+            return f"has ends {ends}"
+        return ""

@@ -58,6 +58,12 @@ SHOWS = {
     "fencing of lives": "old broker epoch",
     "fencing of leaders": "leader epoch",
     "fencing of fetches": "old leader epoch of FetchRequest",
+    "ownership of bytes": r"producer-\d+",
+    "answers twice": "that nobody asked for",
+    "order of answers": "was next",
+    "regions": "has read",
+    "duplicates": "twice",
+    "batches after a start": "OUT_OF_ORDER_SEQUENCE_NUMBER",
 }
 """What is told of each, so that none is found by accident."""
 

@@ -6,8 +6,10 @@ import asyncio
 import contextvars
 import itertools
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
 
 from tests.simulation.hosts import HOST
+from tests.simulation.sockets import SOCKETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from tests.simulation.hosts import Host
     from tests.simulation.network import Network
+    from tests.simulation.sockets import End
 
 T = TypeVar("T")
 
@@ -50,6 +53,18 @@ class _Waiting:
         """Nothing is open."""
 
 
+class _Watch:
+    """Who wants to hear that a descriptor can be read, or written."""
+
+    __slots__ = ("args", "callback", "context", "is_due")
+
+    def __init__(self, callback: Callable[..., object], args: tuple[object, ...]) -> None:
+        self.callback = callback
+        self.args = args
+        self.context = contextvars.copy_context()
+        self.is_due = False
+
+
 class _NumberedTask(asyncio.Task[Any]):
     """Sets of tasks keep one order in all runs: it does not hang on addresses in memory."""
 
@@ -79,6 +94,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Looks at the cluster after each callback of a broker."""
         self.hosts_of_tasks: dict[asyncio.Task[Any], Host | None] = {}
         self._selector = _Waiting(self)
+        self._transports: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        """As asyncio's own transports expect it of a loop."""
+        self._readers: dict[int, _Watch] = {}
+        self._writers: dict[int, _Watch] = {}
         self.set_task_factory(_NumberedTask)
         self._clock_resolution = 1e-9
 
@@ -138,6 +157,63 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 self.after_step()
 
         return run
+
+    # Descriptors
+
+    def add_reader(self, fd: int, callback: Any, *args: Any) -> None:  # type: ignore[override]
+        """Call back, again and again, while there is something to read."""
+        self._readers[fd] = _Watch(callback, args)
+        self._look_at(fd)
+
+    def remove_reader(self, fd: int) -> bool:  # type: ignore[override]
+        """The opposite."""
+        return self._readers.pop(fd, None) is not None
+
+    def add_writer(self, fd: int, callback: Any, *args: Any) -> None:  # type: ignore[override]
+        """Call back, again and again, while something can be sent."""
+        self._writers[fd] = _Watch(callback, args)
+        self._look_at(fd)
+
+    def remove_writer(self, fd: int) -> bool:  # type: ignore[override]
+        """The opposite."""
+        return self._writers.pop(fd, None) is not None
+
+    _add_reader, _remove_reader = add_reader, remove_reader
+    _add_writer, _remove_writer = add_writer, remove_writer
+
+    def descriptor_changed(self, end: End) -> None:
+        """It can be read or written now, perhaps, or has failed."""
+        for fd in tuple(end.descriptors):
+            self._look_at(fd)
+
+    def _look_at(self, fd: int) -> None:
+        """Schedule who watches a descriptor, if it is time."""
+        found = SOCKETS.get(fd)
+        if found is None:
+            return
+        for watches, is_due in (
+            (self._readers, found.is_readable),
+            (self._writers, found.is_writable),
+        ):
+            watch = watches.get(fd)
+            if watch is not None and not watch.is_due and is_due():
+                self._schedule(fd, watches, watch)
+
+    def _schedule(self, fd: int, watches: dict[int, _Watch], watch: _Watch) -> None:
+        assert self.network is not None
+
+        def call() -> None:
+            watch.is_due = False
+            if watches.get(fd) is watch:
+                watch.callback(*watch.args)
+                self._look_at(fd)
+
+        watch.is_due = True
+        lag = self.network.lag()
+        if lag:
+            self.call_at(self.now + lag, call, context=watch.context)
+        else:
+            self.call_soon(call, context=watch.context)
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., T], *args: Any

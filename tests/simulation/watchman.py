@@ -29,6 +29,8 @@ class Watchman:
         """High watermark, by a broker's life and partition, and the leader epoch it is of."""
         self._appenders: dict[tuple[str, int, int], tuple[str, int]] = {}
         """Who appends, by partition and leader epoch: a broker in one of its lives."""
+        self._last_leaders: dict[tuple[str, int], tuple[int, tuple[str, int], float]] = {}
+        """The newest leader epoch of each partition, who leads in it, and since when."""
         self._epochs: dict[tuple[object, ...], int] = {}
         """The last of what may only rise, by a broker's life and a name."""
         self._seen: dict[Partition, tuple[object, ...]] = {}
@@ -54,6 +56,13 @@ class Watchman:
             if self._seen.get(partition) != state:
                 self._seen[partition] = state
                 self._check(machine, partition)
+
+    def leads_since(self, at: tuple[str, int], broker: tuple[int, int], moment: float) -> bool:
+        """Whether a broker leads now, and did at a moment, in the same epoch and life."""
+        if at not in self._last_leaders:
+            return False
+        _, leader, since = self._last_leaders[at]
+        return leader == (self._cluster.machines[broker[0]].name, broker[1]) and since <= moment
 
     def judge_write(self, writer: str, operations: Sequence[Operation]) -> str:
         """After a write to ZooKeeper that succeeded: only the controller of now decides.
@@ -96,14 +105,19 @@ class Watchman:
 
     def _check_leader(self, machine: Machine, partition: Partition, where: str) -> None:
         key = (machine.name, machine.lives, partition.topic, partition.index)
+        self._cluster.promptness.note(machine, partition)
         mark, leader_epoch = partition.log.high_watermark, partition.leader_epoch
         epoch, before = self._marks.get(key, (-1, 0))
         if epoch == leader_epoch and mark < before:
             raise Violation(f"{where}: high watermark fell from {before} to {mark}")
         self._marks[key] = leader_epoch, mark
         one = machine.name, machine.lives
-        other = self._appenders.setdefault((partition.topic, partition.index, leader_epoch), one)
-        if other != one:
+        at = partition.topic, partition.index
+        other = self._appenders.setdefault((*at, leader_epoch), one)
+        if leader_epoch > self._last_leaders.get(at, (-1, one, 0.0))[0]:
+            self._last_leaders[at] = leader_epoch, one, self._cluster.loop.now
+        # Who alone has a partition leads it again, in the same epoch if nobody saw it die.
+        if other != one and (len(partition.replicas) > 1 or other[0] != one[0]):
             raise Violation(
                 f"{where}: {other[0]}, in its life {other[1]}, leads in epoch {leader_epoch}; "
                 f"this is life {machine.lives}"

@@ -72,6 +72,22 @@ def read(bootstrap: str, topic: str, count: int) -> list[Record]:
     return sorted(records, key=lambda record: (record.partition, record.offset))
 
 
+def values_of(bootstrap: str, topic: str, partition: int, end: int) -> dict[int, bytes]:
+    """Return the values of one partition up to offset `end`, by offset."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", **_ALONE})
+    found: dict[int, bytes] = {}
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0)])
+        while max(found, default=-1) < end - 1:
+            messages = consumer.consume(end, TIMEOUT_SECONDS)
+            if not messages:
+                raise TimeoutError(f"{topic}-{partition} to {max(found, default=-1)}, not {end}")
+            found |= {one.offset: one.value or b"" for one in map(record_of, messages)}
+    finally:
+        consumer.close()
+    return found
+
+
 def record_of(message: Any) -> Record:
     """Translate a message; raises `KafkaException` where it is an error."""
     if message.error() is not None:

@@ -1,0 +1,153 @@
+"""Mistakes between a request and its answer; the simulation must find each of them."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from broker.commit_waiters import CommitWaiter, CommitWaiters
+from broker.connection import Connection
+from broker.deferred import Deferred
+from broker.delayed_fetch import DelayedFetch
+from broker.frame_buffer import FrameBuffer
+from broker.handlers.produce import DelayedProduce
+from broker.outgoing import Outgoing
+from broker.partition import Partition
+from protocol.errors import ErrorCode
+from storage import epoch_recovery, log
+from storage.producers import ProducerState
+from tests.simulation.sockets import End
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OFTEN = 50
+"""Every so many answers are treated wrongly."""
+
+
+def keep_no_bytes() -> None:
+    """A request that waits does not own its bytes: its connection goes on reading into them."""
+    FrameBuffer._is_shared = lambda self: False  # type: ignore[method-assign]
+
+
+def stop_at_a_watcher_that_raises() -> None:
+    """A reader whose connection was reset ends the loop that wakes the others."""
+    check = DelayedFetch.check
+
+    def check_and_raise(self: DelayedFetch) -> None:
+        _raise_if_reset(lambda: check(self))
+
+    def wake_until_one_raises(self: Partition, watchers: dict[Any, None]) -> None:
+        with contextlib.suppress(ConnectionError):
+            for watcher in tuple(watchers):
+                watcher.check()
+
+    DelayedFetch.check = check_and_raise  # type: ignore[method-assign]
+    Partition._have_look = wake_until_one_raises  # type: ignore[method-assign]
+
+
+def stop_at_a_commit_waiter_that_raises() -> None:
+    """A producer whose connection was reset keeps the others from hearing of their commits."""
+    complete = CommitWaiters.complete
+
+    def call_and_raise(self: CommitWaiters, waiter: CommitWaiter, code: ErrorCode) -> None:
+        callback, waiter.callback = waiter.callback, None
+        if callback is not None:
+            _raise_if_reset(lambda: callback(code))
+
+    def complete_until_one_raises(self: CommitWaiters, high_watermark: int, code: Any) -> None:
+        with contextlib.suppress(ConnectionError):
+            complete(self, high_watermark, code)
+
+    CommitWaiters._call = call_and_raise  # type: ignore[method-assign]
+    CommitWaiters.complete = complete_until_one_raises  # type: ignore[method-assign]
+
+
+def _raise_if_reset(call: Callable[[], object]) -> None:
+    """Let the error of a socket climb, as it does where nobody catches it."""
+    before = End.broken_sends
+    call()
+    if End.broken_sends > before:
+        raise ConnectionResetError
+
+
+def answer_twice() -> None:
+    """Some answers are sent again."""
+    add = Outgoing.add
+    count = 0
+
+    def add_again(self: Outgoing, parts: list[Any]) -> None:
+        nonlocal count
+        count += 1
+        add(self, parts)
+        if count % OFTEN == 0:
+            add(self, parts)
+
+    Outgoing.add = add_again  # type: ignore[method-assign]
+
+
+def answer_in_any_order() -> None:
+    """Answers that are there leave before those that requests before theirs wait for."""
+    take = Connection._take_answer
+
+    def send_at_once(self: Connection, answer: Any) -> None:
+        if isinstance(answer, Deferred):
+            take(self, answer)
+        else:
+            self._outgoing.add(answer)
+
+    Connection._take_answer = send_at_once  # type: ignore[method-assign]
+
+
+def leave_errors_unanswered() -> None:
+    """A produce that waits is not answered when its leader is deposed."""
+    settle = DelayedProduce._settle
+
+    def settle_without_errors(
+        self: DelayedProduce, topic: str, answer: Any, code: ErrorCode
+    ) -> None:
+        if code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self._forget()
+        else:
+            settle(self, topic, answer, code)
+
+    DelayedProduce._settle = settle_without_errors  # type: ignore[method-assign]
+
+
+def take_some_for_all() -> None:
+    """Of a region that was sent in part, the rest is left out."""
+    skip = Outgoing._skip
+
+    def skip_all(self: Outgoing, rest: Any, count: int) -> None:
+        skip(self, rest, rest.length)
+
+    Outgoing._skip = skip_all  # type: ignore[method-assign]
+
+
+def know_no_duplicates() -> None:
+    """A batch that a producer sends again is appended again."""
+    ProducerState.check = lambda self, header, origin: None  # type: ignore[method-assign]
+
+
+def know_one_batch_after_a_start() -> None:
+    """A producer with several requests under way is out of order when it sends them again."""
+    log.recall = lambda *_: False  # type: ignore[attr-defined]
+
+
+def believe_the_epoch_file() -> None:
+    """Leader epochs after a power failure are what the file says, whatever the batches say."""
+    epoch_recovery.first_contradiction = lambda *_: None
+
+
+ANSWER_DEFECTS: dict[str, Callable[[], None]] = {
+    "ownership of bytes": keep_no_bytes,
+    "watchers": stop_at_a_watcher_that_raises,
+    "commit waiters": stop_at_a_commit_waiter_that_raises,
+    "answers twice": answer_twice,
+    "order of answers": answer_in_any_order,
+    "errors of answers": leave_errors_unanswered,
+    "regions": take_some_for_all,
+    "duplicates": know_no_duplicates,
+    "batches after a start": know_one_batch_after_a_start,
+    "epochs after a power failure": believe_the_epoch_file,
+}

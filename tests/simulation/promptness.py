@@ -1,0 +1,66 @@
+"""Whether brokers answer as soon as they can: a lost wake-up shows as a late answer.
+
+What a leader has committed is noted when it happens; what waits for that must be answered within a
+few times of the network's delay, unless somebody was cut off or asleep.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from protocol.messages.produce import ProduceRequest
+from tests.simulation.refusals import report
+
+if TYPE_CHECKING:
+    from broker.partition import Partition
+    from tests.simulation.cluster import Machine, SimulatedCluster
+    from tests.simulation.pipeline import Answer
+    from tests.simulation.values import At
+
+DELAYS = 2
+"""How many times the network's longest delay an answer may take."""
+SPARE_SECONDS = 0.03
+
+
+class Promptness:
+    """Of all brokers of a run."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self._commits: dict[tuple[int, int, At], tuple[list[int], list[float]]] = {}
+        """High watermarks as they rose, and when, by broker, its life, and partition."""
+        self.judged = 0
+        self.latest = 0.0
+        """How late the latest answer was that was judged."""
+
+    def note(self, machine: Machine, partition: Partition) -> None:
+        """A leader's high watermark, after a step."""
+        key = machine.number, machine.lives, (partition.topic, partition.index)
+        marks, times = self._commits.setdefault(key, ([], []))
+        mark = partition.log.high_watermark
+        if not marks or mark > marks[-1]:
+            marks.append(mark)
+            times.append(self._cluster.loop.now)
+
+    def judge(self, answer: Answer, at: At, asked: tuple[int, int], offset: int) -> None:
+        """An answer that waited until `offset` was committed; `asked` is a broker and its life."""
+        marks, times = self._commits.get((*asked, at), ([], []))
+        place = bisect_left(marks, offset)
+        if place == len(marks):
+            return
+        since = max(times[place], answer.sent_at, answer.previous_at)
+        is_repeated = times[place] <= answer.sent_at and answer.kind == ProduceRequest.__name__
+        if since <= self._cluster.calm_since or is_repeated:
+            return  # of a batch that is sent again nobody knows when it has all arrived
+        late = answer.began_at - since
+        limit = DELAYS * self._cluster.network.latency_ms[1] / 1000 + SPARE_SECONDS
+        self.judged += 1
+        self.latest = max(self.latest, late)
+        if late > limit:
+            report(
+                f"broker {asked[0]} slept: {at[0]}-{at[1]} was committed to {offset} at "
+                f"{times[place]:.3f}, a {answer.kind} that was sent at {answer.sent_at:.3f} had to "
+                f"wait for that, and for nothing from {since:.3f} on; its answer began to come at "
+                f"{answer.began_at:.3f}, where {limit:.3f} s would have been enough"
+            )
