@@ -232,6 +232,7 @@ def run(broker: BrokerProcess, faults: Sequence[str], chance: Random) -> None:
         assert load.failures == [], f"{load.name}: {load.failures[:5]}"
 
 
+@pytest.mark.timeout(600)
 def test_acknowledged_records_are_as_sent_after_three_kills(broker: BrokerProcess) -> None:
     run(broker, ["killed", "stopped", "killed"], Random(3))
 

@@ -182,6 +182,8 @@ class SimulatedCluster:
         self.promptness = Promptness(self)
         self.length_choices = 1
         """How many of the lengths of values its producers may draw from."""
+        self.beat_seconds = 0.0
+        """Set if producers send in step, so that what they wait for comes at one moment."""
         self.last_thaw = 0.0
         """When the last frozen host ran again, or will."""
         self.trace: list[str] = []

@@ -76,6 +76,7 @@ class Run:
         self.region_bytes = draws.choice(SMALL_REGIONS)
         self.cluster = SimulatedCluster(self.loop, self.random, 3, **keys)
         self.cluster.length_choices = lengths
+        self.cluster.beat_seconds = draws.choice((0.0, 0.0, 0.1, 0.3))
         self.cluster.network.hosts["clients"] = self.clients = Host("clients")
         self.partitions: list[At] = [(LEDGER, index) for index in range(self.random.randint(1, 2))]
         if self.faults.blackout or not self.faults.power:

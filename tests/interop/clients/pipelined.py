@@ -135,7 +135,7 @@ class PipelinedLoad(threading.Thread):
         batch = _Batch(len(self.sent), [])
         for _ in range(self._random.randint(1, self.manner.most_records)):
             mark = f"{self.name}:{len(self.sent):08}|".encode()
-            length = self._random.randint(*self.manner.sizes)
+            length = max(self._random.randint(*self.manner.sizes), len(mark))
             value = (mark * (length // len(mark) + 1))[:length]
             batch.values.append(value)
             self.sent.append(value)
