@@ -7,6 +7,7 @@ that is not acknowledged, in order. A plain one sends each batch once and does n
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -208,9 +209,18 @@ class _Lane:
                 return
             is_broken = not await self._settle(leader, link, *under_way.popleft())
             if self.pause and not again:
-                await asyncio.sleep(self._random.uniform(0, self.pause))
+                await self._rest()
         for batch, answer in under_way:
             await self._settle(leader, link, batch, answer, is_behind_error=True)
+
+    async def _rest(self) -> None:
+        """Until it sends more: for some time, or until all producers of the run do."""
+        cluster = self._producer.cluster
+        if cluster.beat_seconds:
+            beats = cluster.loop.now / cluster.beat_seconds
+            await asyncio.sleep((math.ceil(beats + 1e-6) - beats) * cluster.beat_seconds)
+        else:
+            await asyncio.sleep(self._random.uniform(0, self.pause))
 
     @property
     def pause(self) -> float:
