@@ -17,9 +17,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from broker.routing import HangUp
+from protocol.errors import ApiError
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
+
+FORESEEN = (ApiError, HangUp)
+"""Errors that say what a client did: where they were raised is of no interest, and the frames there
+hold what holds the error, a garbage cycle with all that the request had."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -76,6 +83,8 @@ class Deferred(Generic[T]):
         if self._value is not _PENDING:
             return False
         self._value = None
+        if isinstance(error, FORESEEN):
+            error.__traceback__ = None
         self._error = error
         self._on_abandon = self._listener = None
         on_error, self._on_error = self._on_error, None

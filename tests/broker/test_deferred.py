@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
 
 from broker.deferred import AbandonedError, Deferred, from_future
+from broker.routing import HangUp
+from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,3 +150,32 @@ def test_future_brings_its_result_its_error_or_that_it_was_cancelled() -> None:
         assert [type(one[0]) for one in seen[1:]] == [KeyError, AbandonedError]
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("error", [ApiError(ErrorCode.INVALID_RECORD), HangUp("for a reason")])
+def test_foreseen_error_leaves_no_garbage_cycle(error: Exception) -> None:
+    class Answering:
+        def __init__(self) -> None:
+            self.deferred: Deferred[int] = Deferred()
+
+        def answer(self) -> None:
+            raise error
+
+    answering = Answering()
+    answering.deferred.guard(answering.answer)()
+    told: list[Exception] = []
+    answering.deferred.then(lambda _: None, told.append)
+    gone = weakref.ref(answering)
+    del answering
+
+    assert told == [error]
+    assert gone() is None
+
+
+def test_unforeseen_error_says_where_it_was_raised() -> None:
+    deferred: Deferred[float] = Deferred()
+    deferred.guard(lambda: 1 / 0)()
+    told: list[Exception] = []
+    deferred.then(lambda _: None, told.append)
+
+    assert told[0].__traceback__ is not None
