@@ -210,14 +210,14 @@ class Broker:
         await self._step(self.topic_configs.start)
         await self._step(lambda: self.broker_configs.load(self.store))
         self.config = config = self.broker_configs.current
-        self.topic_configs.apply_defaults(config.topic_defaults(), ())
+        await self.topic_configs.apply_defaults(config.topic_defaults(), ())
         config_of = self.topic_configs.topic_config
         await self._loop.run_in_executor(
             self._executor, load_logs, self.logs, config_of, self.clock, self._stop.is_set
         )
         if opened.is_new:
             await adopt(config, self.logs, self.store)
-        self._wire()
+        await self._wire()
         await self._step(self._register)
         self.cluster.start()
         self.supervision.keep("control requests", self.control.run)
@@ -270,7 +270,7 @@ class Broker:
         await self.control.wait_until_applied()
         self.metadata.settle()
 
-    def _wire(self) -> None:
+    async def _wire(self) -> None:
         """Make the parts that need the store and the logs."""
         config = self.config
         store = self.store
@@ -321,8 +321,8 @@ class Broker:
         self.replicas.on_leadership_change(self.transactions.partition_changed)
         self.topic_configs.on_change(self._apply_topic_config)
         self.metadata.on_update(self._forget_deleted_topics)
-        reconfigure(self, self.broker_configs.current)
-        self.broker_configs.on_change(lambda changed: reconfigure(self, changed))
+        await reconfigure(self, self.broker_configs.current)
+        self.broker_configs.on_change(partial(reconfigure, self))
 
     async def _bind(self) -> None:
         config = self.config
@@ -380,10 +380,11 @@ class Broker:
             close = partial(self._loop.run_in_executor, thread, self.logs.close)
             yield "closing the logs", close
 
-    def _apply_topic_config(self, topic: str, config: TopicConfig) -> None:
+    async def _apply_topic_config(self, topic: str, config: TopicConfig) -> None:
         if config.unclean_leader_election_enable:
             self.controller.allow_unclean()
-        for partition in self.replicas.by_topic.get(topic, {}).values():
+        partitions = list(self.replicas.by_topic.get(topic, {}).values())
+        async for partition in self.slices().each(partitions):
             partition.log.config = config
             if partition.leading is not None:
                 partition.leading.raise_high_watermark()  # fewer may have to be in sync

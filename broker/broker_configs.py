@@ -14,7 +14,7 @@ from controller.dynamic_configs import read_config
 from controller.znodes import BROKER_ENTITY, DEFAULT_ENTITY, MalformedZnodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from config.broker import BrokerConfig
     from controller.dynamic_configs import DynamicConfigs
@@ -30,7 +30,7 @@ class BrokerConfigs:
         """`file` knows the broker's id; `dynamic` hears of changes."""
         self._file = file
         self._entity = str(file.broker_id)
-        self._listeners: list[Callable[[BrokerConfig], None]] = []
+        self._listeners: list[Callable[[BrokerConfig], Awaitable[None]]] = []
         self._settings: dict[str, Mapping[str, str]] = {}
         self.current = file
         dynamic.on_change(self._changed)
@@ -44,7 +44,7 @@ class BrokerConfigs:
             self._settings.get(self._entity, {}),
         )
 
-    def on_change(self, listener: Callable[[BrokerConfig], None]) -> None:
+    def on_change(self, listener: Callable[[BrokerConfig], Awaitable[None]]) -> None:
         """Have a listener called with each new configuration."""
         self._listeners.append(listener)
 
@@ -55,9 +55,9 @@ class BrokerConfigs:
                 self._settings[entity] = await read_config(store, BROKER_ENTITY, entity)
             except MalformedZnodeError as error:
                 logger.error("dynamic configuration is ignored: %s", error)  # noqa: TRY400
-        self._rebuild()
+        await self._rebuild()
 
-    def _changed(self, entity_type: str, entity: str, settings: Mapping[str, str]) -> None:
+    async def _changed(self, entity_type: str, entity: str, settings: Mapping[str, str]) -> None:
         if entity_type != BROKER_ENTITY or entity not in (DEFAULT_ENTITY, self._entity):
             return
         before = self._settings.get(entity, {})
@@ -68,11 +68,11 @@ class BrokerConfigs:
             "all brokers" if entity == DEFAULT_ENTITY else f"broker {entity}",
             ", ".join(named) or "nothing",
         )
-        self._rebuild()
+        await self._rebuild()
 
-    def _rebuild(self) -> None:
+    async def _rebuild(self) -> None:
         self.current, problems = with_dynamic_settings(self._file, self.layers)
         for problem in problems:
             logger.warning("a dynamic setting is ignored: %s", problem)
         for listener in self._listeners:
-            listener(self.current)
+            await listener(self.current)

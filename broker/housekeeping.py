@@ -113,7 +113,11 @@ class Housekeeping:
             logger.info("retention gave up %d files", count)
 
     def _expire_producers(self) -> None:
-        self._logs.expire_producers(self._clock.now_ms())
+        self._spawn(self._forget_idle_producers(), "producer id expiry")
+
+    async def _forget_idle_producers(self) -> None:
+        async for _ in self._slices().each(self._logs.expire_producers(self._clock.now_ms())):
+            pass
 
     def _flush(self) -> None:
         for flush in self._logs.flush_due(self._clock.now_ms()):

@@ -10,23 +10,24 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from broker.app import Broker
+    from broker.slices import Slices
     from config.broker import BrokerConfig
     from storage.directories import LogDirectories
 
 
-def reconfigure(broker: Broker, config: BrokerConfig) -> None:
+async def reconfigure(broker: Broker, config: BrokerConfig) -> None:
     """Go on with this configuration from now on."""
     broker.config = config
-    broker.topic_configs.apply_defaults(config.topic_defaults(), broker.replicas.by_topic)
+    await broker.topic_configs.apply_defaults(config.topic_defaults(), broker.replicas.by_topic)
     broker.controller.allow_unclean(by_default=config.unclean_leader_election_enable)
     broker.cluster.reconfigure(config)
     broker.spawn(broker.limits.change(config), "limits of connections")
-    _change_log_settings(broker.logs, config)
+    await _change_log_settings(broker.logs, config, broker.slices())
     if broker.cleaner is not None:
         broker.cleaner.reconfigure(config)
 
 
-def _change_log_settings(logs: LogDirectories, config: BrokerConfig) -> None:
+async def _change_log_settings(logs: LogDirectories, config: BrokerConfig, slices: Slices) -> None:
     settings = replace(
         logs.settings,
         producer_id_expiration_ms=config.producer_id_expiration_ms,
@@ -35,6 +36,6 @@ def _change_log_settings(logs: LogDirectories, config: BrokerConfig) -> None:
     if settings == logs.settings:
         return
     logs.settings = settings
-    for log in logs:
+    async for log in slices.each(logs):
         log.settings = settings
         log.producers.guards.is_required = settings.verifies_transactions

@@ -15,7 +15,7 @@ from controller.store import StoreError
 from controller.znodes import TOPIC_ENTITY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
     from typing import Any
 
     from config.topic import TopicConfig
@@ -37,12 +37,12 @@ class TopicConfigs:
         self._store = store
         self.defaults = defaults
         self._keep = keep
-        self._listeners: list[Callable[[str, TopicConfig], None]] = []
+        self._listeners: list[Callable[[str, TopicConfig], Awaitable[None]]] = []
         self._configs: dict[str, TopicConfig] = {}
         self.dynamic = DynamicConfigs(store, self._refresh)
         self.dynamic.on_change(self._changed)
 
-    def on_change(self, listener: Callable[[str, TopicConfig], None]) -> None:
+    def on_change(self, listener: Callable[[str, TopicConfig], Awaitable[None]]) -> None:
         """Have `listener(topic, config)` called when a topic's configuration changes."""
         self._listeners.append(listener)
 
@@ -103,16 +103,14 @@ class TopicConfigs:
             usable[name] = text
         return topic_config(usable, self.defaults)
 
-    def apply_defaults(self, defaults: TopicConfig, topics: Iterable[str]) -> None:
+    async def apply_defaults(self, defaults: TopicConfig, topics: Iterable[str]) -> None:
         """Go on with other defaults, also for those topics of which this broker has replicas."""
         if defaults == self.defaults:
             return
         self.defaults = defaults
         self._configs.clear()
-        for topic in topics:
-            config = self.topic_config(topic)
-            for listener in self._listeners:
-                listener(topic, config)
+        for topic in list(topics):
+            await self._tell(topic)
 
     def _refresh(self) -> None:
         self._keep("configuration changes", self._refresh_patiently)
@@ -128,10 +126,12 @@ class TopicConfigs:
             else:
                 return
 
-    def _changed(self, entity_type: str, entity: str, _: Mapping[str, str]) -> None:
+    async def _changed(self, entity_type: str, entity: str, _: Mapping[str, str]) -> None:
         if entity_type != TOPIC_ENTITY:
             return
         self._configs.pop(entity, None)
-        config = self.topic_config(entity)
+        await self._tell(entity)
+
+    async def _tell(self, topic: str) -> None:
         for listener in self._listeners:
-            listener(entity, config)
+            await listener(topic, self.topic_config(topic))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from controller.store import Change, Create, Delete, MetadataStore, Operation, SetData, StoreError
@@ -35,8 +35,8 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 logger = logging.getLogger(__name__)
 
-Listener = Callable[[str, str, Mapping[str, str]], None]
-"""Called with entity type, entity and its whole new configuration."""
+Listener = Callable[[str, str, Mapping[str, str]], Awaitable[None]]
+"""Called with entity type, entity and its whole new configuration; no change before it is done."""
 
 
 async def write_config(
@@ -153,7 +153,7 @@ class DynamicConfigs:
             self._topics[entity] = values or NOTHING
         for listener in self._listeners:
             try:
-                listener(entity_type, entity, values)
+                await listener(entity_type, entity, values)
             except Exception:  # else it would come again with each later change, before that one
                 logger.exception("a configuration change of %s %s failed", entity_type, entity)
 

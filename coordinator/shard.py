@@ -271,8 +271,11 @@ class GroupShard:
     def handle_list(
         self, states: Collection[str], types: Collection[str]
     ) -> Iterator[ListGroupsResponse.Group]:
-        """Groups in one of `states` and of one of `types`; an empty filter lets all pass."""
-        return listing.listed(self._groups.values(), states, types)
+        """Groups in one of `states` and of one of `types`; an empty filter lets all pass.
+
+        Those that there are when the first is asked for; others may come and go meanwhile.
+        """
+        return listing.listed(list(self._groups.values()), states, types)
 
     def handle_describe(self, group_id: str, api_version: int) -> DescribeGroupsResponse.Group:
         """One group and its members."""

@@ -75,7 +75,7 @@ def encoder_source(cls: type[Message], version: int) -> Source:
 
 
 def compile_step_encoder(cls: type[Message], version: int) -> StepEncoder:
-    """Compile the writer of `version` that pauses behind each struct of the message's arrays."""
+    """Compile the writer of `version` that pauses behind each struct of an array."""
     _check_version(cls, version)
     is_flexible = version in cls.FLEXIBLE
     source = EncoderSource(version, is_flexible=is_flexible, in_steps=True).write(cls)

@@ -68,7 +68,7 @@ class EncoderSource:
     """Text of the encoder of one version, being written."""
 
     def __init__(self, version: int, *, is_flexible: bool, in_steps: bool = False) -> None:
-        """With `in_steps` a generator, which pauses behind each struct of the message's arrays."""
+        """With `in_steps` a generator, which pauses behind each struct of an array."""
         self._version = version
         self._is_flexible = is_flexible
         self._in_steps = in_steps
@@ -246,9 +246,10 @@ class EncoderSource:
                 self._value(element, item)
             self._end_run()
             self._depth -= 1
-            if self._in_steps and not self._depth and element.kind is Kind.STRUCT:
-                self.source.line("parts.append(b''.join(small))")
-                self.source.line("small.clear()")
+            if self._in_steps and element.kind is Kind.STRUCT:
+                if not self._depth:
+                    self.source.line("parts.append(b''.join(small))")
+                    self.source.line("small.clear()")
                 self.source.line("yield")
 
     # Tagged fields.

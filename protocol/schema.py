@@ -170,7 +170,7 @@ class Message(Struct):
         return parts
 
     def encode_in_steps(self, version: int, parts: list[Part]) -> Iterator[None]:
-        """As `encode_parts`, into many `parts`, pausing behind each struct of the message's arrays.
+        """As `encode_parts`, into many `parts`, pausing behind each struct of an array.
 
         For messages so long that others must be served meanwhile. Complete when it has ended.
         """

@@ -27,7 +27,6 @@ from protocol.errors import ApiError
 from storage import file_names, meta_properties, partition_metadata
 from storage.checkpoints import encode_offsets
 from storage.clean_shutdown import close_logs, mark
-from storage.descriptions import DirectoryDescription, describe_directory
 from storage.directory_loading import LoadPlan, LoadReport, load_directory
 from storage.errors import (
     DamagedFileError,
@@ -263,9 +262,10 @@ class LogDirectories:
                     log.write_what_waits()
         return due
 
-    def expire_producers(self, now_ms: int) -> int:
-        """Forget idle producers in all logs; returns how many."""
-        return sum(log.expire_producers(now_ms) for log in self._logs.values())
+    def expire_producers(self, now_ms: int) -> Iterator[int]:
+        """Forget idle producers in all logs, some of one log at each step; yields how many."""
+        for log in self:
+            yield from log.expire_producers(now_ms)
 
     def checkpoint_recovery_points(self) -> frozenset[LogDirectory]:
         """Write up to where each log is flushed; safe to call from another thread.
@@ -285,11 +285,6 @@ class LogDirectories:
     def checkpoint_cleaner_offsets(self) -> frozenset[LogDirectory]:
         """Write up to where each compacted log is clean; safe to call from another thread."""
         return self._checkpoint(file_names.CLEANER_OFFSETS, _cleaned_offset)
-
-    def describe(self) -> list[DirectoryDescription]:
-        """What DescribeLogDirs tells."""
-        logs = list(self)
-        return [describe_directory(directory, logs) for directory in self.directories]
 
     def close(self) -> None:
         """Close all logs, write the checkpoints, leave the mark of a clean shutdown, unlock."""

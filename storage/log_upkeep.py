@@ -17,7 +17,7 @@ from storage.retention import LogFacts, count_deletable
 from storage.segment import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from storage.log_directory import LogDirectory
 
@@ -171,8 +171,8 @@ class LogUpkeep(LogReading):
         with self.directory, suppress(FileNotFoundError):  # the log was deleted meanwhile
             self.directory.disk.filesystem.sync_directory(self.path)
 
-    def expire_producers(self, now_ms: int) -> int:
-        """Forget idle producers; returns how many."""
+    def expire_producers(self, now_ms: int) -> Iterator[int]:
+        """Forget idle producers, some at each step; yields how many."""
         return self.producers.expire(now_ms, self.settings.producer_id_expiration_ms)
 
     def close(self) -> None:

@@ -24,13 +24,15 @@ from storage.producer import NO_EPOCH, NONE, ProducedBatch, Producer, produced_b
 from storage.transaction_guards import TransactionGuards
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from protocol.records.batch import BatchHeader
     from storage.producer import Marker
     from storage.producer_snapshot import SnapshotEntry
 
 BUMPS_EPOCH_SINCE: Final = 2
+EXPIRED_AT_ONCE: Final = 500
+"""Producers that are looked at without giving way to others."""
 """The transaction version from which on a producer's epoch rises with each transaction."""
 
 
@@ -202,18 +204,24 @@ class ProducerState:
                 (first, last) for first, last in self._unreplicated if last >= high_watermark
             ]
 
-    def expire(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget producers that wrote nothing for `expiration_ms`; how many is returned."""
-        expired = [
-            producer.producer_id
-            for producer in self.producers.values()
-            if producer.transaction_first_offset == NONE
-            and now_ms - producer.last_timestamp >= expiration_ms
-        ]
-        for producer_id in expired:
-            del self.producers[producer_id]
+    def expire(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
+        """Forget producers that wrote nothing for `expiration_ms`; yields how many by each step.
+
+        A step looks at some hundred of them. Others may come and go between two steps.
+        """
+        known = list(self.producers)
+        for start in range(0, max(1, len(known)), EXPIRED_AT_ONCE):
+            expired = [
+                producer_id
+                for producer_id in known[start : start + EXPIRED_AT_ONCE]
+                if (producer := self.producers.get(producer_id)) is not None
+                and producer.transaction_first_offset == NONE
+                and now_ms - producer.last_timestamp >= expiration_ms
+            ]
+            for producer_id in expired:
+                del self.producers[producer_id]
+            yield len(expired)
         self.guards.expire(now_ms, expiration_ms)
-        return len(expired)
 
     def clear(self) -> None:
         """Forget everything."""

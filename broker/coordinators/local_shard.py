@@ -33,8 +33,10 @@ logger = logging.getLogger(__name__)
 
 ACKS_ALL = -1
 NO_PRODUCER = -1
-RECORDS_PER_BATCH = 1_000
+RECORDS_PER_BATCH = 250
 """Tombstones of one clean-up that go into one batch."""
+RECORDS_PER_STEP = 100
+"""Of a batch that is replayed."""
 
 RecordT = TypeVar("RecordT")
 
@@ -101,7 +103,7 @@ class LocalShard(Generic[RecordT]):
     # Life
 
     def replay_log(self) -> Iterator[None]:
-        """Replay the log batch by batch; the caller decides how many at a time."""
+        """Replay the log in small steps; the caller decides how many at a time."""
         log = self.partition.log
         name = f"{self.partition.topic}-{self.partition.index}"
         for batch in log.read_batches(log.log_start_offset, log.log_end_offset):
@@ -110,7 +112,11 @@ class LocalShard(Generic[RecordT]):
                 self.apply_control(header, batch)
             else:
                 producer_id = header.producer_id if header.is_transactional else NO_PRODUCER
-                for offset, record in from_batch(batch, self._format, name):
+                is_long = header.record_count > RECORDS_PER_STEP
+                kept = bytes(batch) if is_long else batch  # the file may go between two steps
+                for count, (offset, record) in enumerate(from_batch(kept, self._format, name)):
+                    if count % RECORDS_PER_STEP == RECORDS_PER_STEP - 1:
+                        yield
                     self.apply(record, offset, producer_id)
             yield
 

@@ -239,10 +239,15 @@ class TransactionCoordinators(Shards[LocalTransactions]):
 
     async def forget_expired(self) -> None:
         """Forget transactional ids that were not used for too long."""
-        async for shard in self.slices().each(list(self.active_shards())):
-            if shard.stage is Stage.ACTIVE:
+        slices = self.slices()
+        for shard in list(self.active_shards()):
+            async for tombstones in slices.each(
+                shard.transactions.forgettable(self.clock.now_ms())
+            ):
+                if shard.stage is not Stage.ACTIVE:
+                    break
                 with contained(f"expiry of transactional ids in {shard.partition.index}"):
-                    shard.forget(list(shard.transactions.forgettable(self.clock.now_ms())))
+                    shard.forget(tombstones)
 
     def _new_id(self) -> int | None:
         """A producer id if one is at hand; else one is fetched for when the client comes again."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.answering import in_background
+from broker.encoded_response import encoded_in_slices
 from broker.routing import handles
 from coordinator.transactions.listing import not_described, read_filters, unknown_states
 from protocol.errors import ApiError, ErrorCode
@@ -19,17 +21,23 @@ from protocol.messages.producers import (
 
 if TYPE_CHECKING:
     from broker.context import Context
+    from broker.deferred import Deferred
     from coordinator.transactions.listing import Description
 
 
 @handles(DescribeTransactionsRequest, versions="0")
 def describe_transactions(
     context: Context, request: DescribeTransactionsRequest
-) -> DescribeTransactionsResponse:
+) -> Deferred[DescribeTransactionsResponse]:
     """Each transactional id with its producer, state and partitions, or its own error."""
-    return DescribeTransactionsResponse(
-        transaction_states=[_describe(context, each) for each in request.transactional_ids]
-    )
+
+    async def work() -> DescribeTransactionsResponse:
+        wanted = context.broker.slices().each(request.transactional_ids)
+        states = [_describe(context, each) async for each in wanted]
+        response = DescribeTransactionsResponse(transaction_states=states)
+        return await encoded_in_slices(context, response)
+
+    return in_background(context.broker.spawn, work(), "transactions described")
 
 
 def _describe(context: Context, transactional_id: str) -> Description:
@@ -45,7 +53,7 @@ def _describe(context: Context, transactional_id: str) -> Description:
 @handles(ListTransactionsRequest, versions="0-2")
 def list_transactions(
     context: Context, request: ListTransactionsRequest
-) -> ListTransactionsResponse:
+) -> ListTransactionsResponse | Deferred[ListTransactionsResponse]:
     """All that this broker coordinates and the filters let pass; none while some are loading."""
     coordinators = context.broker.transactions
     if coordinators.is_loading:
@@ -55,12 +63,20 @@ def list_transactions(
             transaction_states=[],
         )
     filters = read_filters(request, context.broker.config.transactional_id_pattern_max_length)
-    return ListTransactionsResponse(
-        error_code=ErrorCode.NONE,
-        unknown_state_filters=unknown_states(request),
-        transaction_states=[
+
+    async def work() -> ListTransactionsResponse:
+        slices = context.broker.slices()
+        states = [
             each
-            for shard in coordinators.active_shards()
-            for each in shard.transactions.handle_list(filters, context.now_ms)
-        ],
-    )
+            for shard in list(coordinators.active_shards())
+            async for each in slices.each(shard.transactions.handle_list(filters, context.now_ms))
+            if each is not None
+        ]
+        response = ListTransactionsResponse(
+            error_code=ErrorCode.NONE,
+            unknown_state_filters=unknown_states(request),
+            transaction_states=states,
+        )
+        return await encoded_in_slices(context, response)
+
+    return in_background(context.broker.spawn, work(), "transactions listed")

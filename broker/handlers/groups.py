@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.answering import in_background
 from broker.coordinators.gather import Gather
+from broker.encoded_response import encoded_in_slices
 from broker.routing import handles
 from coordinator.responses import group_storage_error
 from protocol.errors import ApiError, ErrorCode
@@ -34,29 +36,42 @@ Result = DeleteGroupsResponse.Result
 
 
 @handles(ListGroupsRequest, versions="0-5")
-def list_groups(context: Context, request: ListGroupsRequest) -> ListGroupsResponse:
+def list_groups(context: Context, request: ListGroupsRequest) -> Deferred[ListGroupsResponse]:
     """All groups that this broker coordinates; says so if it does not know all of them yet."""
     coordinators = context.broker.groups
     is_loading = coordinators.is_loading
-    return ListGroupsResponse(
-        error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE,
-        groups=[
+    states, types = request.states_filter, request.types_filter
+
+    async def work() -> ListGroupsResponse:
+        slices = context.broker.slices()
+        groups = [
             group
-            for shard in coordinators.active_shards()
-            for group in shard.groups.handle_list(request.states_filter, request.types_filter)
-        ],
-    )
+            for shard in list(coordinators.active_shards())
+            async for group in slices.each(shard.groups.handle_list(states, types))
+        ]
+        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE
+        response = ListGroupsResponse(error_code=error, groups=groups)
+        return await encoded_in_slices(context, response)
+
+    return in_background(context.broker.spawn, work(), "groups listed")
 
 
 @handles(DescribeGroupsRequest, versions="0-6")
-def describe_groups(context: Context, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+def describe_groups(
+    context: Context, request: DescribeGroupsRequest
+) -> Deferred[DescribeGroupsResponse]:
     """State and members of each group."""
-    described = [_describe(context, group_id) for group_id in request.groups]
-    if request.include_authorized_operations:
-        for group in described:
-            if group.error_code == ErrorCode.NONE:
+
+    async def work() -> DescribeGroupsResponse:
+        described = []
+        async for group_id in context.broker.slices().each(request.groups):
+            group = _describe(context, group_id)
+            if request.include_authorized_operations and not group.error_code:
                 group.authorized_operations = ALL_GROUP_OPERATIONS
-    return DescribeGroupsResponse(groups=described)
+            described.append(group)
+        return await encoded_in_slices(context, DescribeGroupsResponse(groups=described))
+
+    return in_background(context.broker.spawn, work(), "groups described")
 
 
 def _describe(context: Context, group_id: str) -> DescribeGroupsResponse.Group:
@@ -80,11 +95,18 @@ def delete_groups(context: Context, request: DeleteGroupsRequest) -> Deferred[De
     """Delete empty groups; answered when that is committed."""
     response = DeleteGroupsResponse(results=[])
     gather = Gather(lambda: response)
-    for group_id in dict.fromkeys(request.groups_names):
-        result = Result(group_id=group_id, error_code=ErrorCode.NONE)
-        response.results.append(result)
-        _delete(context, result, gather)
-    gather.close()
+
+    async def work() -> None:
+        try:
+            async for group_id in context.broker.slices().each(dict.fromkeys(request.groups_names)):
+                result = Result(group_id=group_id, error_code=ErrorCode.NONE)
+                response.results.append(result)
+                _delete(context, result, gather)
+            gather.close()
+        except Exception as error:  # noqa: BLE001 - delivered
+            gather.deferred.fail(error)
+
+    context.broker.spawn(work(), "groups deleted")
     return gather.deferred
 
 

@@ -6,48 +6,70 @@ absolute, however they were configured: who asks was not started where the broke
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import TYPE_CHECKING
 
+from broker.answering import in_background
+from broker.encoded_response import encoded_in_slices
 from broker.routing import handles
 from protocol.errors import ErrorCode
 from protocol.messages.log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from storage.descriptions import describe_directory
 
 if TYPE_CHECKING:
     from broker.context import Context
-    from storage.descriptions import DirectoryDescription
+    from broker.deferred import Deferred
+    from storage.log import Log
+    from storage.log_directory import LogDirectory
 
 Result = DescribeLogDirsResponse.Result
 
 
 @handles(DescribeLogDirsRequest, versions="1-5")
-def describe_log_dirs(context: Context, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+def describe_log_dirs(
+    context: Context, request: DescribeLogDirsRequest
+) -> Deferred[DescribeLogDirsResponse]:
     """Describe every directory, with those of its logs that were asked for."""
     wanted = None
     if request.topics is not None:
         wanted = {(t.topic, partition) for t in request.topics for partition in t.partitions}
-    return DescribeLogDirsResponse(
-        error_code=ErrorCode.NONE,
-        results=[_describe(directory, wanted) for directory in context.broker.logs.describe()],
+
+    async def work() -> DescribeLogDirsResponse:
+        logs = context.broker.logs
+        results = {one: await _describe(one) for one in logs.directories}
+        topics: dict[tuple[LogDirectory, str], Result.Topic] = {}
+        async for log in context.broker.slices().each(logs):
+            result = results[log.directory]
+            if result.error_code or not (wanted is None or (log.topic, log.partition) in wanted):
+                continue
+            topic = topics.get((log.directory, log.topic))
+            if topic is None:
+                topic = Result.Topic(name=log.topic, partitions=[])
+                topics[log.directory, log.topic] = topic
+                result.topics.append(topic)
+            topic.partitions.append(_describe_log(log))
+        response = DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=[*results.values()])
+        return await encoded_in_slices(context, response)
+
+    return in_background(context.broker.spawn, work(), "log directories described")
+
+
+async def _describe(directory: LogDirectory) -> Result:
+    described = await asyncio.to_thread(describe_directory, directory)
+    return Result(
+        error_code=described.error_code,
+        log_dir=os.path.abspath(described.path),  # noqa: ASYNC240, PTH100  (text, not a file)
+        topics=[],
+        total_bytes=described.total_bytes,
+        usable_bytes=described.usable_bytes,
     )
 
 
-def _describe(directory: DirectoryDescription, wanted: set[tuple[str, int]] | None) -> Result:
-    topics: dict[str, list[Result.Topic.Partition]] = {}
-    for log in directory.logs:
-        if wanted is None or (log.topic, log.partition) in wanted:
-            topics.setdefault(log.topic, []).append(
-                Result.Topic.Partition(
-                    partition_index=log.partition,
-                    partition_size=log.size,
-                    offset_lag=log.offset_lag,
-                    is_future_key=False,
-                )
-            )
-    return Result(
-        error_code=directory.error_code,
-        log_dir=os.path.abspath(directory.path),  # noqa: PTH100  (text, not a file)
-        topics=[Result.Topic(name=name, partitions=parts) for name, parts in topics.items()],
-        total_bytes=directory.total_bytes,
-        usable_bytes=directory.usable_bytes,
+def _describe_log(log: Log) -> Result.Topic.Partition:
+    return Result.Topic.Partition(
+        partition_index=log.partition,
+        partition_size=log.size_in_bytes,
+        offset_lag=max(0, log.log_end_offset - log.high_watermark),
+        is_future_key=False,
     )

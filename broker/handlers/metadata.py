@@ -10,10 +10,14 @@ LISTENER_NOT_FOUND.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from broker import authorized_operations
-from broker.encoded_response import EncodedResponse
+from broker.deferred import Deferred, from_future
+from broker.encoded_response import EncodedResponse, encoded_in_slices
+from broker.metadata_cache import LiveBroker
 from broker.routing import handles
 from controller.topic_names import INTERNAL_TOPICS, name_problem
 from protocol.errors import ErrorCode
@@ -21,11 +25,14 @@ from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from protocol.uuids import ZERO_UUID
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from uuid import UUID
 
     from broker.context import Context
     from broker.metadata_cache import MetadataCache, TopicMetadata
     from protocol.messages.update_metadata import UpdateMetadataPartitionState
+
+    Known = MetadataResponse
 
 Topic = MetadataResponse.Topic
 Partition = MetadataResponse.Topic.Partition
@@ -35,16 +42,24 @@ FIRST_VERSION_BY_ID = 12
 REMEMBERED_ANSWERS = 32
 PARTITIONS_WORTH_KEEPING = 100
 """A smaller answer is made anew each time: that takes no longer than looking it up is worth."""
+PARTITIONS_AT_ONCE = 1000
+"""A larger answer is made in slices: these take five milliseconds."""
+
+Brokers = Mapping[int, LiveBroker]
 
 
 @handles(MetadataRequest, versions="0-13")
-def metadata(context: Context, request: MetadataRequest) -> MetadataResponse:
+def metadata(
+    context: Context, request: MetadataRequest
+) -> MetadataResponse | Deferred[MetadataResponse]:
     """Answer from the cache; unknown topics may be created, for the next time.
 
     Clients repeat themselves, and 10,000 partitions take a while to encode: the bytes of a large
-    answer are kept until the metadata changes.
+    answer are kept until the metadata changes. While it is made, whoever asks for it too waits for
+    the same; its brokers are those of when it was begun, its topics each as they are when their
+    turn comes.
     """
-    derived = context.broker.metadata.derived
+    cache = context.broker.metadata
     wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
     wanted = None if wants_all else tuple((t.name, t.topic_id) for t in request.topics or ())
     key = (
@@ -54,28 +69,78 @@ def metadata(context: Context, request: MetadataRequest) -> MetadataResponse:
         request.include_cluster_authorized_operations,
         wanted,
     )
-    known = derived.get(key)
+    known = cache.derived.get(key)
     if known is not None:
-        return cast("MetadataResponse", known)
-    topics = _all_topics(context, request) if wants_all else _named_topics(context, request)
-    response = _response(context, request, topics)
-    if len(derived) < REMEMBERED_ANSWERS and _is_worth_keeping(topics):
-        derived[key] = EncodedResponse(response.encode_parts(context.api_version))
+        return from_future(known) if isinstance(known, asyncio.Future) else cast("Known", known)
+    response = _without_topics(context, request)
+    if _is_long(cache, wanted):
+        return _make_in_slices(context, request, response, key)
+    for topic, found in _topics(context, request, wants_all=wants_all):
+        topic.partitions = [*_partitions(context, found, cache.brokers)]
+        response.topics.append(topic)
+    if _is_worth_keeping(response.topics) and len(cache.derived) < REMEMBERED_ANSWERS:
+        cache.derived[key] = EncodedResponse(response.encode_parts(context.api_version))
     return response
 
 
+def _is_long(cache: MetadataCache, wanted: tuple[tuple[str | None, UUID], ...] | None) -> bool:
+    """Whether an answer has so many partitions, or topics, that others would wait for it."""
+    left = PARTITIONS_AT_ONCE
+    topics: Iterator[TopicMetadata | None] = (
+        iter(cache.topics.values())
+        if wanted is None
+        else (cache.topic(name or cache.topic_name(id_) or "") for name, id_ in wanted)
+    )
+    for topic in topics:
+        left -= 1 if topic is None else max(1, len(topic.partitions))
+        if left < 0:
+            return True
+    return False
+
+
+def _make_in_slices(
+    context: Context, request: MetadataRequest, response: MetadataResponse, key: tuple[object, ...]
+) -> Deferred[MetadataResponse]:
+    derived, brokers = context.broker.metadata.derived, context.broker.metadata.brokers
+    made: asyncio.Future[MetadataResponse] = asyncio.get_running_loop().create_future()
+    if len(derived) < REMEMBERED_ANSWERS:
+        derived[key] = made
+
+    async def make() -> MetadataResponse:
+        slices = context.broker.slices()
+        async for topic, found in slices.each(_topics(context, request, wants_all=key[-1] is None)):
+            partitions = _partitions(context, found, brokers)
+            topic.partitions = [each async for each in slices.each(partitions)]
+            response.topics.append(topic)
+        return await encoded_in_slices(context, response)
+
+    async def run() -> None:
+        try:
+            made.set_result(await make())
+        except Exception as error:  # noqa: BLE001 - delivered
+            made.set_exception(error)
+        finally:
+            made.cancel()
+            if derived.get(key) is made:  # nothing has changed meanwhile
+                del derived[key]
+                if not made.cancelled() and made.exception() is None and _is_sound(response.topics):
+                    derived[key] = made.result()
+
+    context.broker.spawn(run(), "metadata")
+    return from_future(made)
+
+
+def _is_sound(topics: list[Topic]) -> bool:
+    """Whether there is no error that the next request may change."""
+    return not any(topic.error_code for topic in topics)
+
+
 def _is_worth_keeping(topics: list[Topic]) -> bool:
-    """Whether an answer is large, and has no error that the next request may change."""
-    if any(topic.error_code for topic in topics):
-        return False
-    return sum(len(topic.partitions) for topic in topics) >= PARTITIONS_WORTH_KEEPING
+    count = sum(len(topic.partitions) for topic in topics)
+    return count >= PARTITIONS_WORTH_KEEPING and _is_sound(topics)
 
 
-def _all_topics(context: Context, request: MetadataRequest) -> list[Topic]:
-    return [_topic(context, request, topic) for topic in context.broker.metadata.topics.values()]
-
-
-def _response(context: Context, request: MetadataRequest, topics: list[Topic]) -> MetadataResponse:
+def _without_topics(context: Context, request: MetadataRequest) -> MetadataResponse:
     cache = context.broker.metadata
     return MetadataResponse(
         brokers=[
@@ -84,46 +149,60 @@ def _response(context: Context, request: MetadataRequest, topics: list[Topic]) -
         ],
         cluster_id=context.broker.cluster_id,
         controller_id=cache.live_controller_id,
-        topics=topics,
+        topics=[],
         cluster_authorized_operations=authorized_operations.CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
         else authorized_operations.NOT_REQUESTED,
     )
 
 
-def _named_topics(context: Context, request: MetadataRequest) -> list[Topic]:
+def _topics(
+    context: Context, request: MetadataRequest, *, wants_all: bool
+) -> Iterator[tuple[Topic, TopicMetadata | None]]:
+    """Each topic of the answer, yet without partitions, and what they are made from."""
+    if wants_all:
+        for known in list(context.broker.metadata.topics.values()):
+            yield _topic(request, known), known
+        return
     wanted = {(topic.name, topic.topic_id): None for topic in request.topics or ()}
     if context.api_version < FIRST_VERSION_BY_ID and any(
         name is None or topic_id != ZERO_UUID for name, topic_id in wanted
     ):
-        return [
-            _error(ErrorCode.INVALID_REQUEST, name or "", topic_id) for name, topic_id in wanted
-        ]
-    if any(topic_id != ZERO_UUID for _, topic_id in wanted):
-        return [_topic_by_id(context, request, id_) for _, id_ in wanted if id_ != ZERO_UUID]
-    return [_topic_by_name(context, request, name or "") for name, _ in wanted]
+        for name, topic_id in wanted:
+            yield _error(ErrorCode.INVALID_REQUEST, name or "", topic_id), None
+        return
+    is_by_id = any(topic_id != ZERO_UUID for _, topic_id in wanted)
+    for name, topic_id in wanted:
+        if not is_by_id:
+            yield _topic_by_name(context, request, name or "")
+        elif topic_id != ZERO_UUID:
+            yield _topic_by_id(context, request, topic_id)
 
 
-def _topic_by_id(context: Context, request: MetadataRequest, topic_id: UUID) -> Topic:
+def _topic_by_id(
+    context: Context, request: MetadataRequest, topic_id: UUID
+) -> tuple[Topic, TopicMetadata | None]:
     cache = context.broker.metadata
     name = cache.topic_name(topic_id)
     known = None if name is None else cache.topic(name)
     if known is None:
-        return _error(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id)
-    return _topic(context, request, known)
+        return _error(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id), None
+    return _topic(request, known), known
 
 
-def _topic_by_name(context: Context, request: MetadataRequest, name: str) -> Topic:
+def _topic_by_name(
+    context: Context, request: MetadataRequest, name: str
+) -> tuple[Topic, TopicMetadata | None]:
     known = context.broker.metadata.topic(name)
     if known is not None:
-        return _topic(context, request, known)
+        return _topic(request, known), known
     if request.allow_auto_topic_creation and context.broker.config.auto_create_topics_enable:
         code = context.broker.auto_topics.request(name)
     elif name_problem(name):
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
     else:
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return _error(code, name, ZERO_UUID)
+    return _error(code, name, ZERO_UUID), None
 
 
 def _error(code: ErrorCode, name: str | None, topic_id: UUID) -> Topic:
@@ -136,31 +215,30 @@ def _error(code: ErrorCode, name: str | None, topic_id: UUID) -> Topic:
     )
 
 
-def _topic(context: Context, request: MetadataRequest, topic: TopicMetadata) -> Topic:
+def _topic(request: MetadataRequest, topic: TopicMetadata) -> Topic:
     return Topic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=_partitions(context, topic),
+        partitions=[],
         topic_authorized_operations=authorized_operations.TOPIC_OPERATIONS
         if request.include_topic_authorized_operations
         else authorized_operations.NOT_REQUESTED,
     )
 
 
-def _partitions(context: Context, topic: TopicMetadata) -> list[Partition]:
-    cache = context.broker.metadata
-    return [
-        _partition(cache, state, context.listener, context.api_version)
-        for state in topic.partitions.values()
-    ]
+def _partitions(
+    context: Context, topic: TopicMetadata | None, brokers: Brokers
+) -> Iterator[Partition]:
+    for state in () if topic is None else list(topic.partitions.values()):
+        yield _partition(brokers, state, context.listener, context.api_version)
 
 
 def _partition(
-    cache: MetadataCache, state: UpdateMetadataPartitionState, listener: str, version: int
+    brokers: Brokers, state: UpdateMetadataPartitionState, listener: str, version: int
 ) -> Partition:
-    code = leader_error(cache, state, listener)
+    code = leader_error(brokers, state, listener)
     if code is ErrorCode.LISTENER_NOT_FOUND and version < FIRST_VERSION_WITH_LISTENER_ERROR:
         code = ErrorCode.LEADER_NOT_AVAILABLE
     return Partition(
@@ -174,11 +252,9 @@ def _partition(
     )
 
 
-def leader_error(
-    cache: MetadataCache, state: UpdateMetadataPartitionState, listener: str
-) -> ErrorCode:
+def leader_error(brokers: Brokers, state: UpdateMetadataPartitionState, listener: str) -> ErrorCode:
     """Why clients of a listener cannot reach a partition's leader; NONE if they can."""
-    broker = cache.brokers.get(state.leader)
+    broker = brokers.get(state.leader)
     if broker is None:
         return ErrorCode.LEADER_NOT_AVAILABLE
     return ErrorCode.NONE if listener in broker.endpoints else ErrorCode.LISTENER_NOT_FOUND

@@ -86,7 +86,7 @@ def _describe(context: Context, topic: TopicMetadata, wanted: range) -> Topic:
     for index, state in topic.partitions.items():
         if index not in wanted:
             continue
-        code = leader_error(cache, state, context.listener)
+        code = leader_error(cache.brokers, state, context.listener)
         partitions.append(
             Partition(
                 error_code=code,

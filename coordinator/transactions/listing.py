@@ -68,15 +68,17 @@ def unknown_states(request: ListTransactionsRequest) -> list[str]:
 
 def listed(
     transactions: Iterable[Transaction], filters: Filters, now_ms: int
-) -> Iterator[ListTransactionsResponse.TransactionState]:
-    """Those that the filters let pass."""
+) -> Iterator[ListTransactionsResponse.TransactionState | None]:
+    """Those that the filters let pass, and None for each other one."""
     for transaction in transactions:
-        if filters.let_pass(transaction, now_ms):
-            yield ListTransactionsResponse.TransactionState(
-                transactional_id=transaction.transactional_id,
-                producer_id=transaction.producer_id,
-                transaction_state=transaction.state.shown,
-            )
+        if not filters.let_pass(transaction, now_ms):
+            yield None
+            continue
+        yield ListTransactionsResponse.TransactionState(
+            transactional_id=transaction.transactional_id,
+            producer_id=transaction.producer_id,
+            transaction_state=transaction.state.shown,
+        )
 
 
 def described(transaction: Transaction) -> Description:

@@ -36,6 +36,9 @@ NOT_COMMITTED = (
     ErrorCode.REQUEST_TIMED_OUT,
 )
 
+IDS_AT_ONCE = 250
+"""Ids that are looked at, and perhaps forgotten, without giving way to others."""
+
 
 def storage_error(code: ErrorCode) -> ErrorCode:
     """What a client is told when the log refused a record: NONE stays NONE."""
@@ -198,20 +201,32 @@ class TransactionShard:
                 return effects
         return effects
 
-    def forgettable(self, now_ms: int) -> Iterator[TransactionRecord]:
-        """Tombstones of the ids that were not used for too long."""
+    def forgettable(self, now_ms: int) -> Iterator[list[TransactionRecord]]:
+        """Tombstones of the ids that were not used for too long; some hundred ids at each step.
+
+        To be appended before others have their turn.
+        """
         latest_ms = now_ms - self._settings.id_expiration_ms
-        for transactional_id, transaction in self._transactions.items():
-            if transaction.state in EXPIRABLE and transaction.updated_ms <= latest_ms:
-                yield TransactionRecord(transactional_id, None)
+        known = list(self._transactions)
+        for start in range(0, len(known), IDS_AT_ONCE):
+            yield [
+                TransactionRecord(transactional_id, None)
+                for transactional_id in known[start : start + IDS_AT_ONCE]
+                if (transaction := self._transactions.get(transactional_id)) is not None
+                and transaction.state in EXPIRABLE
+                and transaction.updated_ms <= latest_ms
+            ]
 
     # Transactions as tools see them
 
     def handle_list(
         self, filters: Filters, now_ms: int
-    ) -> Iterator[ListTransactionsResponse.TransactionState]:
-        """Transactions that the filters let pass."""
-        return listing.listed(self._transactions.values(), filters, now_ms)
+    ) -> Iterator[ListTransactionsResponse.TransactionState | None]:
+        """Transactions that the filters let pass, of those there are when this is called.
+
+        None for each that they do not: looking at it took time as well.
+        """
+        return listing.listed(list(self._transactions.values()), filters, now_ms)
 
     def handle_describe(self, transactional_id: str) -> Description:
         """One transaction, or TRANSACTIONAL_ID_NOT_FOUND."""

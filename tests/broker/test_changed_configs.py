@@ -84,7 +84,11 @@ def test_brokers_hear_of_their_own_settings_and_of_those_of_all() -> None:
         watcher = Watcher()
         await watcher.start()
         heard: list[int] = []
-        watcher.brokers.on_change(lambda config: heard.append(config.log_segment_bytes))
+
+        async def hear(config: BrokerConfig) -> None:
+            heard.append(config.log_segment_bytes)
+
+        watcher.brokers.on_change(hear)
         for entity, size in (("<default>", 20), ("2", 30), ("1", 40)):
             await write_config(watcher.writer, "brokers", entity, {"log.segment.bytes": str(size)})
             await turns()
@@ -114,9 +118,13 @@ def test_topics_without_settings_of_their_own_take_new_defaults() -> None:
         await write_config(watcher.writer, "topics", TOPIC, {"retention.ms": "5"})
         await turns()
         told: dict[str, TopicConfig] = {}
-        watcher.topics.on_change(told.__setitem__)
 
-        watcher.topics.apply_defaults(
+        async def hear(topic: str, config: TopicConfig) -> None:
+            told[topic] = config
+
+        watcher.topics.on_change(hear)
+
+        await watcher.topics.apply_defaults(
             TopicConfig(segment_bytes=77, retention_ms=9), [TOPIC, "bare"]
         )
 

@@ -25,7 +25,16 @@ from tests.controller.harness import Cluster, run_cluster, turns
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from controller.dynamic_configs import Listener
+
 LISTENER = BrokerRegistration((Endpoint("PLAINTEXT", "h", 1),))
+
+
+def hearing(heard: list[tuple[str, str, Mapping[str, str]]]) -> Listener:
+    async def hear(entity_type: str, entity: str, values: Mapping[str, str]) -> None:
+        heard.append((entity_type, entity, values))
+
+    return hear
 
 
 def test_config_change_reaches_every_broker_in_order() -> None:
@@ -34,7 +43,7 @@ def test_config_change_reaches_every_broker_in_order() -> None:
         refreshes: list[None] = []
         await write_config(cluster.store, "topics", "old", {"a": "0"})
         configs = DynamicConfigs(cluster.store, lambda: refreshes.append(None))
-        configs.on_change(lambda *change: heard.append(change))
+        configs.on_change(hearing(heard))
         await configs.start()
         assert configs.topic_overrides("old") == {"a": "0"}
         assert heard == []
@@ -59,7 +68,7 @@ def test_one_change_is_heard_once_however_often_was_asked() -> None:
         heard: list[tuple[str, str, Mapping[str, str]]] = []
         refreshes: list[None] = []
         configs = DynamicConfigs(store, lambda: refreshes.append(None))
-        configs.on_change(lambda *change: heard.append(change))
+        configs.on_change(hearing(heard))
         await configs.start()
         for _ in range(5):
             await configs.refresh()

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from protocol.messages.metadata import MetadataResponse
 from protocol.messages.topics import CreateTopicsResponse
 from tests.protocol.strategies import every_version, instances
 
@@ -47,3 +48,16 @@ def test_there_is_a_step_for_each_element() -> None:
     response = CreateTopicsResponse(topics=topics)
     for version in CreateTopicsResponse.VERSIONS:
         assert len(list(response.encode_in_steps(version, []))) == len(topics) + 1
+
+
+def test_there_is_a_step_for_each_element_of_an_element() -> None:
+    partitions = [
+        MetadataResponse.Topic.Partition(
+            error_code=0, partition_index=index, leader_id=0, replica_nodes=[0], isr_nodes=[0]
+        )
+        for index in range(100)
+    ]
+    topic = MetadataResponse.Topic(error_code=0, name="wide", partitions=partitions)
+    response = MetadataResponse(brokers=[], topics=[topic])
+    for version in MetadataResponse.VERSIONS:
+        assert len(list(response.encode_in_steps(version, []))) == len(partitions) + 2

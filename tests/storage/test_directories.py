@@ -355,17 +355,3 @@ def test_directories_of_others_are_left_alone(tmp_path: Path) -> None:
 
     assert (report.logs, len(report.notes)) == (0, 2)
     assert all((tmp_path / name).is_dir() for name in names)
-
-
-def test_description_counts_bytes_and_lag(tmp_path: Path) -> None:
-    directories = open_directories(tmp_path)
-    fill(directories, 1)
-    log = directories.get("flights", 0)
-    assert log is not None
-    log.append_as_leader(batch(5), 0, NOW_MS)
-
-    (description,) = directories.describe()
-
-    (one,) = description.logs
-    assert (one.topic, one.partition, one.offset_lag) == ("flights", 0, 5)
-    assert one.size == sum(path.stat().st_size for path in tmp_path.glob("*/*.log"))

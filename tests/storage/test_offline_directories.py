@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from protocol.errors import ErrorCode
+from storage.descriptions import describe_directory
 from storage.disk import Disk
 from storage.errors import DirectoryRefusedError, LogDirectoryError
 from tests.storage.produced import (
@@ -32,7 +33,7 @@ def test_unusable_directory_is_offline_while_another_works(tmp_path: Path) -> No
     log = directories.create("flights", 0, TOPIC_ID, CONFIG)
 
     assert log.path.startswith(str(tmp_path / "good"))
-    bad, good = directories.describe()
+    bad, good = map(describe_directory, directories.directories)
     assert (bad.error_code, good.error_code) == (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE)
     assert good.total_bytes >= good.usable_bytes > 0
 

@@ -149,11 +149,11 @@ class OneBroker:
         encoded = b"".join(as_bytes(part) for part in answer.encode_parts(version))
         return cls.RESPONSE.decode(version, encoded)
 
-    def _note_config(self, config: BrokerConfig) -> None:
+    async def _note_config(self, config: BrokerConfig) -> None:
         self.config = config
-        self.topic_configs.apply_defaults(config.topic_defaults(), self.replicas.by_topic)
+        await self.topic_configs.apply_defaults(config.topic_defaults(), self.replicas.by_topic)
 
-    def _apply_config(self, topic: str, config: Any) -> None:
+    async def _apply_config(self, topic: str, config: Any) -> None:
         for partition in self.replicas.by_topic.get(topic, {}).values():
             partition.log.config = config
 

@@ -221,7 +221,7 @@ class Harness:
 
     def forget(self) -> list[str]:
         """What the broker does every hour."""
-        tombstones = list(self.shard.forgettable(self.now_ms))
+        tombstones = [each for some in self.shard.forgettable(self.now_ms) for each in some]
         if self.append_error is None:
             self.append(tombstones)
         return [each.transactional_id for each in tombstones]
