@@ -76,6 +76,7 @@ class Batch:
     sequence: int
     offset: int = -1
     """Where its first record is, once it is acknowledged."""
+    sends: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +249,7 @@ class _Lane:
 
     def _send(self, link: Pipeline, batch: Batch) -> asyncio.Future[Answer]:
         producer = self._producer
+        batch.sends += 1
         answer = link.ask(self._request(batch), VERSION)
         for listener in producer.sent.listeners:
             listener(self.at)
@@ -293,7 +295,8 @@ class _Lane:
         (told,) = cast("ProduceResponse", got.response).responses[0].partition_responses
         code = ErrorCode(told.error_code)
         broker = leader, link.life
-        if producer.kind.acks == ACKS_ALL and told.base_offset >= 0:
+        # What is sent again may have been committed before all of it is there.
+        if producer.kind.acks == ACKS_ALL and told.base_offset >= 0 and batch.sends == 1:
             end = told.base_offset + len(batch.values)
             producer.promptness.judge(got, self.at, broker, end)
         if code is ErrorCode.NONE or (code is DUPLICATE and told.base_offset >= 0):

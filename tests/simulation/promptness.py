@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from protocol.messages.produce import ProduceRequest
 from tests.simulation.refusals import report
 
 if TYPE_CHECKING:
@@ -50,9 +49,8 @@ class Promptness:
         if place == len(marks):
             return
         since = max(times[place], answer.sent_at, answer.previous_at)
-        is_repeated = times[place] <= answer.sent_at and answer.kind == ProduceRequest.__name__
-        if since <= self._cluster.calm_since or is_repeated:
-            return  # of a batch that is sent again nobody knows when it has all arrived
+        if since <= self._cluster.calm_since:
+            return
         late = answer.began_at - since
         limit = DELAYS * self._cluster.network.latency_ms[1] / 1000 + SPARE_SECONDS
         self.judged += 1
