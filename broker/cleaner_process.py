@@ -74,12 +74,13 @@ class CleanerProcess:
 
     async def close(self) -> None:
         """End it at once, whatever it is doing; returns when it is gone."""
-        process, self._process = self._process, None
+        process = self._process
         if process is not None:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.kill()
             await process.wait()
+            self._process = None  # not before: whoever is cancelled meanwhile calls once more
 
     async def _send(self, line: bytes) -> None:
         assert self._process is not None
