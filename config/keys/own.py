@@ -21,8 +21,7 @@ class OwnKeys:
     """Port at which metrics are served over HTTP, for Prometheus; -1 serves none, 0 takes any."""
 
     reserved_file_descriptors: int = integer(-1, low=-1, importance=LOW, acts=True)
-    """File descriptors of the process that connections leave for logs and all else; a connection
-    that would take one of them is refused. -1: a quarter of the limit, and 64."""
+    """File descriptors that are not for connections; -1: a quarter of the limit, and 64."""
 
     transactional_id_pattern_max_length: int = integer(1024, low=1, importance=LOW, acts=True)
     """Longest pattern by which transactions may be listed, in characters."""
