@@ -29,7 +29,7 @@ from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, TOPICS
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Collection
 
     from controller.context import Term, TopicPartition
     from controller.event_queue import Handler
@@ -101,21 +101,20 @@ class Controller:
         """Return once the first election is over and, if it was won, all brokers were told."""
         await self._ready.wait()
 
-    async def wait_until_settled(self, topic: str) -> None:
-        """Return once a topic's deletion is complete, or waits for a dead broker."""
+    async def wait_until_settled(self, topics: Collection[str]) -> None:
+        """Return once deletion of each topic is complete, or waits for a dead broker."""
         office = self._office
         if office is None:
             return
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._settlements.setdefault(topic, []).append(waiter)
-        if not await self._is_deletion_open(office, topic):
-            self._settle([topic])
-        await waiter
-
-    async def _is_deletion_open(self, office: Office, topic: str) -> bool:
-        if topic in office.context.blocked_deletions:
-            return False
-        return topic in await self._store.children(DELETE_TOPICS)
+        loop = asyncio.get_running_loop()
+        waiters: list[asyncio.Future[None]] = []
+        async for topic in self._slices().each(topics):
+            waiters.append(loop.create_future())
+            self._settlements.setdefault(topic, []).append(waiters[-1])
+        still_open = set(await self._store.children(DELETE_TOPICS))
+        still_open -= office.context.blocked_deletions
+        self._settle([topic for topic in topics if topic not in still_open])
+        await asyncio.gather(*waiters)
 
     async def retire(self) -> None:
         """Leave office for good, so that another broker can take it at once."""

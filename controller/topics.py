@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from controller.flights import in_flights, read_many
 from controller.partition_growth import PartitionGrowth, missing_partitions, place_growth
 from controller.replica_assignment import (
     AssignmentPlan,
@@ -139,7 +140,7 @@ class TopicCommands:
         validate_only: bool = False,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> dict[str, CreatedTopic | ApiError]:
-        """Create topics; each by one transaction, all in one flight.
+        """Create topics; each by one transaction.
 
         ``is_wanted`` is asked once more before anything is written; the store may have been slow.
         None is created if together they have too many partitions.
@@ -166,13 +167,15 @@ class TopicCommands:
     async def delete(self, topics: Iterable[str]) -> dict[str, ApiError | None]:
         """Ask the controller to delete topics that exist; None for each that it will."""
         names = list(topics)
-        nodes = await self._store.get_many([topic_path(name) for name in names])
+        slices = self._slices()
+        nodes = await read_many(self._store, [topic_path(name) for name in names], slices)
         results: dict[str, ApiError | None] = {}
-        for name, node in zip(names, nodes, strict=True):
+        async for name, node in slices.each(zip(names, nodes, strict=True)):
             results[name] = None if node is not None else unknown_topic(name)
         wanted = [name for name in names if results[name] is None]
-        outcomes = await self._store.multi_many([[Create(delete_topic_path(n))] for n in wanted])
-        for name, outcome in zip(wanted, outcomes, strict=True):
+        deletions = [[Create(delete_topic_path(name))] for name in wanted]
+        outcomes = await in_flights(deletions, self._store.multi_many, slices)
+        async for name, outcome in slices.each(zip(wanted, outcomes, strict=True)):
             if isinstance(outcome, StoreError) and not isinstance(outcome, NodeExistsError):
                 results[name] = _unavailable(outcome)
         return results
@@ -242,7 +245,7 @@ class TopicCommands:
         slices: Slices,
     ) -> None:
         config_paths = [config_path(TOPIC_ENTITY, topic.name) for topic in topics]
-        leftovers = await self._store.get_many(config_paths)
+        leftovers = await read_many(self._store, config_paths, slices)
         transactions: list[list[Operation]] = []
         named = zip(topics, config_paths, leftovers, strict=True)
         async for topic, path, leftover in slices.each(named):
@@ -256,8 +259,8 @@ class TopicCommands:
                     Create(topic_path(topic.name), encode_topic(assignment)),
                 ]
             )
-        outcomes = await self._store.multi_many(transactions)
-        for topic, outcome in zip(topics, outcomes, strict=True):
+        outcomes = await in_flights(transactions, self._store.multi_many, slices)
+        async for topic, outcome in slices.each(zip(topics, outcomes, strict=True)):
             if isinstance(outcome, NodeExistsError):
                 results[topic.name] = _exists(topic.name)
             elif isinstance(outcome, OutcomeUnknownError):

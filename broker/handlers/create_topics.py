@@ -67,7 +67,7 @@ async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopic
     )
     created = {n: r for n, r in results.items() if isinstance(r, CreatedTopic)}
     if not request.validate_only:
-        for name, topic in created.items():
+        async for name, topic in slices.each(created.items()):
             logger.info(
                 "topic %s is created: %s; asked for by %s", name, topic, context.client_host
             )

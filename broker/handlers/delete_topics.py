@@ -76,10 +76,11 @@ async def _delete(
             names[resolved] = broker.metadata.topic_id(resolved)
     results = await broker.topics.delete(names)
     going = [name for name, error in results.items() if error is None]
-    for name in going:
+    slices = broker.slices()
+    async for name in slices.each(going):
         logger.info("topic %s is to be deleted; asked for by %s", name, context.client_host)
     late = await _wait_until_gone(context, going, request.timeout_ms)
-    for name, topic_id in names.items():
+    async for name, topic_id in slices.each(names.items()):
         error = timed_out(name, "deleted") if name in late else results[name]
         answers[name, topic_id] = _answer(name, topic_id, error)
     return DeleteTopicsResponse(responses=list(answers.values()))
@@ -120,8 +121,7 @@ async def _wait_until_gone(context: Context, names: Iterable[str], timeout_ms: i
         controller = context.broker.controller
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                for name in going:
-                    await controller.wait_until_settled(name)
+                await controller.wait_until_settled(going)
         except TimeoutError:
             return late
     return late

@@ -142,7 +142,7 @@ def test_deletion_removes_every_node_after_brokers_forgot_and_deleted() -> None:
         channels = cluster.members[0].channels
         channels.take()
         assert await cluster.topics.delete(["orders"]) == {"orders": None}
-        await cluster.members[0].controller.wait_until_settled("orders")
+        await cluster.members[0].controller.wait_until_settled(["orders"])
         sent = channels.take()
         metadata = [r for _, r in sent if isinstance(r, UpdateMetadataRequest)]
         assert {s.leader for r in metadata for t in r.topic_states for s in t.partition_states} == {
@@ -168,7 +168,7 @@ def test_deletion_that_a_broker_refuses_stays_open_and_settles_its_waiters() -> 
         await _create(cluster, "orders", partitions=1)
         member.channels.delete_errors["orders"] = 56
         await cluster.topics.delete(["orders"])
-        await member.controller.wait_until_settled("orders")
+        await member.controller.wait_until_settled(["orders"])
         assert await cluster.store.children("/admin/delete_topics") == ["orders"]
         assert await cluster.store.children("/brokers/topics") == ["orders"]
 
