@@ -37,10 +37,18 @@ class Residents:
     def __len__(self) -> int:
         return len(self._holders)
 
-    def admit(self, holder: Holder) -> None:
-        """Count `holder`, which has just got its resource, and make room if there is none."""
+    def make_room(self) -> None:
+        """Let go of what it takes to admit one more: before that gets its resource.
+
+        So those within the limit do with as many resources as it says, and at the limit it needs
+        none to be free elsewhere to get another one.
+        """
         while len(self._holders) >= self.limit:
             self._release_one()
+
+    def admit(self, holder: Holder) -> None:
+        """Count `holder`, which has just got its resource."""
+        self.make_room()
         self._holders[holder] = None
 
     def dismiss(self, holder: Holder) -> None:

@@ -251,6 +251,7 @@ class SegmentReading(ABC):
                 self._max_timestamp_offset = header.last_offset
 
     def _open(self) -> File:
+        self._disk.files.make_room()
         file = self._disk.filesystem.open(self.path)
         self._disk.files.admit(self)
         self._file = file

@@ -254,6 +254,7 @@ class SparseIndex:
         return memory
 
     def _map(self) -> Buffer:
+        self._disk.maps.make_room()
         try:
             memory = self._disk.filesystem.open(self.path).map()
         except (FileNotFoundError, ValueError) as error:

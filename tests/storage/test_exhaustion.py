@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
+import resource
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -18,9 +19,11 @@ from protocol.records.control import ControlType
 from storage import sparse_index
 from storage.disk import Disk
 from storage.errors import EXHAUSTION, ExhaustedError
+from storage.filesystem import LocalFileSystem
 from storage.loading import LoadHints, create_log, load_log
 from storage.log_reading import LogSettings
 from storage.producers import AppendOrigin
+from storage.residents import Residents
 from tests.storage.exhaustion import ExhaustedFileSystem
 from tests.storage.produced import (
     NOW_MS,
@@ -346,3 +349,21 @@ def test_what_runs_out_takes_no_directory_offline(tmp_path: Path, number: int) -
     assert raised.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert noted == [raised.value]
     assert log.directory.failure is None
+
+
+def test_a_file_within_the_limit_of_open_ones_needs_no_other_descriptor(tmp_path: Path) -> None:
+    disk = Disk(LocalFileSystem(), files=Residents(2))
+    logs = [new_log(tmp_path / str(number), CONFIG, disk) for number in range(3)]
+    for log in logs[:2]:
+        hold_open(log)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            os.open(os.devnull, os.O_RDONLY)
+        for log in (*logs, *logs):
+            hold_open(log)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
