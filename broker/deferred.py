@@ -18,15 +18,14 @@ import logging
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from broker.routing import HangUp
-from protocol.errors import ApiError
+from protocol.errors import ApiError, detached
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
 FORESEEN = (ApiError, HangUp)
-"""Errors that say what a client did: where they were raised is of no interest, and the frames there
-hold what holds the error, a garbage cycle with all that the request had."""
+"""Errors that say what a client did: where they were raised is of no interest."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -84,7 +83,7 @@ class Deferred(Generic[T]):
             return False
         self._value = None
         if isinstance(error, FORESEEN):
-            error.__traceback__ = None
+            detached(error)
         self._error = error
         self._on_abandon = self._listener = None
         on_error, self._on_error = self._on_error, None

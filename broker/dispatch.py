@@ -57,7 +57,8 @@ class Dispatcher:
             # topics in Metadata v13 as four bytes where one belongs.
             request, _ = served.decode(frame, position, len(frame))
         except UNDECODABLE as error:
-            reason = error if served is None else _refusal(served, error)
+            # In words: an error that its own frame holds is a garbage cycle with the connection.
+            reason = str(error if served is None else _refusal(served, error))
             connection.close(f"malformed request of {len(frame)} bytes: {reason}")
             return None
         context = Context(

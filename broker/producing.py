@@ -121,7 +121,8 @@ class Appends:
                 if partition is None:
                     raise ApiError(_absent(context, name, topic.topic_id, index))
                 if refusal is not None:
-                    raise refusal
+                    answers.append(self._refused(topic, index, partition, refusal))
+                    continue
                 if self.verified is None:
                     info = self._append(partition, data.records, origin)
                 else:

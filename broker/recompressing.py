@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.deferred import Deferred
-from protocol.errors import ApiError, ErrorCode
+from protocol.errors import ApiError, ErrorCode, detached
 from protocol.records.recompression import recompress
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _recompressed(one: Recompression, now_ms: int, api_version: int) -> Result:
     try:
         return recompress(one.batch, one.rules, now_ms, api_version)
     except ApiError as error:
-        return error.with_traceback(None)  # whose frames hold what they return: a garbage cycle
+        return detached(error)
     except Exception as error:
         logger.exception("recompression failed")
         return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, repr(error))

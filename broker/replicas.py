@@ -161,7 +161,7 @@ class Replicas:
         partition = self.partition(topic, index)
         log = partition.log if partition is not None else self._logs.get(topic, index)
         if log is not None and log.directory.failure is not None:
-            raise log.directory.failure
+            raise log.directory.failure.with_traceback(None)
         if log is None:
             log = self._create_log(topic, topic_id, state)
         elif log.topic_id in (None, ZERO_UUID):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from controller.broker_changes import relieve
 from controller.leader_balance import ElectionType, elect_leaders, out_of_balance
-from protocol.errors import ApiError, ErrorCode
+from protocol.errors import ApiError, ErrorCode, detached
 
 if TYPE_CHECKING:
     import asyncio
@@ -65,7 +65,7 @@ class ControllerCommands:
                 try:
                     await office.reassignments.alter(at, target)
                 except ApiError as error:
-                    results[at] = error
+                    results[at] = detached(error)
                 else:
                     results[at] = None
             return results

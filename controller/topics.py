@@ -44,7 +44,7 @@ from controller.znodes import (
     encode_topic,
     topic_path,
 )
-from protocol.errors import ApiError, ErrorCode
+from protocol.errors import ApiError, ErrorCode, detached
 from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class TopicCommands:
                 results[topic.name] = await self._plan(topic, brokers, slices)
                 planned.append(topic)
             except ApiError as error:
-                results[topic.name] = error
+                results[topic.name] = detached(error)
         if not validate_only and is_wanted():
             await self._write_new(planned, results, slices)
         return results

@@ -7,7 +7,9 @@ our own words, written for the person who reads them in a client's log.
 from __future__ import annotations
 
 import enum
-from typing import Final, Self
+from typing import Final, Self, TypeVar
+
+E = TypeVar("E", bound=Exception)
 
 RETRIABLE: Final = True
 
@@ -306,6 +308,16 @@ LONGEST_MESSAGE = 1000
 def shortened(text: str) -> str:
     """`text`, cut to what an error message may have."""
     return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
+def detached(error: E) -> E:
+    """`error` without the frames it was raised in, and without what led to it: to be kept.
+
+    Frames hold the request and its connection. One that holds the error in turn, as a value of its
+    own, is a garbage cycle with all of that.
+    """
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error
 
 
 class ApiError(Exception):

@@ -342,7 +342,9 @@ class LogDirectories:
         online = self._online()
         if not online:
             failure = self.directories[0].failure
-            raise failure or LogDirectoryError(self.directories[0].path, "is offline")
+            if failure is not None:
+                raise failure.with_traceback(None)
+            raise LogDirectoryError(self.directories[0].path, "is offline")
         return min(online, key=lambda directory: self._counts[directory.path])
 
     def _checkpoint(

@@ -91,7 +91,7 @@ class Log(LogUpkeep):
         recompressed first, and then comes again as CHECKED.
         """
         if self.directory.failure is not None:
-            raise self.directory.failure
+            raise self.directory.failure.with_traceback(None)
         rules = self.produce_rules
         if origin is _CLIENT:
             header = check_produced(records, rules, now_ms, api_version)

@@ -31,10 +31,13 @@ class LogDirectory:
         self.on_failure = on_failure
         self.on_exhaustion: Callable[[ExhaustedError], None] | None = None
         self.failure: LogDirectoryError | None = None
+        """Raise it `with_traceback(None)`: otherwise it keeps the frames of each time before, with
+        the requests that were refused there.
+        """
 
     def __enter__(self) -> None:
         if self.failure is not None:
-            raise self.failure
+            raise self.failure.with_traceback(None)
 
     def __exit__(
         self,
@@ -56,7 +59,7 @@ class LogDirectory:
             self.failure = LogDirectoryError(self.path, error.strerror or str(error))
             if self.on_failure is not None:
                 self.on_failure(self)
-        return self.failure
+        return self.failure.with_traceback(None)
 
     def as_left_by(self, log: str) -> LogDirectory:
         """The directory as a deleted log sees it, which can do nothing in it any more."""

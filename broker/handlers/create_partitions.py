@@ -15,7 +15,7 @@ from broker.answering import answer_later
 from broker.metadata_waiting import not_controller, repeated, timed_out, wait_for_topics
 from broker.routing import handles
 from controller.partition_growth import PartitionGrowth
-from protocol.errors import ApiError, ErrorCode
+from protocol.errors import ApiError, ErrorCode, detached
 from protocol.messages.topics import CreatePartitionsRequest, CreatePartitionsResponse
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ async def _grow_all(context: Context, request: CreatePartitionsRequest) -> Creat
                 added_before=added,
             )
         except ApiError as error:
-            results[topic.name] = error
+            results[topic.name] = detached(error)
         else:
             results[topic.name] = None
             totals[topic.name] = topic.count

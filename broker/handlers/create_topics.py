@@ -22,7 +22,7 @@ from config.alteration import validate_topic_config
 from config.describe import describe_topic
 from config.errors import ConfigError
 from controller.topics import CreatedTopic, NewTopic
-from protocol.errors import ApiError, ErrorCode
+from protocol.errors import ApiError, ErrorCode, detached
 from protocol.messages.topics import CreateTopicsRequest, CreateTopicsResponse
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ async def _plan(
         try:
             planned[topic.name] = _new_topic(context, topic)
         except ApiError as error:
-            refused[topic.name] = error
+            refused[topic.name] = detached(error)
     return planned, refused
 
 

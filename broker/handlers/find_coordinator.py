@@ -65,19 +65,12 @@ def _respond(
 
 
 def _look_up(context: Context, key_type: int, key: str, failure: ApiError | None) -> Coordinator:
+    if failure is not None:
+        return _not_found(key, failure)
     try:
-        if failure is not None:
-            raise failure
         node = context.broker.internal_topics.coordinator(key_type, key, context.listener)
     except ApiError as error:
-        return Coordinator(
-            key=key,
-            node_id=NO_NODE,
-            host="",
-            port=NO_NODE,
-            error_code=error.code,
-            error_message=error.message or error.code.meaning,
-        )
+        return _not_found(key, error)
     return Coordinator(
         key=key,
         node_id=node.id,
@@ -85,4 +78,15 @@ def _look_up(context: Context, key_type: int, key: str, failure: ApiError | None
         port=node.port,
         error_code=ErrorCode.NONE,
         error_message="",
+    )
+
+
+def _not_found(key: str, error: ApiError) -> Coordinator:
+    return Coordinator(
+        key=key,
+        node_id=NO_NODE,
+        host="",
+        port=NO_NODE,
+        error_code=error.code,
+        error_message=error.message or error.code.meaning,
     )

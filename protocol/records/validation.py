@@ -176,9 +176,8 @@ _Body = tuple[bytes | bytearray, int]
 
 def _check_header(header: BatchHeader, received: int, api_version: int) -> None:
     """Say what contradicts itself or what was received, or may not be said; zstd may be right."""
-    refusal = _refused_attributes(header, api_version) or _contradiction(header, received)
-    if refusal is not None:
-        raise refusal
+    _check_attributes(header, api_version)
+    _check_numbers(header, received)
 
 
 def _check_records(
@@ -318,44 +317,40 @@ def _unreadable(buffer: bytearray | memoryview, api_version: int) -> ApiError:
     return invalid(f"the record batch claims {size} bytes, {received} were sent")
 
 
-def _refused_attributes(header: BatchHeader, api_version: int) -> ApiError | None:
-    """What clients may not say in the attributes, or not in this version."""
+def _check_attributes(header: BatchHeader, api_version: int) -> None:
+    """Refuse what clients may not say in the attributes, or not in this version."""
     codec = header.attributes & CODEC_MASK
     if codec > Codec.ZSTD:
-        return ApiError(
+        raise ApiError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression type {codec} does not exist"
         )
     if codec == Codec.ZSTD and api_version < FIRST_VERSION_WITH_ZSTD:
-        return ApiError(
+        raise ApiError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"zstd needs Produce version {FIRST_VERSION_WITH_ZSTD}",
         )
     if header.is_control:
-        return invalid("clients may not write control batches")
+        raise invalid("clients may not write control batches")
     if header.is_log_append_time:
-        return ApiError(
+        raise ApiError(
             ErrorCode.INVALID_TIMESTAMP, "only the broker may mark timestamps as its own"
         )
     if header.has_delete_horizon:
-        return invalid("only the broker may set a delete horizon")
-    return None
+        raise invalid("only the broker may set a delete horizon")
 
 
-def _contradiction(header: BatchHeader, received: int) -> ApiError | None:
-    """Which number of a header is wrong, of those that `check_produced` compares."""
+def _check_numbers(header: BatchHeader, received: int) -> None:
+    """Say which number of a header is wrong, of those that `check_produced` compares."""
     size, count = header.size_in_bytes, header.record_count
     if size != received:
-        return invalid(
+        raise invalid(
             f"{received - size} bytes follow the record batch; a partition takes one at a time"
         )
     if header.base_offset != 0:
-        return invalid(f"the base offset is {header.base_offset}, a client's must be 0")
+        raise invalid(f"the base offset is {header.base_offset}, a client's must be 0")
     if count <= 0 or header.last_offset_delta != count - 1:
-        return invalid(
-            f"{count} records cannot have offset deltas up to {header.last_offset_delta}"
-        )
+        raise invalid(f"{count} records cannot have offset deltas up to {header.last_offset_delta}")
     if header.base_sequence < 0 <= header.producer_id:
-        return invalid(
+        raise invalid(
             f"the base sequence is {header.base_sequence}, with producer id {header.producer_id}"
         )
-    return None

@@ -73,7 +73,7 @@ def discard_cleaned(log: Log) -> None:
     another one.
     """
     if log.directory.failure is not None:
-        raise log.directory.failure
+        raise log.directory.failure.with_traceback(None)
     filesystem = log.directory.disk.filesystem
     for entry in filesystem.scan(log.path):
         if entry.name.endswith(file_names.CLEANED):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.groups import ListGroupsRequest, ListGroupsResponse
 from protocol.messages.stop_replica import StopReplicaRequest
-from tests.broker.one_connection import OneConnection, ask_for_groups, joined
+from tests.broker.one_connection import ClosableConnection, OneConnection, ask_for_groups, joined
 from tests.support.wire import request_header
 
 if TYPE_CHECKING:
@@ -218,3 +219,15 @@ def test_bytes_after_a_request_are_let_pass(client: OneConnection) -> None:
     answer = joined(client.send(ApiKey.API_VERSIONS, 0, b"left over"))
 
     assert ApiVersionsResponse.decode(0, answer).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("body", [b"", b"\0\0\0\x05", b"\xff" * 9])
+def test_malformed_request_does_not_keep_its_connection(body: bytes) -> None:
+    client = OneConnection()
+    client.send(ApiKey.LIST_GROUPS, 4, body)
+    assert "malformed" in client.connection.reasons[0]
+    gone = weakref.ref(client.connection)
+
+    client.connection = ClosableConnection()
+
+    assert gone() is None, "without the collector of garbage cycles"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,3 +86,25 @@ def test_full_disk_takes_the_directory_offline_and_loses_nothing(tmp_path: Path)
     load(again)
     ends = {log.partition: log.log_end_offset for log in again}
     assert ends == {0: 100, 1: 105}
+
+
+def test_offline_directory_does_not_keep_what_it_refused(tmp_path: Path) -> None:
+    """An exception that is raised again keeps the frames of each time before."""
+    filesystem = FillingFileSystem()
+    directories = open_directories(tmp_path, disk=Disk(filesystem))
+    fill(directories, 1)
+    log = directories.get("flights", 0)
+    assert log is not None
+    log.release()
+    filesystem.is_full = True
+    for _ in range(20):
+        with pytest.raises(LogDirectoryError):
+            append(log, batch(5))
+        with pytest.raises(LogDirectoryError), log.directory:
+            pass
+        with pytest.raises(LogDirectoryError):
+            directories.create("other", 0, TOPIC_ID, CONFIG)
+
+    assert log.directory.failure is not None
+    frames = list(traceback.walk_tb(log.directory.failure.__traceback__))
+    assert len(frames) < 10
