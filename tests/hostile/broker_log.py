@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from tests.hostile.watched_broker import HELD
+from tests.hostile.watched_broker import HELD, MEMORY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +43,8 @@ class BrokerLog:
         """How often each kind of warning came, with what varies left out."""
         self.held: list[tuple[int, str]] = []
         """Milliseconds for which something held the event loop up, and what."""
+        self.memory: dict[str, Any] = {}
+        """What the broker told of its memory when it was asked."""
 
     def look(self) -> None:
         """Find what should not be there."""
@@ -65,6 +68,9 @@ class BrokerLog:
         held = HELD_LINE.match(line)
         if held is not None:
             self.held.append((int(held[1]), held[2]))
+            return
+        if line.startswith(f"{MEMORY} {{"):
+            self.memory = json.loads(line.removeprefix(MEMORY))
             return
         level = LEVEL.match(line)
         if level is not None or re.match(r"^\d{4}-\d\d-\d\d ", line):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from protocol.api_keys import ApiKey
 from tests.hostile.requests import served
@@ -36,7 +36,8 @@ up on, {attack.answers.unread} behind them, {attack.answers.given_up} given up
 bystanders: {dict(crowd.opened)} connections, {crowd.refused} refused; removed \
 {janitor.removed_topics} topics, {janitor.removed_groups} groups
 resident: {outcome.resident_before / MEGABYTE:.1f} MB before, \
-{outcome.resident_peak / MEGABYTE:.1f} at most, {outcome.resident_after / MEGABYTE:.1f} after
+{outcome.resident_peak / MEGABYTE:.1f} at most, {outcome.resident_after / MEGABYTE:.1f} after\
+{_shown_memory(run.log.memory)}
 Metadata of a control, ms: {quantiles}, most {max(report.latencies_ms, default=0):.1f}, \
 {len(report.latencies_ms)} times
 controls: {sum(map(len, report.acknowledged.values()))} records acknowledged, \
@@ -45,6 +46,13 @@ committed; {report.group_records} records read in a group, silent for \
 {report.group_seconds_of_silence:.1f} s at most
 log: {run.log.bytes / MEGABYTE:.1f} MB; held the event loop up for {TOLD_MS:.0f} ms or more: \
 {len(held)} times, {sum(held)} ms in all"""
+
+
+def _shown_memory(told: dict[str, Any]) -> str:
+    if not told:
+        return ""
+    _, collected, trimmed = (bytes_ / MEGABYTE for bytes_ in told["resident"])
+    return f", {collected:.1f} collected, {trimmed:.1f} trimmed"
 
 
 def coverage(run: Run) -> str:
@@ -57,6 +65,9 @@ def coverage(run: Run) -> str:
         none = sum(count for (one, _), count in refused.items() if one == key)
         lines.append(f"{ApiKey(key).name:30} v{versions[0][1]}: {shown}  (hung up: {none})")
     lines += [f"held {ms:8} ms: {what}" for ms, what in sorted(run.log.held)[-MOST_HELD:]]
+    for kind in ("garbage", "raised"):
+        found = list(run.log.memory.get(kind, {}).items())[:MOST_WARNINGS]
+        lines += [f"{kind} {count:8} {what}" for what, count in found]
     lines += [f"{count:8} {text}" for text, count in _most(run.log.warnings)]
     return "\n".join(lines)
 

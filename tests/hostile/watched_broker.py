@@ -12,9 +12,11 @@ import asyncio
 import ctypes
 import faulthandler
 import gc
+import json
 import signal
 import sys
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 HELD: Final = "HELD"
 TOLD_MS: Final = 20.0
-MOST_TYPES: Final = 25
+MEMORY: Final = "MEMORY"
 
 
 def _watch_frames() -> None:
@@ -59,6 +61,21 @@ def _watch_callbacks() -> None:
     asyncio.Handle._run = timed  # type: ignore[assignment,method-assign]
 
 
+class _CollectorClock:
+    """Tells of garbage collections that take long: they come whenever their time has come."""
+
+    def __init__(self) -> None:
+        self._began = 0.0
+
+    def __call__(self, phase: str, about: dict[str, int]) -> None:
+        if phase == "start":
+            self._began = time.thread_time()
+            return
+        spent_ms = (time.thread_time() - self._began) * 1000
+        if spent_ms >= TOLD_MS:
+            _tell(spent_ms, f"garbage of generation {about['generation']}, {about['collected']}")
+
+
 def _shown(frame: memoryview) -> str:
     try:
         header, _ = parse_request_header(frame)
@@ -72,55 +89,56 @@ def _tell(spent_ms: float, what: str) -> None:
 
 
 def _tell_memory(*_: object) -> None:
-    """How much goes with the collector, how much with the allocator; what went, what is left."""
-    sizes = [_resident()]
+    """A line `MEMORY`: what is resident before and after garbage is collected and heaps trimmed.
+
+    With it, what the garbage was, since it would have kept what requests had until its time came:
+    types, and where the exceptions among it were raised.
+    """
+    resident = [_resident()]
     gc.set_debug(gc.DEBUG_SAVEALL)
     gc.collect()
     garbage = gc.garbage[:]
     gc.set_debug(0)
     gc.garbage.clear()
-    _tell_objects("garbage", garbage)
+    told = {
+        "garbage": dict(Counter(map(_type_name, garbage)).most_common()),
+        "raised": dict(Counter(map(_place, filter(_is_exception, garbage))).most_common()),
+    }
     del garbage
     gc.collect()
-    sizes.append(_resident())
-    ctypes.CDLL("libc.so.6").malloc_trim(0)
-    sizes.append(_resident())
-    gc.unfreeze()
-    _tell_objects("left", gc.get_objects())
-    print(f"resident, collected, trimmed: {' '.join(sizes)}", file=sys.stderr, flush=True)
+    resident.append(_resident())
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+    resident.append(_resident())
+    print(f"{MEMORY} {json.dumps({'resident': resident, **told})}", file=sys.stderr, flush=True)
 
 
-def _tell_objects(what: str, objects: list[Any]) -> None:
-    """The types that are most, and who holds large buffers."""
-    counts = Counter(map(_type_name, objects))
-    held: Counter[str] = Counter()
-    seen: set[int] = set()
-    for one in objects:
-        for part in gc.get_referents(one):
-            if isinstance(part, bytes | bytearray | str) and id(part) not in seen:
-                seen.add(id(part))
-                held[_type_name(one)] += sys.getsizeof(part)
-    print(f"{what}: {len(objects)} objects", file=sys.stderr)
-    for name, count in counts.most_common(MOST_TYPES):
-        print(f"{count:12} {name}", file=sys.stderr)
-    for name, size in held.most_common(MOST_TYPES):
-        print(f"{size:12} bytes in {name}", file=sys.stderr)
+def _is_exception(one: object) -> bool:
+    return isinstance(one, BaseException)
+
+
+def _place(error: Any) -> str:
+    calls = traceback.extract_tb(error.__traceback__)
+    names = [f"{Path(call.filename).stem}.{call.name}" for call in calls]
+    return f"{type(error).__name__} in {' > '.join(names)}"
 
 
 def _type_name(one: object) -> str:
     return f"{type(one).__module__}.{type(one).__qualname__}"
 
 
-def _resident() -> str:
-    """All, and how much of it is no file."""
+def _resident() -> int:
+    """In bytes."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    fields = dict(line.split(":", 1) for line in status.splitlines())
-    return "/".join(fields[name].split()[0] for name in ("VmRSS", "RssAnon"))
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) * 1024
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGUSR2, _tell_memory)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
+    gc.callbacks.append(_CollectorClock())
     _watch_frames()
     _watch_callbacks()
     sys.exit(main())
