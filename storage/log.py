@@ -126,24 +126,22 @@ class Log(LogUpkeep):
         try:
             duplicate = self.producers.check(header, origin)
         except ApiError as error:
-            duplicate = self._check_again(header, origin, error)
+            if not self._recall(header, error.code):
+                raise
+            duplicate = self.producers.check(header, origin)
         if duplicate is not None:
             return self._repeat(duplicate)
         info = self._append_batch(records, header, leader_epoch, now_ms)
         self.producers.update(header, info.first_offset)
         return info
 
-    def _check_again(
-        self, header: BatchHeader, origin: AppendOrigin, error: ApiError
-    ) -> ProducedBatch | None:
-        """Check a refused batch with what the log has of its producer; raises `error` anew."""
+    def _recall(self, header: BatchHeader, refused_for: ErrorCode) -> bool:
+        """Look for more of a refused batch's producer in the log; whether anything was found."""
         producer = self.producers.producers.get(header.producer_id)
-        if producer is None or error.code is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            raise error
+        if producer is None or refused_for is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            return False
         with self.directory:
-            if not recall(producer, self.segments, self.log_start_offset):
-                raise error
-        return self.producers.check(header, origin)
+            return recall(producer, self.segments, self.log_start_offset)
 
     def append_as_follower(self, records: Buffer, now_ms: int) -> AppendInfo | None:
         """Append whole batches as the leader sent them; a cut-off last one is left out.

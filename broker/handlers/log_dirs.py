@@ -40,7 +40,9 @@ def describe_log_dirs(
         results = {one: await _describe(one) for one in logs.directories}
         topics: dict[tuple[LogDirectory, str], Result.Topic] = {}
         async for log in context.broker.slices().each(logs):
-            result = results[log.directory]
+            result = results.get(log.directory)
+            if result is None:  # the log was deleted since
+                continue
             if result.error_code or not (wanted is None or (log.topic, log.partition) in wanted):
                 continue
             topic = topics.get((log.directory, log.topic))

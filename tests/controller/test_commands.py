@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
@@ -60,6 +63,30 @@ def test_what_failed_is_told_and_not_done_later(monkeypatch: pytest.MonkeyPatch)
         assert len(attempts) == 1
 
     run_cluster(scenario, 0)
+
+
+def test_what_was_refused_is_gone_with_its_answer() -> None:
+    raised: list[weakref.ref[ApiError]] = []
+
+    def refusal() -> ApiError:
+        error = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raised.append(weakref.ref(error))
+        return error
+
+    async def work(_: Office) -> None:
+        raise refusal()
+
+    async def scenario(cluster: Cluster) -> None:
+        with contextlib.suppress(ApiError):
+            await cluster.members[0].controller.perform("work", work)
+        await turns()
+        assert [one() for one in raised] == [None]
+
+    gc.disable()
+    try:
+        run_cluster(scenario, 0)
+    finally:
+        gc.enable()
 
 
 def test_equal_events_are_one_until_taken_and_single_ones_never_are() -> None:

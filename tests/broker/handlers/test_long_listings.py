@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
 
 import broker.handlers.describe_transactions
 import broker.handlers.log_dirs
-import broker.handlers.metadata  # noqa: F401  (the handlers register themselves)
+import broker.handlers.metadata
 from broker.handlers.metadata import PARTITIONS_AT_ONCE
 from protocol.errors import ErrorCode
 from protocol.messages.groups import (
@@ -39,6 +39,8 @@ from tests.broker.handlers.test_long_admin_requests import turns_of_others
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from storage.log import Log
 
 MANY = 60
 WIDE = PARTITIONS_AT_ONCE + 100
@@ -157,6 +159,27 @@ def test_log_directories_are_described_in_slices(tmp_path: Path) -> None:
         await broker.ask(creation(new("orders", MANY)), 7)
         assert await turns_of_others(broker, DescribeLogDirsRequest(topics=None), 4) >= MANY
 
+    run_broker(tmp_path, scenario)
+
+
+def test_log_that_is_deleted_while_logs_are_described_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe_log = broker.handlers.log_dirs._describe_log
+    brokers: list[OneBroker] = []
+
+    def deleting(log: Log) -> Any:
+        brokers[0].logs.delete("orders", 1 - log.partition)
+        return describe_log(log)
+
+    async def scenario(broker: OneBroker) -> None:
+        brokers.append(broker)
+        await broker.ask(creation(new("orders", 2)), 7)
+        answer = await broker.ask(DescribeLogDirsRequest(topics=None), 4)
+        (topic,) = answer.results[0].topics
+        assert len(topic.partitions) == 1
+
+    monkeypatch.setattr(broker.handlers.log_dirs, "_describe_log", deleting)
     run_broker(tmp_path, scenario)
 
 

@@ -80,22 +80,40 @@ def test_refused_request_is_freed_with_its_answer(case: str, tmp_path: Path) -> 
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic(count=2)
         await ask(broker, request, version)
-        gc.collect()
-        gc.disable()
-        gc.set_debug(gc.DEBUG_SAVEALL)
-        try:
-            for _ in range(ROUNDS):
-                await ask(broker, request, version)
-            gc.collect()
-            garbage = list(gc.garbage)
-        finally:
-            gc.set_debug(0)
-            gc.garbage.clear()
-            gc.enable()
-        kept = [one for one in garbage if isinstance(one, Message | ApiError | memoryview)]
-        assert Counter(type(one).__name__ for one in kept) == {}
+        assert await kept(broker, request, version) == {}
 
     run_data_broker(tmp_path, scenario)
+
+
+def test_batch_out_of_sequence_is_freed_with_its_answer(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await broker.create_topic(count=2)
+        first, too_late = (
+            produced(records(1, producer_id=7, producer_epoch=0, base_sequence=sequence))
+            for sequence in (0, 5)
+        )
+        await ask(broker, first, 12)
+        assert await kept(broker, too_late, 12) == {}
+
+    run_data_broker(tmp_path, scenario)
+
+
+async def kept(broker: DataBroker, request: Request, version: int) -> Counter[str]:
+    """What only the garbage collector could free of a few requests, by types."""
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for _ in range(ROUNDS):
+            await ask(broker, request, version)
+        gc.collect()
+        garbage = list(gc.garbage)
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    types = (Message, ApiError, memoryview)
+    return Counter(type(one).__name__ for one in garbage if isinstance(one, types))
 
 
 async def ask(broker: DataBroker, request: Request, version: int) -> None:
