@@ -62,9 +62,15 @@ class Controller:
         self._slices = slices
         self._broker_id = broker_id
         self._store = store
-        self._delivery = Delivery(channels, self._on_replicas_stopped, self._on_replicas_failed)
         self._now_ms = now_ms
         self._events = EventQueue()
+        self._delivery = Delivery(
+            channels,
+            self._events.put_single,
+            lambda: self._office,
+            self._on_replicas_stopped,
+            replicas_failed,
+        )
         self._office: Office | None = None
         self._incoming: Office | None = None
         """The office that is being taken: its brokers are told already."""
@@ -360,26 +366,14 @@ class Controller:
                 if not waiter.done():
                     waiter.set_result(None)
 
-    def _on_replicas_stopped(self, broker_id: int, errors: dict[TopicPartition, int]) -> None:
-        async def note() -> None:
-            office = self._office
-            if office is not None:
-                await office.deletion.replicas_stopped(broker_id, errors)
-                await self._advance_deletions(office)
-
-        self._events.put_single("stopped", note)
+    async def _on_replicas_stopped(
+        self, office: Office, broker_id: int, errors: dict[TopicPartition, int]
+    ) -> None:
+        await office.deletion.replicas_stopped(broker_id, errors)
+        await self._advance_deletions(office)
 
     def _read_written_moves(self) -> None:
         self._put("written moves", self._announcements.on_moves)
-
-    def _on_replicas_failed(self, broker_id: int, partitions: list[TopicPartition]) -> None:
-        async def note() -> None:
-            office = self._office
-            if office is not None:
-                await replicas_failed(office, broker_id, partitions)
-                await office.send()
-
-        self._events.put_single("failed", note)
 
     # Watches
 

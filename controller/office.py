@@ -44,7 +44,7 @@ class Office:
         self,
         context: ControllerContext,
         store: MetadataStore,
-        deliver: Callable[[int, Request], None],
+        deliver: Callable[[Office, int, Request], None],
         unclean: UncleanDefault,
         slices: Callable[[], Slices],
     ) -> None:
@@ -74,7 +74,7 @@ class Office:
         self.store.require()
         async for broker_id, request in self.slices().each(self.batch.take_requests()):
             self.store.require()
-            self._deliver(broker_id, request)
+            self._deliver(self, broker_id, request)
 
     async def publish(
         self, partitions: Iterable[TopicPartition], brokers: Collection[int] | None = None
@@ -92,9 +92,13 @@ class Office:
 
     def require_broker(self, broker_id: int, broker_epoch: int) -> None:
         """Raises ApiError STALE_BROKER_EPOCH unless this is a live broker in its present life."""
-        broker = self.context.live_brokers.get(broker_id)
-        if broker is None or broker.epoch != broker_epoch:
+        if not self.has_life(broker_id, broker_epoch):
             raise ApiError(ErrorCode.STALE_BROKER_EPOCH)
+
+    def has_life(self, broker_id: int, broker_epoch: int) -> bool:
+        """Whether a broker lives, and in the life of this epoch."""
+        broker = self.context.live_brokers.get(broker_id)
+        return broker is not None and broker.epoch == broker_epoch
 
     async def _allow_unclean(self, topics: set[str]) -> set[str]:
         """Topics whose configuration prefers a leader that may lack records to none (KIP-106)."""

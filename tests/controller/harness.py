@@ -49,12 +49,25 @@ class NotingChannels:
         """Error to answer for deleting a topic's replicas."""
         self.lost: set[tuple[int, str]] = set()
         """Brokers, and topics whose replicas lie on a failed disk there."""
+        self.delayed: tuple[type[Request], ...] = ()
+        """Requests that are answered by `answer_oldest` only."""
+        self._unanswered: list[tuple[int, Request, asyncio.Future[Response]]] = []
 
     def send(self, broker_id: int, request: Request) -> asyncio.Future[Response]:
         self.sent.append((broker_id, request))
         answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        answer.set_result(self._answer(broker_id, request))
+        if isinstance(request, self.delayed):
+            self._unanswered.append((broker_id, request, answer))
+        else:
+            answer.set_result(self._answer(broker_id, request))
         return answer
+
+    async def answer_oldest(self) -> Request:
+        """Answer the delayed request that was sent first, and let what follows from it happen."""
+        broker_id, request, answer = self._unanswered.pop(0)
+        answer.set_result(self._answer(broker_id, request))
+        await turns()
+        return request
 
     def take(self) -> list[tuple[int, Request]]:
         """What was sent since the last call."""
