@@ -201,6 +201,7 @@ class LogCleaner:
         log = chosen.log
         target = LogUnderCleaning(log)
         now_ms = self._clock.now_ms()
+        await self._in_background(lambda: discard_cleaned(log))  # or this one must not begin
         await process.submit(
             await self._in_background(lambda: make_job(chosen, self._limits, now_ms).encode())
         )

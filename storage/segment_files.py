@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from storage import file_names
 from storage.batch_scan import CHUNK_BYTES, walk_headers
+from storage.errors import DamagedFileError
 
 if TYPE_CHECKING:
     from storage.filesystem import Entry, FileSystem
@@ -56,26 +58,67 @@ def survey(filesystem: FileSystem, directory: str) -> PartitionFiles:
 def _clear_up(filesystem: FileSystem, directory: str, entries: list[Entry]) -> list[Entry]:
     """Remove what was deleted or half written, and put compacted segments in place.
 
-    Compaction writes `.cleaned` files, renames them to `.swap` when they are whole, removes the
-    segments they replace, and renames them once more. A `.cleaned` file that is left means that the
-    group it belongs to was not whole, so the `.swap` files of that group go too.
+    Compaction writes `.cleaned` files, renames them to `.swap` when they are whole, sets the
+    segments they replace aside, and renames them once more. A death at any step of this is mended
+    by the next start: what is undone goes before the `.cleaned` files that tell of it.
     """
     leftovers = (file_names.DELETED, file_names.CLEANED, file_names.TEMPORARY)
     gone = [entry for entry in entries if entry.name.endswith(leftovers)]
     swaps = [entry for entry in entries if entry.name.endswith(file_names.SWAP)]
     if not gone and not swaps:
         return entries
-    cleaned = [_base_offset(entry) for entry in gone if entry.name.endswith(file_names.CLEANED)]
-    first_undone = min(cleaned, default=None)
+    undone = _undone(filesystem, directory, entries)
+    # The .log file last: without it, the others are those of a segment that is in place.
+    for entry in sorted(swaps, key=_is_promised_log):
+        if _base_offset(entry) in undone:
+            filesystem.remove(f"{directory}/{entry.name}")
     for entry in gone:
         filesystem.remove(f"{directory}/{entry.name}")
     for entry in swaps:
-        if first_undone is not None and _base_offset(entry) >= first_undone:
-            filesystem.remove(f"{directory}/{entry.name}")
-        elif entry.name.endswith(file_names.LOG + file_names.SWAP):
+        if _is_promised_log(entry) and _base_offset(entry) not in undone:
             _remove_replaced(filesystem, directory, entry, entries)
     _rename_swaps(filesystem, directory)
     return filesystem.scan(directory)
+
+
+def _undone(filesystem: FileSystem, directory: str, entries: list[Entry]) -> set[int]:
+    """Base offsets of the `.swap` files that belong to a group that was not whole yet.
+
+    Such a group has `.cleaned` files too, at this offset or below, and the segments that it was to
+    replace are still in place. Where they are not, the `.cleaned` files are of another cleaning,
+    which could not remove them, and the `.swap` files are all there is of these offsets.
+    """
+    cleaned = [_base_offset(one) for one in entries if one.name.endswith(file_names.CLEANED)]
+    promised = [_base_offset(one) for one in entries if _is_promised_log(one)]
+    first = min(cleaned, default=None)
+    if first is None:
+        return set()
+    return {
+        base_offset
+        for base_offset in promised
+        if base_offset >= first and _is_in_place(filesystem, directory, entries, base_offset)
+    }
+
+
+def _is_in_place(filesystem: FileSystem, directory: str, entries: list[Entry], offset: int) -> bool:
+    """Whether a `.log` file begins at `offset` or reaches beyond it.
+
+    The latter is what Apache Kafka leaves of a segment that it was about to split.
+    """
+    sizes = {
+        key[0]: entry.size
+        for entry in entries
+        if (key := file_names.parse_segment_file(entry.name)) and key[1] == file_names.LOG
+    }
+    base_offset = max((one for one in sizes if one <= offset), default=None)
+    if base_offset is None or base_offset == offset:
+        return base_offset == offset
+    file = filesystem.open(file_names.segment_file(directory, base_offset, file_names.LOG))
+    with suppress(DamagedFileError):  # what cannot be read is dealt with when the log is loaded
+        for _, header in walk_headers(file, 0, sizes[base_offset], CHUNK_BYTES):
+            if header.next_offset > offset:
+                return True
+    return False
 
 
 def _remove_replaced(
@@ -102,6 +145,10 @@ def _rename_swaps(filesystem: FileSystem, directory: str) -> None:
     for name in sorted(swaps, key=lambda name: file_names.LOG + file_names.SWAP not in name):
         target = name.removesuffix(file_names.SWAP)
         filesystem.rename(f"{directory}/{name}", f"{directory}/{target}")
+
+
+def _is_promised_log(entry: Entry) -> bool:
+    return entry.name.endswith(file_names.LOG + file_names.SWAP)
 
 
 def _base_offset(entry: Entry) -> int:

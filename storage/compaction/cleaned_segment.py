@@ -72,8 +72,11 @@ class CleanedSegment:
         """Keep an entry of the transaction index."""
         self._aborted += ABORTED_ENTRY.pack(ABORTED_VERSION, *aborted)
 
-    def finish(self, modified_ms: int) -> tuple[int, int]:
-        """Write everything, wait for the disk; returns the sizes of offset and time index."""
+    def finish(self, modified_ms: int) -> tuple[int, int, bool]:
+        """Write everything and wait for the disk.
+
+        Returns the sizes of offset and time index, and whether there is a transaction index.
+        """
         self._write()
         self._write_out(1)
         self._add_time_entry()
@@ -83,7 +86,7 @@ class CleanedSegment:
             self._put(file_names.TRANSACTION_INDEX, self._aborted)
         self._file.sync()
         self._filesystem.set_modified(self._path(file_names.LOG), modified_ms)
-        return len(self._offset_index), len(self._time_index)
+        return len(self._offset_index), len(self._time_index), bool(self._aborted)
 
     def _write(self) -> int:
         data = b"".join(self._waiting)

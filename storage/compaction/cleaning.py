@@ -57,9 +57,9 @@ def clean(
         target = CleanedSegment(filesystem, job, group[0].base_offset)
         rewriting.rewrite(group, reader, target)
         bytes_written += target.size
-        index_sizes = target.finish(group[-1].modified_ms)
+        indexes = target.finish(group[-1].modified_ms)
         sources = tuple(segment.base_offset for segment in group)
-        yield CleanedGroup(sources, target.size, *index_sizes, group[-1].modified_ms)
+        yield CleanedGroup(sources, target.size, *indexes, group[-1].modified_ms)
     yield CleaningDone(clean_end_offset, reader.bytes_read, bytes_written, rewriting.decide.keyless)
 
 

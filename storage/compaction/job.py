@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from storage.compaction.batch_filter import LastOfProducer
+from storage.file_names import SEGMENT_SUFFIXES, TRANSACTION_INDEX, segment_file
 
 
 class SourceSegment(NamedTuple):
@@ -92,7 +93,17 @@ class CleanedGroup:
     size: int
     offset_index_size: int
     time_index_size: int
+    has_aborted: bool
+    """Whether there is a transaction index."""
     modified_ms: int
+
+    def paths(self, directory: str) -> list[str]:
+        """The files as they will be named, the `.log` file first."""
+        return [
+            segment_file(directory, self.sources[0], suffix)
+            for suffix in SEGMENT_SUFFIXES
+            if self.has_aborted or suffix != TRANSACTION_INDEX
+        ]
 
 
 @dataclass(frozen=True, slots=True)

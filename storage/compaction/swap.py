@@ -7,12 +7,16 @@
     4  in memory               one segment instead of two
 
 A start that finds `.cleaned` files undoes the group they belong to; one that finds only `.swap`
-files finishes steps 2 and 3 (`segment_files`). The names change on the event loop without a pause,
-so nobody sees the log in between; the files set aside go later, for readers that hold them.
+files finishes steps 2 and 3 (`segment_files`). So that it can tell what belongs together, what an
+earlier cleaning left goes before the next begins (`discard_cleaned`). The names change on the event
+loop without a pause, so nobody sees the log in between; the files set aside go later, for readers
+that hold them.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING
 
 from storage import file_names
@@ -39,7 +43,8 @@ class LogUnderCleaning:
         """Put a group in place; returns files to remove later.
 
         None, and nothing was done, when the log is not as it was: cut, or segments of the group
-        given up by retention.
+        given up by retention. FileNotFoundError, and nothing was done, when a file of the new
+        segment is missing.
         """
         log = self.log
         first = log.segments.floor(group.sources[0])
@@ -50,10 +55,20 @@ class LogUnderCleaning:
         ]
         if not self.is_as_it_was() or present != sources:
             return None
+        filesystem = log.directory.disk.filesystem
+        paths = group.paths(log.path)
+        for path in paths:
+            if not filesystem.exists(path + file_names.CLEANED):
+                missing = path + file_names.CLEANED
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), missing)
         with log.directory:
-            _rename_all(log, group, file_names.CLEANED, file_names.SWAP)
+            # The .log file first: an index whose .log is still a promise would be taken for one of
+            # before.
+            for path in paths:
+                filesystem.rename(path + file_names.CLEANED, path + file_names.SWAP)
             removals = [path for segment in sources for path in segment.mark_deleted()]
-            _rename_all(log, group, file_names.SWAP, "")
+            for path in paths:
+                filesystem.rename(path + file_names.SWAP, path)
         cleaned = Segment(
             log.directory.disk, log.path, group.sources[0], log.config, group.modified_ms
         )
@@ -69,6 +84,9 @@ class LogUnderCleaning:
 def discard_cleaned(log: Log) -> None:
     """Remove what an interrupted cleaning left; OSError when the directory is gone or sick.
 
+    As long as it fails, no cleaning may begin: should the broker die in a later swap, what is left
+    here could be taken for part of that.
+
     LogDirectoryError when it failed before, or when the log was deleted: what lies there may be of
     another one.
     """
@@ -78,12 +96,3 @@ def discard_cleaned(log: Log) -> None:
     for entry in filesystem.scan(log.path):
         if entry.name.endswith(file_names.CLEANED):
             filesystem.remove(f"{log.path}/{entry.name}")
-
-
-def _rename_all(log: Log, group: CleanedGroup, old: str, new: str) -> None:
-    # The .log file first: an index whose .log is still a promise would be taken for one of before.
-    filesystem = log.directory.disk.filesystem
-    for suffix in file_names.SEGMENT_SUFFIXES:
-        path = file_names.segment_file(log.path, group.sources[0], suffix)
-        if filesystem.exists(path + old):
-            filesystem.rename(path + old, path + new)

@@ -18,7 +18,7 @@ from storage.compaction.job import (
     decode_report,
     encode_report,
 )
-from storage.compaction.swap import LogUnderCleaning
+from storage.compaction.swap import LogUnderCleaning, discard_cleaned
 from tests.storage.produced import NOW_MS, Producer, append
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def compact(
     chosen = assess(log, now_ms)
     if chosen is None or chosen.end_offset <= chosen.first_dirty_offset:
         return None
+    discard_cleaned(log)
     job = CleaningJob.decode(make_job(chosen, limits, now_ms).encode())
     target = LogUnderCleaning(log)
     filesystem = log.directory.disk.filesystem

@@ -138,6 +138,31 @@ def test_a_log_that_was_cut_meanwhile_stays_as_it_is(log: Log) -> None:
     assert not [name for name in names(log) if "cleaned" in name or "swap" in name]
 
 
+@pytest.mark.parametrize("suffix", [".log", ".index", ".timeindex"])
+def test_a_segment_of_which_a_file_is_missing_replaces_nothing(log: Log, suffix: str) -> None:
+    target, group = first_group(log)
+    before = records_in(log)
+    Path(log.path, f"{0:020d}{suffix}.cleaned").unlink()
+    found = names(log)
+
+    with pytest.raises(FileNotFoundError, match=f"{suffix}.cleaned"):
+        target.swap_in(group)
+
+    assert names(log) == found
+    assert (log.segments.base_offsets, records_in(log)) == ([0, 2, 4, 6], before)
+    assert log.directory.failure is None
+
+
+def test_a_transaction_index_of_an_earlier_cleaning_is_not_put_in_place(log: Log) -> None:
+    Path(log.path, f"{0:020d}.txnindex.cleaned").write_bytes(bytes(34))
+    target, group = first_group(log)
+
+    assert target.swap_in(group) is not None
+
+    assert not [name for name in names(log) if name.endswith(".txnindex")]
+    assert log.aborted_transactions(0, log.log_end_offset) == []
+
+
 def test_segments_that_retention_gave_up_meanwhile_do_not_come_back(log: Log) -> None:
     target, group = first_group(log)
     log.advance_log_start_offset(2)

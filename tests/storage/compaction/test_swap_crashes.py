@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ from storage.disk import Disk
 from storage.filesystem import LocalFile, LocalFileSystem
 from storage.loading import LoadHints, load_log
 from storage.log_reading import LogSettings
+from storage.segment_files import survey
 from tests.storage.compaction.compacting import compact, keyed, put, records_in
 from tests.storage.produced import (
     NOW_MS,
@@ -27,6 +29,7 @@ from tests.storage.produced import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from protocol.wire import Buffer
@@ -36,6 +39,7 @@ CONFIG = dataclasses.replace(
     SMALL, segment_bytes=1500, cleanup_policy=frozenset({"compact"}), delete_retention_ms=0
 )
 LATER_MS = NOW_MS + 86_400_000
+LEFTOVERS = [".log", ".index", ".timeindex", ".txnindex"]
 
 
 class KilledError(BaseException):
@@ -121,9 +125,16 @@ def reloaded(directory: Path, hints: LoadHints) -> Log:
     return opened(directory, dataclasses.replace(hints, was_clean=False), LocalFileSystem())
 
 
+def leave_cleaned(directory: Path) -> None:
+    """What a cleaning before left at the start of the log, and nobody could remove."""
+    for suffix in LEFTOVERS:
+        (directory / "flights-0" / f"{0:020d}{suffix}.cleaned").write_bytes(b"left")
+
+
 @pytest.mark.timeout(240)
+@pytest.mark.parametrize("is_left_over", [False, True])
 def test_death_at_each_step_of_a_cleaning_loses_nothing_and_brings_nothing_back(
-    tmp_path: Path,
+    tmp_path: Path, is_left_over: bool
 ) -> None:
     hints = write_dirty_log(tmp_path / "model")
     filesystem = MortalFileSystem()
@@ -148,6 +159,8 @@ def test_death_at_each_step_of_a_cleaning_loses_nothing_and_brings_nothing_back(
         with pytest.raises(KilledError):
             compact(log, LATER_MS, after_swap=look)
 
+        if is_left_over:
+            leave_cleaned(directory)
         again = reloaded(directory, hints)
         found = records_in(again)
         assert again.log_end_offset == end_offset, step
@@ -158,6 +171,84 @@ def test_death_at_each_step_of_a_cleaning_loses_nothing_and_brings_nothing_back(
         assert not list((directory / "flights-0").glob("*.cleaned")), step
         compact(again, LATER_MS)
         assert latest(records_in(again)) == latest(visible), step
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("is_left_over", [False, True])
+def test_death_at_each_step_of_clearing_up_a_cleaning_loses_nothing(
+    tmp_path: Path, is_left_over: bool
+) -> None:
+    """A broker dies in a swap, the next one in each step of mending that."""
+    hints = write_dirty_log(tmp_path / "model")
+    before = records_in(opened(tmp_path / "model", hints, LocalFileSystem()))
+    for number, died in enumerate(die_in_each_swap(tmp_path, hints)):
+        if is_left_over:
+            leave_cleaned(died)
+        for steps in range(1000):
+            directory = tmp_path / f"{number} {steps}"
+            shutil.copytree(died, directory)
+            filesystem = MortalFileSystem()
+            filesystem.dies_at = steps
+            try:
+                survey(filesystem, f"{directory}/flights-0")
+                is_whole = True
+            except KilledError:
+                is_whole = False
+            again = reloaded(directory, hints)
+            assert latest(records_in(again)) == latest(before), (died.name, filesystem.steps)
+            again.close()
+            shutil.rmtree(directory)
+            if is_whole:
+                break
+
+
+def die_in_each_swap(tmp_path: Path, hints: LoadHints) -> Iterator[Path]:
+    """Directories with `.swap` files in them: of the first swap and of the last."""
+    filesystem = MortalFileSystem()
+    shutil.copytree(tmp_path / "model", tmp_path / "counted")
+    compact(opened(tmp_path / "counted", hints, filesystem), LATER_MS)
+    steps = filesystem.steps
+    swaps = [number for number, step in enumerate(steps) if step.endswith(".log.swap")]
+    assert len(swaps) > 1
+    for first in (swaps[0], swaps[-1]):
+        for number in range(first + 1, len(steps)):
+            directory = tmp_path / f"died before {number}"
+            shutil.copytree(tmp_path / "model", directory)
+            filesystem = MortalFileSystem()
+            log = opened(directory, hints, filesystem)
+            filesystem.dies_at = number
+            with pytest.raises(KilledError):
+                compact(log, LATER_MS)
+            if not list((directory / "flights-0").glob("*.swap")):
+                break
+            yield directory
+
+
+def test_a_segment_that_apache_was_about_to_split_stays_whole(tmp_path: Path) -> None:
+    """It names the later half first; until the earlier one has its name, nothing is replaced."""
+    hints = write_dirty_log(tmp_path / "model")
+    log = opened(tmp_path / "model", hints, LocalFileSystem())
+    first, second, *rest = log.segments.base_offsets
+    before = records_in(log)
+    directory = tmp_path / "model" / "flights-0"
+    for suffix in LEFTOVERS[1:]:
+        (directory / f"{first:020d}{suffix}").unlink(missing_ok=True)
+        (directory / f"{second:020d}{suffix}").unlink(missing_ok=True)
+    later = (directory / f"{second:020d}.log").rename(directory / f"{second:020d}.log.swap")
+    with (directory / f"{first:020d}.log").open("ab") as file:
+        file.write(later.read_bytes())
+    leave_cleaned(tmp_path / "model")
+
+    for steps in range(7):
+        shutil.copytree(tmp_path / "model", tmp_path / str(steps))
+        filesystem = MortalFileSystem()
+        filesystem.dies_at = steps
+        with suppress(KilledError):
+            survey(filesystem, f"{tmp_path / str(steps)}/flights-0")
+        assert len(filesystem.steps) == min(steps, 5)
+        again, _ = load_log(place(tmp_path / str(steps)), CONFIG, LogSettings(), hints)
+        assert again.segments.base_offsets == [first, *rest]
+        assert records_in(again) == before
 
 
 def latest(records: list[tuple[int, bytes | None, bytes | None]]) -> dict[bytes | None, bytes]:
