@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from controller.leader_balance import ElectionType, elect_leaders
 from controller.loading import load_states
-from controller.log_dir_events import take_announcements
+from controller.log_dir_events import announcing_broker
 from controller.replica_failures import ask_again
-from controller.store import Delete, SetData
+from controller.store import (
+    BadVersionError,
+    Delete,
+    NoNodeError,
+    SetData,
+    StoreError,
+    StoreUnavailableError,
+)
 from controller.znodes import (
     ISR_CHANGES,
     LOG_DIR_EVENTS,
@@ -30,7 +37,7 @@ from controller.znodes_of_tools import (
 from protocol.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from controller.context import TopicPartition
     from controller.office import Office
@@ -40,6 +47,9 @@ if TYPE_CHECKING:
     Handler = Callable[[], Awaitable[None]]
 
 T = TypeVar("T")
+
+_WRITTEN_BY_OTHERS = (NoNodeError, BadVersionError)
+"""Somebody else was faster: what there is now, a watch tells."""
 
 logger = logging.getLogger(__name__)
 
@@ -67,12 +77,22 @@ class Announcements:
         }
 
     async def _on_log_dirs(self) -> None:
+        """Ask brokers which replicas they lost.
+
+        Announcements go last, and under the fence of the term: whoever fails before, or is deposed,
+        leaves them to be acted on again. Apache Kafka's controller removes them even if it failed.
+        """
         office = self._office()
-        if office is not None:
-            watch = self._watch("log dirs", self._on_log_dirs)
-            names = await self._store.children(LOG_DIR_EVENTS, watch)
-            await ask_again(office, await take_announcements(self._store, names))
-            await office.send()
+        if office is None:
+            return
+        watch = self._watch("log dirs", self._on_log_dirs)
+        listed = await self._list(LOG_DIR_EVENTS, watch)
+        if not listed:
+            return
+        brokers = {_read(path, node, announcing_broker) for path, node in listed.items()}
+        await ask_again(office, {one for one in brokers if one is not None})
+        await office.send()
+        await _strike_out(office, [Delete(path) for path in listed])
 
     async def _on_in_sync_sets(self) -> None:
         """Leaders have stored in-sync sets: tell all brokers (ZooKeeper before AlterPartition)."""
@@ -80,19 +100,23 @@ class Announcements:
         if office is None:
             return
         watch = self._watch("in-sync sets", self._on_in_sync_sets)
-        paths = [f"{ISR_CHANGES}/{name}" for name in await self._store.children(ISR_CHANGES, watch)]
-        if not paths:
+        listed = await self._list(ISR_CHANGES, watch)
+        if not listed:
             return
-        nodes = await self._store.get_many(paths)
         changed: dict[TopicPartition, None] = {}
-        for path, node in zip(paths, nodes, strict=True):
-            if node is not None:
-                changed |= dict.fromkeys(_read(path, node, decode_partitions) or ())
+        for path, node in listed.items():
+            changed |= dict.fromkeys(_read(path, node, decode_partitions) or ())
         known = [at for at in changed if at in office.context.leadership]
         await load_states(self._store, office.context, known, office.slices())
         await office.publish(known)
         await office.send()
-        await office.store.write_many([[Delete(path)] for path in paths])
+        await _strike_out(office, [Delete(path) for path in listed])
+
+    async def _list(self, parent: str, watch: Watch) -> dict[str, Znode]:
+        """What there is below a node, by path and in order; the watch sees more come."""
+        paths = [f"{parent}/{name}" for name in await self._store.children(parent, watch)]
+        nodes = await self._store.get_many(paths)
+        return {path: node for path, node in zip(paths, nodes, strict=True) if node is not None}
 
     async def _on_elections(self) -> None:
         office = self._office()
@@ -105,7 +129,7 @@ class Announcements:
         partitions = _read(PREFERRED_ELECTION, node, decode_partitions) or []
         await elect_leaders(office, partitions, ElectionType.PREFERRED)
         await office.send()
-        await office.store.write_many([[Delete(PREFERRED_ELECTION)]])
+        await _strike_out(office, [Delete(PREFERRED_ELECTION)])
 
     async def on_moves(self) -> None:
         """Begin the moves that are written down, and strike out those that are over."""
@@ -145,7 +169,16 @@ class Announcements:
         """Leave only these; when somebody else has written meanwhile, the watch tells of it."""
         self._begun = {at: self._begun[at] for at in left}
         change = SetData(REASSIGNMENT, encode_reassignment(left), version)
-        await office.store.write_many([[change if left else Delete(REASSIGNMENT, version)]])
+        await _strike_out(office, [change if left else Delete(REASSIGNMENT, version)])
+
+
+async def _strike_out(office: Office, changes: Sequence[Delete | SetData]) -> None:
+    """Remove what is done. Raises StoreUnavailableError if it must be tried again."""
+    for outcome in await office.store.write_many([[change] for change in changes]):
+        if isinstance(outcome, StoreUnavailableError):
+            raise outcome
+        if isinstance(outcome, StoreError) and not isinstance(outcome, _WRITTEN_BY_OTHERS):
+            logger.warning("cannot be removed: %s", outcome)
 
 
 def _read(path: str, node: Znode, decode: Callable[[str, bytes | None], T]) -> T | None:

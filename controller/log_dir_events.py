@@ -1,4 +1,4 @@
-"""Announcements of brokers that a log directory failed: nodes in sequence, removed when read.
+"""Announcements of brokers that a log directory failed: nodes in sequence.
 
 Path and content: ``/log_dir_event_notification/log_dir_event_0000000003``, ``{"version":1,
 "broker":1,"event":1}``.
@@ -7,18 +7,12 @@ Path and content: ``/log_dir_event_notification/log_dir_event_0000000003``, ``{"
 from __future__ import annotations
 
 import json
-import logging
 from typing import TYPE_CHECKING
 
-from controller.store import NoNodeError
-from controller.znodes import LOG_DIR_EVENTS
+from controller.znodes import LOG_DIR_EVENTS, MalformedZnodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from controller.store import MetadataStore
-
-logger = logging.getLogger(__name__)
 
 PREFIX = f"{LOG_DIR_EVENTS}/log_dir_event_"
 FAILURE = 1
@@ -32,17 +26,9 @@ async def announce_directory_failure(store: MetadataStore, broker_id: int) -> No
     await store.create(PREFIX, data, sequence=True)
 
 
-async def take_announcements(store: MetadataStore, names: Sequence[str]) -> set[int]:
-    """Read announcements and remove them; returns the brokers that made them."""
-    brokers = set()
-    for path in (f"{LOG_DIR_EVENTS}/{name}" for name in names):
-        try:
-            node = await store.get(path)
-            await store.delete(path)
-        except NoNodeError:
-            continue
-        try:
-            brokers.add(int(json.loads(node.data or b"")["broker"]))
-        except (ValueError, KeyError, TypeError):
-            logger.warning("%s is ignored: it holds %r", path, node.data)
-    return brokers
+def announcing_broker(path: str, data: bytes | None) -> int:
+    """The broker that made an announcement. Raises MalformedZnodeError."""
+    try:
+        return int(json.loads(data or b"")["broker"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise MalformedZnodeError(f"{path} holds {data!r}") from error

@@ -58,7 +58,7 @@ class BreakingStore(MemoryStore):
         return await super().get(path, watch)
 
     async def get_many(self, paths: Sequence[str]) -> list[Znode | None]:
-        for path in paths[:1]:
+        for path in paths:
             self._read(path)
         return await super().get_many(paths)
 

@@ -130,6 +130,8 @@ class Cluster:
 
     def __init__(self) -> None:
         self.ensemble = MemoryEnsemble()
+        self.connect: Callable[[], MemoryStore] = self.ensemble.connect
+        """Opens the session of a broker."""
         self.store: MetadataStore = self.ensemble.connect()
         self.members: dict[int, Member] = {}
         self.racks: dict[int, str | None] = {}
@@ -147,7 +149,7 @@ class Cluster:
 
     async def add(self, broker_id: int) -> Member:
         """Start one more broker."""
-        member = Member(broker_id, self.ensemble.connect())
+        member = Member(broker_id, self.connect())
         self.members[broker_id] = member
         self.racks[broker_id] = None
         await register_broker(

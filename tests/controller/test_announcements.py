@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
+import controller.controller
+from controller.memory_store import MemoryStore
+from controller.store import Delete, Operation, Result, StoreError, StoreUnavailableError
 from controller.znodes import ISR_CHANGES, PartitionState, encode_state, state_path
 from controller.znodes_of_tools import PREFERRED_ELECTION, REASSIGNMENT
 from protocol.messages.update_metadata import UpdateMetadataRequest
 from tests.controller.harness import Cluster, run_cluster, turns
 from tests.controller.test_broker_changes import AT, create, leader_and_in_sync, of_kind, stored
 from tests.controller.test_reassignment import assigned, caught_up, reassign
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+
+
+class OnceUnavailableStore(MemoryStore):
+    """Is away once, when a node is to be deleted."""
+
+    refuses_to_delete = ""
+
+    async def multi_many(
+        self, transactions: Sequence[Sequence[Operation]]
+    ) -> list[list[Result] | StoreError]:
+        refused, present = self.refuses_to_delete, [one for all_ in transactions for one in all_]
+        if refused and any(isinstance(one, Delete) and one.path == refused for one in present):
+            self.refuses_to_delete = ""
+            return [StoreUnavailableError(refused, "not reachable") for _ in transactions]
+        return await super().multi_many(transactions)
 
 
 def listed(*replicas: int, topic: str = AT.topic) -> bytes:
@@ -95,6 +119,27 @@ def test_a_preferred_election_that_is_written_down_is_held() -> None:
         assert not await exists(cluster, PREFERRED_ELECTION)
 
     run_cluster(scenario, 0, 1)
+
+
+def test_a_request_that_could_not_be_removed_is_removed_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(controller.controller, "RETRY_AFTER_SECONDS", 0)
+
+    async def scenario(cluster: Cluster) -> None:
+        cluster.connect = lambda: OnceUnavailableStore(
+            cluster.ensemble.tree, cluster.ensemble.connect().session_id
+        )
+        store = (await cluster.add(0)).store
+        assert isinstance(store, OnceUnavailableStore)
+        store.refuses_to_delete = PREFERRED_ELECTION
+        await cluster.store.create(PREFERRED_ELECTION, listed())
+        await turns()
+
+        assert not store.refuses_to_delete
+        assert not await exists(cluster, PREFERRED_ELECTION)
+
+    run_cluster(scenario)
 
 
 def test_in_sync_sets_that_old_leaders_stored_are_told_to_all() -> None:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from controller.log_dir_events import announce_directory_failure
+from typing import TYPE_CHECKING
+
+import controller.controller
+from controller.log_dir_events import PREFIX, announce_directory_failure
+from controller.store import Create, Delete, SetData
 from controller.topics import NewTopic
-from controller.znodes import LOG_DIR_EVENTS, PartitionState, decode_state, state_path
+from controller.znodes import (
+    CONTROLLER,
+    CONTROLLER_EPOCH,
+    LOG_DIR_EVENTS,
+    PartitionState,
+    decode_state,
+    encode_controller,
+    state_path,
+)
 from protocol.messages.stop_replica import StopReplicaRequest
 from protocol.messages.update_metadata import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
 )
+from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import Cluster, run_cluster, turns
+
+if TYPE_CHECKING:
+    import pytest
 
 
 async def create(cluster: Cluster, name: str, factor: int) -> None:
@@ -123,3 +139,60 @@ def test_a_controller_that_takes_office_asks_after_failures_it_was_not_told_of()
         assert (await stored(cluster, "orders")).leader == -1
 
     run_cluster(scenario, 0, 1)
+
+
+def test_announcements_are_there_until_the_controller_has_acted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(controller.controller, "RETRY_AFTER_SECONDS", 0)
+
+    async def scenario(cluster: Cluster) -> None:
+        cluster.connect = lambda: BreakingStore(cluster.ensemble)
+        for broker_id in (0, 1):
+            await cluster.add(broker_id)
+        store = cluster.members[0].store
+        assert isinstance(store, BreakingStore)
+        for broker_id, topic in enumerate(("orders", "payments")):
+            new = NewTopic(topic, assignment={0: (broker_id,)})
+            await cluster.topics.create([new], cluster.racks)
+        await turns()
+        cluster.members[0].channels.lost.update(((0, "orders"), (1, "payments")))
+        store.breaks_at = lambda path: path == f"{PREFIX}0000000001" and not store.has_broken
+        await cluster.store.multi(
+            [
+                Create(PREFIX, b'{"version":1,"broker":%d,"event":1}' % broker_id, sequence=True)
+                for broker_id in (0, 1)
+            ]
+        )
+        while not store.has_broken:
+            await turns(1)
+        await store.wait_until_reachable()
+
+        while await cluster.store.children(LOG_DIR_EVENTS):
+            await turns(1)
+        await turns()
+
+        assert [(await stored(cluster, topic)).leader for topic in ("orders", "payments")] == [
+            -1,
+            -1,
+        ]
+
+    run_cluster(scenario)
+
+
+def test_a_deposed_controller_leaves_announcements_to_its_successor() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.store.multi(
+            [
+                Create(f"{PREFIX}0000000000", b'{"version":1,"broker":0,"event":1}'),
+                Delete(CONTROLLER),
+                Create(CONTROLLER, encode_controller(8, 0), ephemeral=True),
+                SetData(CONTROLLER_EPOCH, b"7"),
+            ]
+        )
+        await turns()
+
+        assert not cluster.members[0].controller.is_active
+        assert await cluster.store.children(LOG_DIR_EVENTS) == ["log_dir_event_0000000000"]
+
+    run_cluster(scenario, 0)
