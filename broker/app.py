@@ -120,13 +120,13 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         self.timers = Timers(self._loop)
         self.supervision = Supervision(self.timers, self.clock)
-        self.timers.on_failure = self.supervision.note
         self.spawn = self.supervision.spawn
         self.call_soon = self._loop.call_soon_threadsafe
         self.slices = Turns(self._platform.stopwatch).slices
-        self._background = Loop(self.clock, self.timers, self.spawn, self.slices)
+        note = self.supervision.note
+        self._background = Loop(self.clock, self.timers, self.spawn, self.slices, note)
         self.metadata = MetadataCache()
-        self.metadata.on_failure = self.supervision.note
+        self.metadata.on_failure = self.timers.on_failure = note
         self.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots,
             SESSION_EVICTION_MS,

@@ -41,7 +41,7 @@ class Housekeeping:
         """`on_expired` is called when retention has given up files."""
         self._config = config
         self._logs = logs
-        self._clock, self._timers, self._spawn, self._slices = loop
+        self._clock, self._timers, self._spawn, self._slices, _ = loop
         self._executor = executor
         self._series: list[Cancellable] = []
         self._checkpointed: object = None

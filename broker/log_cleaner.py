@@ -77,7 +77,7 @@ class LogCleaner:
         supervision: Supervision,
     ) -> None:
         self._logs = logs
-        self._clock, self._timers, _, self._slices = loop
+        self._clock, self._timers, _, self._slices, _ = loop
         self._executor = executor
         self._supervision = supervision
         self._is_started = False

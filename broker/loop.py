@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from broker.supervision import log_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -10,6 +12,13 @@ if TYPE_CHECKING:
     from broker.clock import Clock
     from broker.slices import Slices
     from broker.timers import Timers
+
+
+class Note(Protocol):
+    """`Supervision.note`."""
+
+    def __call__(self, name: str, error: BaseException, kind: str = "") -> None:
+        """Count a failure of the work of this name as one of `kind`."""
 
 
 class Loop(NamedTuple):
@@ -21,3 +30,5 @@ class Loop(NamedTuple):
     """Runs a coroutine as a task of this name, which the broker owns."""
     slices: Callable[[], Slices]
     """For a piece of work that may be long."""
+    note: Note = log_failure
+    """Is told of errors that nobody foresaw, by what goes on by itself."""

@@ -113,7 +113,7 @@ class Supervision:
             return None
 
 
-def log_failure(name: str, error: BaseException) -> None:
+def log_failure(name: str, error: BaseException, kind: str = "") -> None:  # noqa: ARG001
     """Stand for `Supervision.note` where there is nothing to count for."""
     logger.error("%s failed", name, exc_info=error)
 

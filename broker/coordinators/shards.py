@@ -13,9 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from broker.coordinators.local_shard import LocalShard, Stage
+from broker.supervision import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
 from coordinator.partitioning import partition_for
 from protocol.errors import ApiError, ErrorCode
-from storage.errors import ExhaustedError
+from storage.errors import DamagedFileError, ExhaustedError, LogDirectoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from broker.partition import Partition
 
 logger = logging.getLogger(__name__)
-
-RELOAD_MS = 100
-"""Pause before a log is read again that could not be opened for want of descriptors."""
 
 ShardT = TypeVar("ShardT", bound=LocalShard[Any])
 
@@ -51,7 +49,7 @@ class Shards(Generic[ShardT]):
         partition_count: Callable[[], int],
     ) -> None:
         """`partition_count` tells how many partitions the topic has, or will have."""
-        self.clock, self.timers, self.spawn, self.slices = loop
+        self.clock, self.timers, self.spawn, self.slices, self._note = loop
         self._topic = topic
         self._make = make
         self._partition_count = partition_count
@@ -61,8 +59,9 @@ class Shards(Generic[ShardT]):
 
     def stop(self) -> None:
         """Send everybody away who is parked; nothing is served any more."""
-        for shard in self._shards.values():
-            shard.unload()
+        for index, shard in self._shards.items():
+            with contained(f"unloading {self._topic}-{index}"):
+                shard.unload()
         self._shards.clear()
 
     # Leadership
@@ -73,46 +72,76 @@ class Shards(Generic[ShardT]):
             return
         old = self._shards.pop(partition.index, None)
         if old is not None:
-            old.unload()
-        if not is_leader:
-            return
-        shard = self._make(partition)
-        self._shards[partition.index] = shard
+            with contained(f"unloading {self._topic}-{partition.index}"):
+                old.unload()
+        if is_leader:
+            self._begin(partition, FIRST_PAUSE_MS)
+
+    def _begin(self, partition: Partition, pause_ms: int) -> None:
+        """Load a shard, at once if its log is empty; begin anew after the pause if that fails."""
+        shard = self._shards[partition.index] = self._make(partition)
         if partition.log.log_start_offset == partition.log.log_end_offset:
-            shard.activate()
+            self._activate(shard, pause_ms)
         else:
             self._all_loaded.clear()
-            self.spawn(self._load(shard), f"load {self._topic}-{partition.index}")
+            self.spawn(self._load(shard, pause_ms), f"load {self._topic}-{partition.index}")
 
     async def wait_until_loaded(self) -> None:
         """Return once no shard is loading."""
         await self._all_loaded.wait()
 
-    async def _load(self, shard: ShardT) -> None:
-        name = f"{self._topic}-{shard.partition.index}"
+    async def _load(self, shard: ShardT, pause_ms: int) -> None:
         started_ms = self.clock.monotonic_ms()
         try:
             await self._replay(shard)
-        except ExhaustedError as error:
-            logger.warning("%s is loaded again soon: %s", name, error)
-            self.timers.schedule(RELOAD_MS, partial(self._load_again, shard))
-            return
-        except Exception:
-            logger.exception("%s could not be loaded; it stays without coordinator", name)
-            shard.unload()
-        if shard.stage is Stage.LOADING:
-            shard.activate()
-            took_ms = self.clock.monotonic_ms() - started_ms
-            logger.info("%s: %s loaded in %d ms", name, shard.content, took_ms)
+        except Exception as error:  # noqa: BLE001 - told
+            self._load_failed(shard, error, pause_ms)
+        else:
+            if shard.stage is Stage.LOADING and self._activate(shard, pause_ms):
+                took_ms = self.clock.monotonic_ms() - started_ms
+                name = f"{self._topic}-{shard.partition.index}"
+                logger.info("%s: %s loaded in %d ms", name, shard.content, took_ms)
         if not self.is_loading:
             self._all_loaded.set()
 
-    def _load_again(self, shard: ShardT) -> None:
+    def _activate(self, shard: ShardT, pause_ms: int) -> bool:
+        try:
+            shard.activate()
+        except Exception as error:  # noqa: BLE001 - told
+            self._load_failed(shard, error, pause_ms)
+            return False
+        return True
+
+    def _load_failed(self, shard: ShardT, error: Exception, pause_ms: int) -> None:
+        """Say so, and try again unless nothing but an operator can mend it.
+
+        Clients wait while descriptors are missing. After an error that nobody foresaw they are sent
+        away until the next attempt, as listings of all groups wait for shards that are loading.
+        """
+        name = f"{self._topic}-{shard.partition.index}"
+        if self._shards.get(shard.partition.index) is not shard:
+            return  # it is of a leadership that is over
+        if isinstance(error, ExhaustedError) and shard.stage is Stage.LOADING:
+            if pause_ms == FIRST_PAUSE_MS:
+                logger.warning("%s is loaded again until it can be: %s", name, error)
+        else:
+            with contained(f"unloading {name}"):
+                shard.unload()
+            if isinstance(error, DamagedFileError | LogDirectoryError):
+                logger.error(
+                    "%s has no coordinator until its leader changes or the broker starts again, "
+                    "as it could not be loaded: %s",
+                    name,
+                    error,
+                )
+                return
+            self._note(f"loading {name}", error, "coordinator loading")
+        self.timers.schedule(pause_ms, partial(self._begin_again, shard, pause_ms))
+
+    def _begin_again(self, shard: ShardT, pause_ms: int) -> None:
         """Begin with an empty shard, unless leadership was lost meanwhile."""
-        partition = shard.partition
-        if self._shards.get(partition.index) is shard:
-            again = self._shards[partition.index] = self._make(partition)
-            self.spawn(self._load(again), f"load {self._topic}-{partition.index}")
+        if self._shards.get(shard.partition.index) is shard:
+            self._begin(shard.partition, min(2 * pause_ms, LONGEST_PAUSE_MS))
 
     async def _replay(self, shard: ShardT) -> None:
         async for _ in self.slices().each(shard.replay_log()):
