@@ -1,5 +1,9 @@
 """Dynamic configurations: written with a notification, read back by every broker.
 
+A change is made to what was read: of two at the same time, one is made to what the other has left,
+be they of this broker, of another, or of a tool that writes past both. (Apache Kafka's brokers
+write whatever the version is, so they may still undo what was written since they read.)
+
 The writer sets ``/config/<type>/<entity>`` and then adds a node below ``/config/changes``.  Every
 broker watches those children, reads the named entity anew, and tells its listeners.  Creating a
 topic writes its configuration without a notification: a broker reads it when it first hears of the
@@ -12,8 +16,19 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
+from weakref import WeakValueDictionary
 
-from controller.store import Change, Create, Delete, MetadataStore, Operation, SetData, StoreError
+from controller.store import (
+    BadVersionError,
+    Change,
+    Create,
+    Delete,
+    MetadataStore,
+    NodeExistsError,
+    NoNodeError,
+    SetData,
+    StoreError,
+)
 from controller.znodes import (
     CONFIG,
     CONFIG_CHANGE_PREFIX,
@@ -27,6 +42,9 @@ from controller.znodes import (
     encode_config_change,
 )
 
+WRITE_ATTEMPTS = 5
+"""Each but the last may come to naught since somebody else, on another broker, was faster."""
+
 KEPT_NOTIFICATIONS = 1000
 """Older notifications are deleted by the brokers that have read them."""
 
@@ -35,22 +53,35 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 logger = logging.getLogger(__name__)
 
+Alteration = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""Makes a new configuration of the present one."""
+
 Listener = Callable[[str, str, Mapping[str, str]], Awaitable[None]]
 """Called with entity type, entity and its whole new configuration; no change before it is done."""
 
 
-async def write_config(
-    store: MetadataStore, entity_type: str, entity: str, values: Mapping[str, str]
+async def alter_config(
+    store: MetadataStore, entity_type: str, entity: str, change: Alteration
 ) -> None:
-    """Replace an entity's configuration and notify all brokers. The last writer wins."""
+    """Change an entity's configuration and notify all brokers.
+
+    `change` makes the whole new configuration of the present one, or raises; it is called again
+    when somebody else has written meanwhile. Raises StoreError when that happens each time.
+    """
     path = config_path(entity_type, entity)
-    data = encode_config(values)
-    exists = await store.exists(path) is not None
-    operations: list[Operation] = [
-        SetData(path, data) if exists else Create(path, data),
-        Create(CONFIG_CHANGE_PREFIX, encode_config_change(entity_type, entity), sequence=True),
-    ]
-    await store.multi(operations)
+    news = Create(CONFIG_CHANGE_PREFIX, encode_config_change(entity_type, entity), sequence=True)
+    for _ in range(WRITE_ATTEMPTS):
+        node = await store.exists(path)
+        data = encode_config(change({} if node is None else decode_config(path, node.data)))
+        write = Create(path, data) if node is None else SetData(path, data, node.version)
+        try:
+            await store.multi([write, news])
+        except (BadVersionError, NodeExistsError, NoNodeError) as error:
+            if error.operation:
+                raise
+        else:
+            return
+    raise StoreError(path, "is being changed by others")
 
 
 async def read_config(store: MetadataStore, entity_type: str, entity: str) -> dict[str, str]:
@@ -72,6 +103,8 @@ class DynamicConfigs:
         self._newest_seen: str | None = None
         self._is_watching = False
         self._reading = asyncio.Lock()
+        self._writing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        """By entity, as long as somebody writes it or waits to."""
 
     def on_change(self, listener: Listener) -> None:
         """Have a listener called after each change that a notification announced."""
@@ -84,6 +117,12 @@ class DynamicConfigs:
     def knows_topic(self, topic: str) -> bool:
         """Whether the topic's configuration was read."""
         return topic in self._topics
+
+    async def alter(self, entity_type: str, entity: str, change: Alteration) -> None:
+        """`alter_config`, one after the other: only writers elsewhere come in between."""
+        lock = self._writing.setdefault((entity_type, entity), asyncio.Lock())
+        async with lock:
+            await alter_config(self._store, entity_type, entity, change)
 
     async def start(self) -> None:
         """Read all topics' configurations and begin to watch for changes.

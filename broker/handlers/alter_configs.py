@@ -7,6 +7,7 @@ occurs twice is one. A broker changes itself, and what is set for all brokers (n
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from broker.answering import answer_later
@@ -21,8 +22,8 @@ from config.alteration import (
 from config.catalogue import BROKER_KEYS, TOPIC_KEYS
 from config.dynamic import check_dynamic_settings
 from config.errors import ConfigError
-from controller.dynamic_configs import read_config, write_config
-from controller.store import StoreError, TooLargeError
+from controller.dynamic_configs import read_config
+from controller.store import OutcomeUnknownError, StoreError, TooLargeError
 from controller.topics import unknown_topic
 from controller.znodes import BROKER_ENTITY, DEFAULT_ENTITY, TOPIC_ENTITY
 from protocol.errors import ApiError, ErrorCode
@@ -34,10 +35,13 @@ from protocol.messages.configs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from broker.context import Context
     from broker.deferred import Deferred
+    from controller.dynamic_configs import Alteration
+
+logger = logging.getLogger(__name__)
 
 Replacement = AlterConfigsRequest.Resource
 Increment = IncrementalAlterConfigsRequest.Resource
@@ -161,11 +165,7 @@ class _Alteration:
                 f"Resources of type {resource.resource_type} have no configuration here.",
             )
 
-    async def _apply(
-        self,
-        resource: Replacement | Increment,
-        change: Callable[[Mapping[str, str]], Mapping[str, str]],
-    ) -> None:
+    async def _apply(self, resource: Replacement | Increment, change: Alteration) -> None:
         try:
             if resource.resource_type == TOPIC:
                 await self._alter_topic(resource.resource_name, change)
@@ -177,26 +177,32 @@ class _Alteration:
             raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
         except TooLargeError as error:
             raise ApiError(ErrorCode.INVALID_CONFIG, f"That is too much: {error.reason}") from error
+        except OutcomeUnknownError as error:
+            raise ApiError(
+                ErrorCode.REQUEST_TIMED_OUT, f"It may have been changed or not: {error.reason}"
+            ) from error
         except StoreError as error:
             raise ApiError(
                 ErrorCode.REQUEST_TIMED_OUT, f"Nothing was changed: {error.reason}"
             ) from error
 
-    async def _alter_topic(
-        self, topic: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
-    ) -> None:
+    async def _alter_topic(self, topic: str, change: Alteration) -> None:
         broker = self._context.broker
-        if broker.metadata.topic(topic) is None:
-            raise unknown_topic(topic)
-        altered = change(await read_config(broker.store, TOPIC_ENTITY, topic))
-        validate_topic_config(altered, broker.topic_configs.defaults)
-        if not self._validate_only:
-            await write_config(broker.store, TOPIC_ENTITY, topic, altered)
-            await broker.topic_configs.dynamic.refresh()
+        self._require(topic)
 
-    async def _alter_broker(
-        self, name: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
-    ) -> None:
+        def alter(before: Mapping[str, str]) -> Mapping[str, str]:
+            self._require(topic)  # deleted, perhaps, while it was read
+            altered = change(before)
+            validate_topic_config(altered, broker.topic_configs.defaults)
+            return altered
+
+        await self._store(TOPIC_ENTITY, topic, alter)
+
+    def _require(self, topic: str) -> None:
+        if self._context.broker.metadata.topic(topic) is None:
+            raise unknown_topic(topic)
+
+    async def _alter_broker(self, name: str, change: Alteration) -> None:
         broker = self._context.broker
         if name not in ("", str(broker.config.broker_id)):
             raise ApiError(
@@ -204,17 +210,28 @@ class _Alteration:
                 f"Broker {broker.config.broker_id} changes itself and the cluster's default, "
                 f"not broker '{name}'.",
             )
-        entity = name or DEFAULT_ENTITY
-        before = await read_config(broker.store, BROKER_ENTITY, entity)
-        altered = change(before)
-        news = {key: text for key, text in altered.items() if before.get(key) != text}
+
+        def alter(before: Mapping[str, str]) -> Mapping[str, str]:
+            altered = change(before)
+            news = {key: text for key, text in altered.items() if before.get(key) != text}
+            try:
+                check_dynamic_settings(broker.config, news, is_cluster_default=not name)
+            except ConfigError as error:
+                raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
+            return altered
+
+        await self._store(BROKER_ENTITY, name or DEFAULT_ENTITY, alter)
+
+    async def _store(self, entity_type: str, entity: str, alter: Alteration) -> None:
+        broker = self._context.broker
+        if self._validate_only:
+            alter(await read_config(broker.store, entity_type, entity))
+            return
+        await broker.topic_configs.dynamic.alter(entity_type, entity, alter)
         try:
-            check_dynamic_settings(broker.config, news, is_cluster_default=entity != name)
-        except ConfigError as error:
-            raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
-        if not self._validate_only:
-            await write_config(broker.store, BROKER_ENTITY, entity, altered)
             await broker.topic_configs.dynamic.refresh()
+        except StoreError as error:
+            logger.warning("change of %s %s is stored, not applied: %s", entity_type, entity, error)
 
 
 def _operation(code: int) -> Operation:

@@ -9,11 +9,11 @@ from broker.broker_configs import BrokerConfigs
 from broker.topic_configs import TopicConfigs
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
-from controller.dynamic_configs import write_config
 from controller.memory_store import MemoryEnsemble
 from controller.registration import create_skeleton
 from controller.store import StoreUnavailableError
 from tests.controller.harness import turns
+from tests.support.written_configs import write_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence

@@ -26,7 +26,6 @@ from broker.timers import Timers
 from broker.topic_configs import TopicConfigs
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
-from controller.dynamic_configs import write_config
 from controller.memory_store import MemoryEnsemble
 from controller.registration import create_skeleton
 from protocol.messages.fetch import FetchResponse
@@ -39,6 +38,7 @@ from tests.storage.compaction.compacting import keyed
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, open_directories
 from tests.support.slices import one_step_at_a_time
 from tests.support.supervised import end, supervision
+from tests.support.written_configs import write_config
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -35,6 +35,8 @@ class BreakingStore(MemoryStore):
         self.is_away = False
         self.does_writes = False
         """Whether the write that breaks the connection is carried out."""
+        self.turns_of_a_write = 0
+        """How often the event loop turns until a write has reached the store."""
         self.largest_bytes: int | None = None
         """What a node may hold."""
         self.has_broken = False
@@ -73,6 +75,8 @@ class BreakingStore(MemoryStore):
     async def multi_many(
         self, transactions: Sequence[Sequence[Operation]]
     ) -> list[list[Result] | StoreError]:
+        for _ in range(self.turns_of_a_write):
+            await _turn()
         path = transactions[0][0].path if transactions else "/"
         if self._is_unreachable:
             return [StoreUnavailableError(path, "not reachable") for _ in transactions]
@@ -98,3 +102,10 @@ class BreakingStore(MemoryStore):
             self._is_broken = self.has_broken = True
         if self._is_unreachable:
             raise StoreUnavailableError(path, "not reachable")
+
+
+async def _turn() -> None:
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[None] = loop.create_future()
+    loop.call_soon(over.set_result, None)
+    await over

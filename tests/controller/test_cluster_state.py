@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from controller.adoption import FoundPartition, adopt_topics
-from controller.dynamic_configs import DynamicConfigs, read_config, write_config
+from controller.dynamic_configs import DynamicConfigs, read_config
 from controller.memory_store import MemoryEnsemble
 from controller.producer_ids import allocate_producer_ids
 from controller.registration import (
@@ -21,6 +21,7 @@ from controller.registration import (
 from controller.store import MetadataStore, NodeExistsError, NoNodeError
 from controller.znodes import BrokerRegistration, Endpoint, decode_state, state_path
 from tests.controller.harness import Cluster, run_cluster, turns
+from tests.support.written_configs import write_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

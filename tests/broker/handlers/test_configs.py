@@ -10,7 +10,6 @@ import broker.handlers.alter_configs
 import broker.handlers.create_topics
 import broker.handlers.describe_configs  # noqa: F401  (the handlers register themselves)
 from broker.handlers.config_resources import BROKER, TOPIC
-from controller.dynamic_configs import write_config
 from protocol.errors import ErrorCode
 from protocol.messages.configs import (
     AlterConfigsRequest,
@@ -20,6 +19,7 @@ from protocol.messages.configs import (
 )
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.broker.handlers.test_create_topics import creation, new
+from tests.support.written_configs import write_config
 
 if TYPE_CHECKING:
     from pathlib import Path
