@@ -101,6 +101,8 @@ class TransactionCoordinators(Shards[LocalTransactions]):
         self._others = coordinators
         self._inquiries = Inquiries(coordinators.add_partitions)
         self._series: list[Cancellable] = []
+        self._is_refilling = False
+        """Producer ids are being fetched for clients that come again."""
 
     def start(self) -> None:
         """Metadata is complete: send markers, and look for what is overdue or not used."""
@@ -142,13 +144,12 @@ class TransactionCoordinators(Shards[LocalTransactions]):
     async def _initialise_later(self, request: Initialisation, reply: Reply[Identity]) -> None:
         try:
             await self._producer_ids.refill()
+            self._initialise(request, reply)
         except ApiError as error:
             reply.complete(Identity(error.code))
         except Exception:  # the border: the producer is answered, whatever went wrong
             logger.exception("no producer id for %s", request.transactional_id)
             reply.complete(Identity(ErrorCode.UNKNOWN_SERVER_ERROR))
-        else:
-            self._initialise(request, reply)
 
     def _initialise(self, request: Initialisation, reply: Reply[Identity]) -> None:
         try:
@@ -214,15 +215,19 @@ class TransactionCoordinators(Shards[LocalTransactions]):
         if verify_only:
             verified: Deferred[Codes] = Deferred()
             verified.then(callback, _unanswerable(inquiry, callback))
-            shard.run(shard.transactions.handle_verify(producer, partitions, verified))
+            verified.guard(
+                lambda: shard.run(shard.transactions.handle_verify(producer, partitions, verified))
+            )()
             return
         added: Deferred[ErrorCode] = Deferred()
         added.then(lambda code: callback(inquiry.refused(code)), _unanswerable(inquiry, callback))
-        shard.run(
-            shard.transactions.handle_add_partitions(
-                producer, partitions, EPOCH_PER_TRANSACTION, added, self.clock.now_ms()
+        added.guard(
+            lambda: shard.run(
+                shard.transactions.handle_add_partitions(
+                    producer, partitions, EPOCH_PER_TRANSACTION, added, self.clock.now_ms()
+                )
             )
-        )
+        )()
 
     # Time
 
@@ -252,7 +257,8 @@ class TransactionCoordinators(Shards[LocalTransactions]):
     def _new_id(self) -> int | None:
         """A producer id if one is at hand; else one is fetched for when the client comes again."""
         producer_id = self._producer_ids.take()
-        if producer_id is None:
+        if producer_id is None and not self._is_refilling:
+            self._is_refilling = True
             self.spawn(self._refill(), "producer ids")
         return producer_id
 
@@ -261,6 +267,8 @@ class TransactionCoordinators(Shards[LocalTransactions]):
             await self._producer_ids.refill()
         except ApiError as error:
             logger.warning("no producer ids: %s", error)
+        finally:
+            self._is_refilling = False
 
 
 def _unanswerable(

@@ -15,11 +15,17 @@ import pytest
 import broker.handlers.create_partitions
 import broker.handlers.create_topics
 import broker.handlers.reassignments  # noqa: F401  (the handlers register themselves)
+from broker.deferred import Deferred
 from broker.routing import HangUp
-from protocol.errors import ApiError
+from protocol.errors import ApiError, ErrorCode
 from protocol.messages.reassignment import AlterPartitionReassignmentsRequest
+from protocol.messages.transactions import EndTxnRequest
 from protocol.records.compression import Codec
 from protocol.schema import Message
+from tests.broker.coordinators.transaction_broker import (
+    TransactionBroker,
+    run_transaction_broker,
+)
 from tests.broker.handlers.data_broker import (
     TOPIC,
     DataBroker,
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from protocol.schema import Request
+    from tests.broker.handlers.one_broker import OneBroker
 
 ROUNDS = 5
 
@@ -98,7 +105,18 @@ def test_batch_out_of_sequence_is_freed_with_its_answer(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-async def kept(broker: DataBroker, request: Request, version: int) -> Counter[str]:
+def test_end_of_transaction_without_coordinator_is_freed_with_its_answer(tmp_path: Path) -> None:
+    request = EndTxnRequest(transactional_id="t", producer_id=1, producer_epoch=0, committed=True)
+
+    async def scenario(broker: TransactionBroker) -> None:
+        refused = await broker.ask(request, 3)
+        assert refused.error_code == ErrorCode.NOT_COORDINATOR
+        assert await kept(broker, request, 3) == {}
+
+    run_transaction_broker(tmp_path, scenario)
+
+
+async def kept(broker: OneBroker, request: Request, version: int) -> Counter[str]:
     """What only the garbage collector could free of a few requests, by types."""
     gc.collect()
     gc.disable()
@@ -112,10 +130,10 @@ async def kept(broker: DataBroker, request: Request, version: int) -> Counter[st
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
-    types = (Message, ApiError, memoryview)
+    types = (Message, ApiError, Deferred, memoryview)
     return Counter(type(one).__name__ for one in garbage if isinstance(one, types))
 
 
-async def ask(broker: DataBroker, request: Request, version: int) -> None:
+async def ask(broker: OneBroker, request: Request, version: int) -> None:
     with contextlib.suppress(HangUp):
         await broker.ask(request, version)
