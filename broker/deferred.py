@@ -107,7 +107,10 @@ class Deferred(Generic[T]):
             _call(listener, cast("T", self._value))
 
     def map(self, function: Callable[[T], U | Deferred[U]]) -> Deferred[U]:
-        """What `function` makes of the value; if that is a Deferred in turn, what it brings."""
+        """What `function` makes of the value; if that is a Deferred in turn, what it brings.
+
+        The two refer to each other until one ends: map what is on its way, and last of all.
+        """
         mapped: Deferred[U] = Deferred(
             is_ordered_only=self.is_ordered_only, on_abandon=self.abandon
         )

@@ -83,6 +83,7 @@ class LocalChannels:
                     answer.set_result(response)
             finally:
                 self._queue.task_done()
+                del request, answer  # its frame may be large, and the next may be long in coming
 
     async def _apply(self, request: Request) -> Response:
         assert isinstance(request, UpdateMetadataRequest | StopReplicaRequest | LeaderAndIsrRequest)

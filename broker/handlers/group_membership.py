@@ -42,7 +42,6 @@ def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGrou
     """Become, or stay, a member; answered when the rebalance has everybody."""
     reply: Deferred[JoinGroupResponse] = Deferred()
     version = context.api_version
-    answer = reply if version >= NULL_PROTOCOL_SINCE else reply.map(_without_null_protocol)
     caller = Caller(context.client_id or "", context.client_host, version)
     try:
         shard = context.broker.groups.shard_for_member(request.group_id)
@@ -50,7 +49,7 @@ def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGrou
         reply.complete(join_error(error.code, request.member_id))
     else:
         shard.run(shard.groups.handle_join(request, caller, reply, context.now_ms))
-    return answer
+    return reply if version >= NULL_PROTOCOL_SINCE else reply.map(_without_null_protocol)
 
 
 def _without_null_protocol(response: JoinGroupResponse) -> JoinGroupResponse:

@@ -33,22 +33,24 @@ def offset_commit(
     if has_ids:
         for topic in request.topics:
             topic.name = context.broker.metadata.topic_name(topic.topic_id) or ""
-    reply: Deferred[OffsetCommitResponse] = Deferred()
     known = _known_partitions(context, request)
-    answer = reply
-    if known is not request:
-        answer = reply.map(partial(_with_unknown, request, has_ids))
+    reply = _commit(context, known)
+    return reply if known is request else reply.map(partial(_with_unknown, request, has_ids))
+
+
+def _commit(context: Context, known: OffsetCommitRequest) -> Deferred[OffsetCommitResponse]:
+    reply: Deferred[OffsetCommitResponse] = Deferred()
     if not known.topics:
         reply.complete(OffsetCommitResponse(topics=[]))
-        return answer
+        return reply
     try:
-        shard = context.broker.groups.shard_for(request.group_id)
+        shard = context.broker.groups.shard_for(known.group_id)
     except ApiError as error:
         reply.complete(commit_error(known, error.code))
-        return answer
+        return reply
     version = context.api_version
     shard.run(shard.groups.handle_offset_commit(known, version, reply, context.now_ms))
-    return answer
+    return reply
 
 
 def _with_unknown(

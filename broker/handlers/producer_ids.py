@@ -56,7 +56,6 @@ def _initialise(
             producer_epoch=identity.producer_epoch,
         )
 
-    answer = reply.map(initialised)
     expected = (request.producer_id, request.producer_epoch)
     initialisation = Initialisation(
         transactional_id=transactional_id,
@@ -66,7 +65,7 @@ def _initialise(
         keeps_prepared=request.keep_prepared_txn,
     )
     context.broker.transactions.initialise(initialisation, reply)
-    return answer
+    return reply.map(initialised)
 
 
 async def _obtain(context: Context) -> InitProducerIdResponse:

@@ -183,7 +183,6 @@ def end_txn(context: Context, request: EndTxnRequest) -> Deferred[EndTxnResponse
             producer_epoch=identity.producer_epoch,
         )
 
-    answer = reply.map(ended)
     is_newer = context.api_version >= EPOCH_PER_TRANSACTION_SINCE
     end = End(
         transactional_id=request.transactional_id,
@@ -194,7 +193,7 @@ def end_txn(context: Context, request: EndTxnRequest) -> Deferred[EndTxnResponse
     )
     shard = context.broker.transactions.shard_for(request.transactional_id)
     shard.run(shard.transactions.handle_end(end, reply, context.now_ms))
-    return answer
+    return reply.map(ended)
 
 
 def _shown(context: Context, code: ErrorCode) -> ErrorCode:

@@ -37,26 +37,31 @@ def txn_offset_commit(
     context: Context, request: TxnOffsetCommitRequest
 ) -> Deferred[TxnOffsetCommitResponse]:
     """Store positions of partitions that exist; answered when they are committed."""
+    reply = _verify_and_commit(context, _known_partitions(context, request))
+    return reply.map(partial(_complete, request, context.api_version))
+
+
+def _verify_and_commit(
+    context: Context, request: TxnOffsetCommitRequest
+) -> Deferred[TxnOffsetCommitResponse]:
     reply: Deferred[TxnOffsetCommitResponse] = Deferred()
-    answer = reply.map(partial(_complete, request, context.api_version))
-    known = _known_partitions(context, request)
-    if not known.topics:
+    if not request.topics:
         reply.complete(TxnOffsetCommitResponse(topics=[]))
-        return answer
+        return reply
     try:
         shard = context.broker.groups.shard_for_member(request.group_id)
     except ApiError as error:
-        reply.complete(commit_error(known, transactional_storage_error(error.code)))
-        return answer
+        reply.complete(commit_error(request, transactional_storage_error(error.code)))
+        return reply
     place = shard.partition.topic, shard.partition.index
     Verification(
         context.broker,
         Transaction(request.transactional_id, request.producer_id, request.producer_epoch),
         {place: (shard.partition, UNCHECKED_SEQUENCE)},
         _support(context.api_version),
-        reply.guard(partial(_commit, context, known, reply)),
+        reply.guard(partial(_commit, context, request, reply)),
     ).ask()
-    return answer
+    return reply
 
 
 def _complete(
