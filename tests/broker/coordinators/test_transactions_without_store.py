@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from controller.znodes import PRODUCER_ID_BLOCK
+from coordinator.transactions.shard import TransactionShard
 from protocol.errors import ErrorCode
 from protocol.messages.producer_ids import InitProducerIdRequest
 from tests.broker.coordinators.transaction_broker import PRODUCER, run_transaction_broker
@@ -55,5 +56,59 @@ def test_a_producer_is_answered_though_nobody_can_tell_which_ids_are_taken(
         await broker.store.set(PRODUCER_ID_BLOCK, b"not a block")
         assert await initialise(broker, PRODUCER) == ErrorCode.UNKNOWN_SERVER_ERROR
         assert PRODUCER in caplog.text
+
+    run_transaction_broker(tmp_path, scenario)
+
+
+def test_a_producer_is_answered_though_its_coordinator_fails_after_the_ids_have_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def odd(*_: object) -> NoReturn:
+        raise ValueError("odd")
+
+    async def scenario(broker: TransactionBroker) -> None:
+        await broker.find_transaction_coordinator()
+        assert broker.producer_ids.is_empty
+        with monkeypatch.context() as patch:
+            patch.setattr(TransactionShard, "handle_initialise", odd)
+            assert await initialise(broker, PRODUCER) == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert PRODUCER in caplog.text
+        assert await initialise(broker, PRODUCER) == ErrorCode.NONE
+
+    run_transaction_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("verify_only", [True, False])
+def test_who_asks_for_a_transaction_is_answered_though_its_coordinator_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verify_only: bool
+) -> None:
+    def odd(*_: object) -> NoReturn:
+        raise ValueError("odd")
+
+    async def scenario(broker: TransactionBroker) -> None:
+        await broker.find_transaction_coordinator()
+        monkeypatch.setattr(TransactionShard, "handle_verify", odd)
+        monkeypatch.setattr(TransactionShard, "handle_add_partitions", odd)
+        answers: list[object] = []
+        broker.transactions.verify_or_add_partitions(
+            PRODUCER, 1, 0, [("flights", 0)], verify_only=verify_only, callback=answers.append
+        )
+        assert answers == [{("flights", 0): ErrorCode.UNKNOWN_SERVER_ERROR}]
+
+    run_transaction_broker(tmp_path, scenario)
+
+
+def test_ids_are_fetched_once_for_all_who_come_again_for_them(tmp_path: Path) -> None:
+    async def scenario(broker: TransactionBroker) -> None:
+        broker.store.is_away = True
+        for _ in range(100):
+            assert broker.transactions._new_id() is None
+        assert [task.get_name() for task in broker.tasks].count("producer ids") == 1
+
+        await broker.settle("producer ids")
+        broker.store.come_back()
+        assert broker.transactions._new_id() is None
+        await broker.settle("producer ids")
+        assert broker.transactions._new_id() is not None
 
     run_transaction_broker(tmp_path, scenario)
