@@ -46,7 +46,7 @@ class ControllerCommands:
 
         async def work(office: Office) -> AlterPartitionResponse:
             response = await office.in_sync.apply(request)
-            await office.reassignments.advance_all()
+            office.reassignments.look_for_finished()
             return response
 
         return await self._perform("in-sync replicas", work)

@@ -64,12 +64,9 @@ class Controller:
         self._store = store
         self._now_ms = now_ms
         self._events = EventQueue()
+        put = self._events.put_single
         self._delivery = Delivery(
-            channels,
-            self._events.put_single,
-            lambda: self._office,
-            self._on_replicas_stopped,
-            replicas_failed,
+            channels, put, lambda: self._office, self._on_replicas_stopped, replicas_failed
         )
         self._office: Office | None = None
         self._incoming: Office | None = None
@@ -247,7 +244,9 @@ class Controller:
         # In this order: what is to be deleted is then among the topics.
         doomed = await self._store.children(DELETE_TOPICS, self._watch_deletions())
         topics = await self._store.children(TOPICS, self._watch_topics())
-        office.reassignments.on_finish = self._read_written_moves
+        announcements = self._announcements
+        office.reassignments.on_finish = lambda: self._put("written moves", announcements.on_moves)
+        office.reassignments.on_progress = lambda: self._put("moves", self._on_moves)
         for name, handler in self._announcements.handlers.items():
             self._put(name, handler)
         slices = self._slices()
@@ -372,8 +371,13 @@ class Controller:
         await office.deletion.replicas_stopped(broker_id, errors)
         await self._advance_deletions(office)
 
-    def _read_written_moves(self) -> None:
-        self._put("written moves", self._announcements.on_moves)
+    async def _on_moves(self) -> None:
+        office = self._office
+        if office is not None:
+            failure = await office.reassignments.advance_all()
+            await office.send()
+            if failure is not None:
+                raise failure
 
     # Watches
 

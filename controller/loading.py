@@ -78,7 +78,8 @@ async def load_topics(
         known = context.assignments.setdefault(topic, {})
         added += (TopicPartition(topic, p) for p in assignment.partitions if p not in known)
         known.update(assignment.partitions)
-        for index in assignment.adding_replicas.keys() | assignment.removing_replicas.keys():
+        moving = assignment.adding_replicas.keys() | assignment.removing_replicas.keys()
+        for index in moving & assignment.partitions.keys():
             context.reassigning[TopicPartition(topic, index)] = Reassignment(
                 assignment.partitions[index],
                 assignment.adding_replicas.get(index, ()),

@@ -4,16 +4,20 @@ While a partition moves, its assignment is the wanted replicas followed by those
 new ones catch up like any follower; once all wanted replicas are in sync, one of them leads, the
 others go, and the assignment becomes what was wanted. That is stored last, so that a controller
 that fails in between is continued by the next.
+
+Each move is its own: one that fails is logged and tried again, and keeps no other from going on.
+Those of topics that are to be deleted go no further; they end with their topics.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from controller.broker_changes import take_out
 from controller.context import Reassignment, Replica, TopicPartition
+from controller.election import ControllerMovedError
 from controller.leader_selection import Choice, leader_when_moving
 from controller.state_machines import ReplicaPhase
 from controller.store import BadVersionError, SetData, StoreError
@@ -21,7 +25,7 @@ from controller.znodes import TopicAssignment, decode_topic, encode_topic, topic
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from controller.office import Office
     from controller.store import MetadataStore
@@ -44,11 +48,15 @@ class Reassignments:
     reader: MetadataStore
     on_finish: Callable[[], None] = _ignore
     """Called when a move is over."""
+    on_progress: Callable[[], None] = _ignore
+    """Called when `advance_all` has something to do."""
+    _failed: set[TopicPartition] = field(default_factory=set)
+    """Moves whose last step failed."""
 
     async def alter(self, at: TopicPartition, target: Replicas | None) -> None:
         """Begin a move, redirect one, or with None go back to where it began. Raises ApiError."""
         context = self.office.context
-        if at not in context.leadership or at.topic in context.deleting:
+        if not self._may_go_on(at):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
         current = context.reassigning.get(at)
         if target is None:
@@ -64,7 +72,7 @@ class Reassignments:
         context.reassigning[at] = move
         logger.info("%s-%d moves from %s to %s", *at, list(move.origin), list(target))
         await self._remove([Replica(at, one) for one in before if one not in move.replicas])
-        await self.advance(at)
+        await self._go_on([at])
 
     async def advance(self, at: TopicPartition) -> None:
         """Do the next step of a move: have new replicas made, or finish."""
@@ -83,23 +91,64 @@ class Reassignments:
         await office.partitions.renew([at])
         office.batch.lead_or_follow([one.broker_id for one in new], at, is_new=True)
 
-    async def advance_all(self) -> None:
-        """Finish the moves whose new replicas are all in sync."""
-        for at in list(self.office.context.reassigning):
-            if self.is_caught_up(at):
-                await self._finish(at)
+    def look_for_finished(self) -> None:
+        """In-sync sets have changed: have moves finished that can be."""
+        moves = self.office.context.reassigning
+        if any(self._may_go_on(at) and self.is_caught_up(at) for at in moves):
+            self.on_progress()
+
+    async def advance_all(self) -> Exception | None:
+        """Finish the moves whose new replicas are all in sync, and go on with those that failed.
+
+        Returns what the last that failed again did with.
+        """
+        moves = list(self.office.context.reassigning)
+        self._failed.intersection_update(moves)
+        return await self._advance_each(
+            at for at in moves if at in self._failed or self.is_caught_up(at)
+        )
 
     async def resume(self, arrived: Collection[int] | None = None) -> None:
         """Go on with all moves, or with those that waited for brokers which have arrived."""
-        for at, move in list(self.office.context.reassigning.items()):
-            if arrived is None or not move.adding or set(move.adding) & set(arrived):
+        moves = list(self.office.context.reassigning.items())
+        await self._go_on(
+            at
+            for at, move in moves
+            if arrived is None or not move.adding or set(move.adding) & set(arrived)
+        )
+
+    async def _go_on(self, moves: Iterable[TopicPartition]) -> None:
+        """Do the next step of each; those that fail are tried again."""
+        if await self._advance_each(moves) is not None:
+            self.on_progress()
+
+    async def _advance_each(self, moves: Iterable[TopicPartition]) -> Exception | None:
+        """Do the next step of each; returns what the last that failed did with."""
+        failure = None
+        for at in moves:
+            if not self._may_go_on(at):
+                continue
+            try:
                 await self.advance(at)
+            except ControllerMovedError:
+                raise
+            except Exception as error:  # noqa: BLE001 - logged, and returned
+                logger.error("%s-%d cannot go on with its move: %r", *at, error)  # noqa: TRY400
+                self._failed.add(at)
+                failure = error
+            else:
+                self._failed.discard(at)
+        return failure
 
     def is_caught_up(self, at: TopicPartition) -> bool:
         """Whether all wanted replicas are in sync."""
-        leadership = self.office.context.leadership[at]
+        leadership = self.office.context.leadership.get(at)
         wanted = self.office.context.reassigning[at].target
-        return set(wanted) <= set(leadership.state.in_sync_replicas)
+        return leadership is not None and set(wanted) <= set(leadership.state.in_sync_replicas)
+
+    def _may_go_on(self, at: TopicPartition) -> bool:
+        context = self.office.context
+        return at in context.leadership and at.topic not in context.deleting
 
     async def _finish(self, at: TopicPartition) -> None:
         context = self.office.context

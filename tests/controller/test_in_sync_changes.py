@@ -32,6 +32,7 @@ async def propose(
     assert context is not None
     members = fields.pop("epochs", {})
     broker_epoch = fields.pop("broker_epoch", context.live_brokers[broker_id].epoch)
+    topic_id = context.topic_ids[fields.pop("topic", "orders")]
     values = {"leader_epoch": 0, "partition_epoch": 0, **fields}
     partition = Partition(
         partition_index=0,
@@ -41,9 +42,7 @@ async def propose(
         ],
         **values,
     )
-    topic = AlterPartitionRequest.Topic(
-        topic_id=context.topic_ids["orders"], partitions=[partition]
-    )
+    topic = AlterPartitionRequest.Topic(topic_id=topic_id, partitions=[partition])
     return await controller.commands.alter_partitions(
         AlterPartitionRequest(broker_id=broker_id, broker_epoch=broker_epoch, topics=[topic])
     )

@@ -36,11 +36,11 @@ async def reassign(cluster: Cluster, *target: int) -> ErrorCode | None:
     return None if error is None else error.code
 
 
-async def caught_up(cluster: Cluster, *in_sync: int, leader: int) -> None:
+async def caught_up(cluster: Cluster, *in_sync: int, leader: int, at: TopicPartition = AT) -> None:
     """The leader tells that these are in sync."""
     context = cluster.members[0].controller.context
     assert context is not None
-    known = context.leadership[AT]
+    known = context.leadership[at]
     answer = only(
         await propose(
             cluster,
@@ -48,9 +48,11 @@ async def caught_up(cluster: Cluster, *in_sync: int, leader: int) -> None:
             broker_id=leader,
             leader_epoch=known.state.leader_epoch,
             partition_epoch=known.partition_epoch,
+            topic=at.topic,
         )
     )
     assert answer.error_code == ErrorCode.NONE
+    await turns()
 
 
 def told(sent: list[tuple[int, Request]], broker_id: int) -> list[LeaderAndIsrPartitionState]:
