@@ -83,7 +83,7 @@ class MetadataCache:
         """What others built from the cache, by keys of their own; emptied by each update."""
         self._names: dict[UUID, str] = {}
         self._listeners: list[Callable[[UpdateMetadataRequest], None]] = []
-        self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._waiters: dict[asyncio.Future[None], Callable[[], bool]] = {}
         self.on_failure: Callable[[str, BaseException], None] = log_failure
         """Is told of what a listener raises, which keeps no other from hearing."""
 
@@ -118,8 +118,11 @@ class MetadataCache:
         if is_reached():
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append((is_reached, waiter))
-        await waiter
+        self._waiters[waiter] = is_reached
+        try:
+            await waiter
+        finally:
+            self._waiters.pop(waiter, None)
 
     def is_alive(self, broker_id: int) -> bool:
         """Whether a broker is registered."""
@@ -203,18 +206,11 @@ class MetadataCache:
             self._names.pop(topic.topic_id, None)
 
     def _wake_waiters(self) -> None:
-        if not self._waiters:
-            return
-        remaining = []
-        for is_reached, waiter in self._waiters:
+        for waiter, is_reached in list(self._waiters.items()):
             if waiter.done():
                 continue
             try:
                 if is_reached():
                     waiter.set_result(None)
-                    continue
             except Exception as error:  # noqa: BLE001 - given to who asked
                 waiter.set_exception(error)
-                continue
-            remaining.append((is_reached, waiter))
-        self._waiters = remaining
