@@ -51,8 +51,15 @@ until its coordinator moves.
 class Leaders(Protocol):
     """Who leads what, and the way there."""
 
-    def leader(self, topic: str, partition: int, /) -> int | None:
-        """The leader's broker id; NO_LEADER if there is none now, None for no such partition."""
+    @property
+    def look_ups(self) -> int:
+        """How often it was looked up so far whether a partition exists."""
+
+    def leader(self, topic: str, partition: int, since: int, /) -> int | None:
+        """The leader's broker id; NO_LEADER if there is none now, None for no such partition.
+
+        That there is none is what a look-up said that was not among the first `since`.
+        """
 
     def write_markers(
         self,
@@ -67,12 +74,14 @@ class Leaders(Protocol):
 class _Task:
     """One decided transaction on its way."""
 
-    __slots__ = ("coordinator_epoch", "shard", "told", "transaction", "waiting")
+    __slots__ = ("coordinator_epoch", "shard", "since", "told", "transaction", "waiting")
 
-    def __init__(self, shard: LocalTransactions, transaction: Transaction) -> None:
+    def __init__(self, shard: LocalTransactions, transaction: Transaction, since: int) -> None:
         self.shard = shard
         self.transaction = transaction
         self.coordinator_epoch = shard.partition.leader_epoch
+        self.since = since
+        """How many look-ups there had been when the transaction was decided."""
         self.waiting = set(transaction.partitions)
         self.told: set[ErrorCode] = set()
         """What has gone wrong and was logged; it is not logged again at each try."""
@@ -117,7 +126,7 @@ class MarkerSender:
 
     def send(self, shard: LocalTransactions, transaction: Transaction) -> None:
         """Have all partitions of a decided transaction marked, then have it completed."""
-        task = _Task(shard, transaction)
+        task = _Task(shard, transaction, self._leaders.look_ups)
         if task.waiting:
             self._queues.setdefault(NO_LEADER, []).extend((task, each) for each in task.waiting)
             self._flush_soon()
@@ -142,7 +151,7 @@ class MarkerSender:
     def _find_leaders(self, entries: Iterable[tuple[_Task, TopicPartition]]) -> None:
         leaderless = []
         for task, partition in entries:
-            leader = self._leaders.leader(*partition)
+            leader = self._leaders.leader(*partition, task.since)
             if leader is None:
                 logger.info("%s-%d is deleted and gets no marker", *partition)
                 self._marked(task, partition)

@@ -4,12 +4,15 @@ Two requests go between brokers: WriteTxnMarkers, to leaders, and AddPartitionsT
 leader asks a coordinator. They are sent in versions that Apache Kafka 3.9 understands too.
 
 A partition that this broker has not heard of may be deleted, or so new that the controller has not
-told yet; a transaction is complete without its marker only in the first case. The store knows.
+told yet; a transaction is complete without its marker only in the first case. The store knows. What
+it says counts for transactions that were decided before it was asked: a later one may have written
+to a topic that was created anew under the name.
 """
 
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from broker.coordinators.internal_topics import TRANSACTION_KEY
@@ -40,6 +43,8 @@ ADDITION_VERSION: Final = 5
 MARKERS_PURPOSE: Final = "transaction-markers"
 ADDITION_PURPOSE: Final = "transaction-verification"
 NO_LEADER: Final = -1
+DELETED_KEPT_MS: Final = 10_000
+"""How long it is known that a partition is deleted; then the store is asked again."""
 
 
 class Peers:
@@ -49,7 +54,9 @@ class Peers:
         self._broker = broker
         self._links: dict[tuple[int, str], Link] = {}
         self._looked_up: set[tuple[str, int]] = set()
-        self._deleted: set[tuple[str, int]] = set()
+        self._deleted: dict[tuple[str, int], int] = {}
+        """By the number of the look-up that said so."""
+        self.look_ups = 0
         broker.metadata.on_update(self._leave_the_dead)
 
     def close(self) -> None:
@@ -62,18 +69,21 @@ class Peers:
         """How many partitions `__transaction_state` has, or will have."""
         return self._broker.internal_topics.partition_count(TRANSACTION_KEY)
 
-    def leader(self, topic: str, partition: int) -> int | None:
-        """The leader's id, negative if there is none now; None for a partition that is no more."""
+    def leader(self, topic: str, partition: int, since: int) -> int | None:
+        """The leader's id, negative if there is none now; None for a partition that is no more.
+
+        The latter after a look-up with a number above `since` only.
+        """
         state = self._broker.metadata.partition(topic, partition)
         if state is not None:
             return state.leader
         key = topic, partition
-        if key in self._deleted:
-            self._deleted.discard(key)
+        if self._deleted.get(key, 0) > since:
             return None
         if key not in self._looked_up:
             self._looked_up.add(key)
-            self._broker.spawn(self._look_up(*key), f"look {topic}-{partition} up")
+            self.look_ups += 1
+            self._broker.spawn(self._look_up(*key, self.look_ups), f"look {topic}-{partition} up")
         return NO_LEADER
 
     def other_coordinator(self, partition: int) -> int | None:
@@ -120,7 +130,7 @@ class Peers:
         for where in [where for where in self._links if where[0] not in alive]:
             self._links.pop(where).close()
 
-    async def _look_up(self, topic: str, partition: int) -> None:
+    async def _look_up(self, topic: str, partition: int, number: int) -> None:
         """Find out whether a partition is deleted; nothing is known while the store is away."""
         store = self._broker.store
         try:
@@ -136,7 +146,13 @@ class Peers:
         finally:
             self._looked_up.discard((topic, partition))
         if is_deleted:
-            self._deleted.add((topic, partition))
+            self._deleted[topic, partition] = number
+            forget = partial(self._forget, (topic, partition), number)
+            self._broker.timers.schedule(DELETED_KEPT_MS, forget)
+
+    def _forget(self, key: tuple[str, int], number: int) -> None:
+        if self._deleted.get(key) == number:
+            del self._deleted[key]
 
     async def _ask(
         self,

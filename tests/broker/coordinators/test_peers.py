@@ -6,10 +6,11 @@ import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from broker.coordinators.peers import Peers
+from broker.coordinators.peers import DELETED_KEPT_MS, Peers
 from broker.metadata_cache import MetadataCache
 from broker.replication.links import LinkError
 from config.broker import BrokerConfig
+from controller.memory_store import MemoryEnsemble
 from controller.topic_names import TRANSACTION_STATE_TOPIC
 from protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
@@ -24,7 +25,7 @@ from protocol.messages.update_metadata import (
 from protocol.uuids import ZERO_UUID
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     import pytest
 
@@ -49,6 +50,16 @@ class SlowLink:
             self.answer.set_exception(LinkError("hung up"))
 
 
+class RecordedTimers:
+    """Keeps what is to be done later, for the test to do."""
+
+    def __init__(self) -> None:
+        self.scheduled: list[tuple[float, Callable[[], object]]] = []
+
+    def schedule(self, delay_ms: float, callback: Callable[[], object]) -> None:
+        self.scheduled.append((delay_ms, callback))
+
+
 class AskingBroker:
     """As much of a broker as asks others."""
 
@@ -58,6 +69,8 @@ class AskingBroker:
         self.links: dict[tuple[int, str], SlowLink] = {}
         self.cluster = SimpleNamespace(link=self._link)
         self.tasks: list[asyncio.Task[None]] = []
+        self.timers = RecordedTimers()
+        self.store = MemoryEnsemble().connect()
         self.peers = Peers(cast("Any", self))
 
     def _link(self, broker_id: int, purpose: str) -> SlowLink:
@@ -156,5 +169,47 @@ def test_coordinator_is_another_broker_only_if_that_one_leads() -> None:
         for leader, other in [(THERE, THERE), (HERE, None), (-1, None)]:
             broker.tell(HERE, THERE, leader=leader)
             assert broker.peers.other_coordinator(0) == other
+
+    asyncio.run(scenario())
+
+
+def test_a_partition_counts_as_deleted_for_those_only_who_asked_before_it_was_looked_up() -> None:
+    """The topic may have been created anew for whoever comes later."""
+
+    async def scenario() -> None:
+        broker = AskingBroker()
+        peers = broker.peers
+        early = peers.look_ups
+        assert peers.leader("flights", 0, early) == -1
+        await broker.settled()
+        late = peers.look_ups
+
+        assert peers.leader("flights", 0, early) is None
+        assert peers.leader("flights", 0, early) is None
+        assert len(broker.tasks) == 1
+
+        assert peers.leader("flights", 0, late) == -1
+        await broker.settled()
+        assert len(broker.tasks) == 2
+        assert peers.leader("flights", 0, late) is None
+
+    asyncio.run(scenario())
+
+
+def test_nobody_needs_to_come_back_for_what_was_looked_up() -> None:
+    async def scenario() -> None:
+        broker = AskingBroker()
+        for partition in range(100):
+            assert broker.peers.leader("flights", partition, 0) == -1
+        await broker.settled()
+        assert broker.peers.leader("flights", 1, 0) is None
+
+        for delay_ms, callback in broker.timers.scheduled:
+            assert delay_ms == DELETED_KEPT_MS
+            callback()
+
+        assert not broker.peers._deleted
+        assert broker.peers.leader("flights", 1, 0) == -1
+        await broker.settled()
 
     asyncio.run(scenario())

@@ -60,8 +60,12 @@ class Switchboard:
         self.is_holding = False
         self.held: list[tuple[WriteTxnMarkersRequest, Answered]] = []
 
-    def leader(self, topic: str, partition: int) -> int | None:
-        return -1 if self.is_leaderless else self._peers.leader(topic, partition)
+    @property
+    def look_ups(self) -> int:
+        return self._peers.look_ups
+
+    def leader(self, topic: str, partition: int, since: int) -> int | None:
+        return -1 if self.is_leaderless else self._peers.leader(topic, partition, since)
 
     def partition_count(self) -> int:
         return self._peers.partition_count()
