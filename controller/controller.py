@@ -23,6 +23,7 @@ from controller.event_queue import Event, EventQueue, log_failure
 from controller.loading import load_brokers, load_states, load_topics
 from controller.office import Office, UncleanDefault
 from controller.replica_failures import replicas_failed
+from controller.settlements import Settlements
 from controller.state_machines import PartitionPhase, ReplicaPhase
 from controller.store import Change, MetadataStore, NodeExistsError, StoreError, Watch
 from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, TOPICS
@@ -72,7 +73,7 @@ class Controller:
         self._incoming: Office | None = None
         """The office that is being taken: its brokers are told already."""
         self._announcements = Announcements(store, self._watch, lambda: self._office)
-        self._settlements: dict[str, list[asyncio.Future[None]]] = {}
+        self._settlements = Settlements(slices)
         self._ready = asyncio.Event()
         self._is_retired = False
         self.commands = ControllerCommands(self.perform)
@@ -105,28 +106,27 @@ class Controller:
         await self._ready.wait()
 
     async def wait_until_settled(self, topics: Collection[str]) -> None:
-        """Return once deletion of each topic is complete, or waits for a dead broker."""
+        """Return once deletion of each topic is complete, or waits for a dead broker.
+
+        Returns as well once this broker is not in office. Raises StoreError.
+        """
         office = self._office
         if office is None:
             return
-        loop = asyncio.get_running_loop()
-        waiters: list[asyncio.Future[None]] = []
-        async for topic in self._slices().each(topics):
-            waiters.append(loop.create_future())
-            self._settlements.setdefault(topic, []).append(waiters[-1])
-        still_open = set(await self._store.children(DELETE_TOPICS))
-        still_open -= office.context.blocked_deletions
-        self._settle([topic for topic in topics if topic not in still_open])
-        await asyncio.gather(*waiters)
+
+        async def still_open() -> set[str]:
+            deleting = set(await self._store.children(DELETE_TOPICS))
+            return deleting - office.context.blocked_deletions if self._office is office else set()
+
+        await self._settlements.wait(topics, still_open)
 
     async def retire(self) -> None:
         """Leave office for good, so that another broker can take it at once."""
         self._is_retired = True
-        office, self._office = self._office, None
-        self._incoming = None
+        office = self._office
+        self._leave_office()
         if office is not None:
             await office.store.resign()
-        self._settle(list(self._settlements))
 
     def require_broker(self, broker_id: int, broker_epoch: int) -> None:
         """Raises ApiError NOT_CONTROLLER, or STALE_BROKER_EPOCH for an earlier life of a broker."""
@@ -175,8 +175,12 @@ class Controller:
         for office in (self._office, self._incoming):
             if office is not None:
                 office.store.revoke()
-        self._office = self._incoming = None
+        self._leave_office()
         self._put("elect", self._run_for_office)
+
+    def _leave_office(self) -> None:
+        self._office = self._incoming = None
+        self._settlements.settle_all()
 
     # Events
 
@@ -194,7 +198,7 @@ class Controller:
             await event.handle()
         except ControllerMovedError as error:
             logger.warning("broker %d is no longer controller: %s", self._broker_id, error)
-            self._office = self._incoming = None
+            self._leave_office()
             self._put("elect", self._run_for_office)
         except StoreError as error:
             logger.error("%s must wait: %s", event.key[0], error)  # noqa: TRY400
@@ -223,13 +227,13 @@ class Controller:
         self.controller_id = await current_controller(self._store)
         if self._office is not None and self.controller_id != self._broker_id:
             logger.info("broker %s is controller now", self.controller_id)
-            self._office = self._incoming = None
+            self._leave_office()
         if self.controller_id is None:
             self._put("elect", self._run_for_office)
 
     async def _take_office(self, term: Term) -> None:
         logger.info("broker %d is controller, epoch %d", self._broker_id, term.epoch)
-        self._office = None
+        self._leave_office()
         office = self._incoming = Office(
             ControllerContext(self._broker_id, term),
             self._store,
@@ -355,15 +359,9 @@ class Controller:
         await self._advance_deletions(office)
 
     async def _advance_deletions(self, office: Office) -> None:
-        self._settle(await office.deletion.advance())
+        self._settlements.settle(await office.deletion.advance())
         await office.send()
-        self._settle(office.context.blocked_deletions)
-
-    def _settle(self, topics: list[str] | set[str]) -> None:
-        for topic in topics:
-            for waiter in self._settlements.pop(topic, ()):
-                if not waiter.done():
-                    waiter.set_result(None)
+        self._settlements.settle(office.context.blocked_deletions)
 
     async def _on_replicas_stopped(
         self, office: Office, broker_id: int, errors: dict[TopicPartition, int]

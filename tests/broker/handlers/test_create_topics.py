@@ -11,6 +11,7 @@ import pytest
 import broker.handlers.create_partitions
 import broker.handlers.create_topics
 import broker.handlers.delete_topics  # noqa: F401  (the handlers register themselves)
+from controller.znodes import DELETE_TOPICS
 from protocol.errors import ErrorCode
 from protocol.messages.topics import (
     CreatePartitionsRequest,
@@ -270,3 +271,19 @@ def test_deletion_can_be_disabled(tmp_path: Path) -> None:
         assert codes(await broker.ask(request, 1)) == {"orders": ErrorCode.INVALID_REQUEST}
 
     run_broker(tmp_path, scenario, delete_topic_enable=False)
+
+
+def test_a_deletion_is_answered_though_its_end_cannot_be_waited_for(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(creation(new("orders", 1)), 7)
+        store = broker.store
+        store.breaks_at = lambda path: (
+            path == DELETE_TOPICS
+            and not store.has_broken
+            and broker.metadata.topic("orders") is None
+        )
+        deletion = DeleteTopicsRequest(topic_names=["orders"], timeout_ms=10_000)
+        assert codes(await broker.ask(deletion, 5)) == {"orders": ErrorCode.NONE}
+        assert store.has_broken
+
+    run_broker(tmp_path, scenario)

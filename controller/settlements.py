@@ -1,0 +1,61 @@
+"""Who waits for topics to be gone: each until its topics are settled, or until it gives up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Iterable
+
+    from controller.ports import Slices
+
+
+class Settlements:
+    """Waiters by topic. One that is cancelled, as by a time limit, leaves nothing behind."""
+
+    def __init__(self, slices: Callable[[], Slices]) -> None:
+        """Start with nobody waiting."""
+        self._slices = slices
+        self._waiters: dict[str, set[asyncio.Future[None]]] = {}
+
+    @property
+    def topics(self) -> Collection[str]:
+        """Those that somebody waits for."""
+        return self._waiters.keys()
+
+    async def wait(
+        self, topics: Iterable[str], still_open: Callable[[], Awaitable[Collection[str]]]
+    ) -> None:
+        """Return once each topic is settled; those that are not ``still_open`` are already.
+
+        That is asked when each is waited for, so that none is missed.
+        """
+        loop = asyncio.get_running_loop()
+        waiting: dict[str, asyncio.Future[None]] = {}
+        try:
+            async for topic in self._slices().each(topics):
+                waiting[topic] = loop.create_future()
+                self._waiters.setdefault(topic, set()).add(waiting[topic])
+            self.settle(waiting.keys() - set(await still_open()))
+            await asyncio.gather(*waiting.values())
+        finally:
+            for topic, waiter in waiting.items():
+                self._forget(topic, waiter)
+
+    def settle(self, topics: Iterable[str]) -> None:
+        """These are gone, or wait for a broker that is dead."""
+        for topic in topics:
+            for waiter in self._waiters.pop(topic, ()):
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    def settle_all(self) -> None:
+        """Nobody here will hear of any of them again."""
+        self.settle(list(self._waiters))
+
+    def _forget(self, topic: str, waiter: asyncio.Future[None]) -> None:
+        others = self._waiters.get(topic, set())
+        others.discard(waiter)
+        if not others:
+            self._waiters.pop(topic, None)
