@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError, ErrorCode
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from storage.log_directory import LogDirectory
+
+_recovery_points = Lock()
+"""Held for a moment: a flush that ends on a thread must not raise the recovery point of a log that
+is being cut, and flushes of one log may end together. One for all logs, as idle ones cost memory.
+"""
 
 
 class LogUpkeep(LogReading):
@@ -262,10 +268,11 @@ class LogUpkeep(LogReading):
 
     def _end_at(self, offset: int, producers: ProducerState) -> None:
         """After the log was cut: bring all that depends on its end in line."""
-        self.truncations += 1
+        with _recovery_points:
+            self.truncations += 1
+            self.recovery_point = min(self.recovery_point, offset)
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
-        self.recovery_point = min(self.recovery_point, offset)
         self.high_watermark = min(self.high_watermark, offset)
         self.cleaned_offset = min(self.cleaned_offset, offset)
         remove_others(self.snapshots, (self.log_start_offset, offset))
@@ -290,8 +297,9 @@ class LogUpkeep(LogReading):
         with suppress(DeletedLogError):  # it needs no flush
             self._sync_files(segments)
             self.sync_names()
-        if truncations == self.truncations:
-            self.recovery_point = max(self.recovery_point, end_offset)
+        with _recovery_points:
+            if truncations == self.truncations:
+                self.recovery_point = max(self.recovery_point, end_offset)
 
     def _sync_files(self, segments: Sequence[Segment]) -> None:
         with self.directory:
