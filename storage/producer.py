@@ -81,6 +81,12 @@ class Producer:
         """Sequence number of its last record in this epoch; -1 when there is none."""
         return self.batches[-1].last_sequence if self.batches else NONE
 
+    @property
+    def last_offset(self) -> int:
+        """Offset of its last record in this epoch; -1 when there is none. Safe on any thread."""
+        batches = self.batches  # once, as a new epoch puts an empty list in its place
+        return batches[-1].last_offset if batches else NONE
+
     def begin_epoch(self, epoch: int) -> None:
         """Sequence numbers start over with each epoch."""
         if epoch != self.epoch:

@@ -84,9 +84,7 @@ def make_job(chosen: Cleanable, limits: CleanerLimits, now_ms: int) -> CleaningJ
         chosen.first_dirty_offset,
         chosen.end_offset,
         {
-            producer.producer_id: LastOfProducer(
-                producer.batches[-1].last_offset if producer.batches else -1, producer.epoch
-            )
+            producer.producer_id: LastOfProducer(producer.last_offset, producer.epoch)
             for producer in list(log.producers.producers.values())
         },
         now_ms,

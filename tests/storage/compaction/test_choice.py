@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from protocol.records.control import ControlType
-from storage.compaction.choice import assess
-from tests.storage.compaction.compacting import compact, keyed, put, records_in
+from storage.compaction.choice import assess, make_job
+from storage.producer import ProducedBatch
+from tests.storage.compaction.compacting import LIMITS, compact, keyed, put, records_in
 from tests.storage.produced import (
     NOW_MS,
     SMALL,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from storage.log import Log
+    from storage.producer import Producer as StoredProducer
 
 CONFIG = dataclasses.replace(SMALL, cleanup_policy=frozenset({"compact"}))
 
@@ -169,3 +171,30 @@ def test_too_many_keys_are_cleaned_in_several_goes(tmp_path: Path) -> None:
 
     assert ends == [8, 16, 24, 32, 40]
     assert [offset for offset, _, _ in records_in(log)] == list(range(20, 40))
+
+
+class Outdated(list[ProducedBatch]):
+    """Batches of a producer that begins a new epoch as soon as somebody has looked at them."""
+
+    producer: StoredProducer
+
+    def __len__(self) -> int:
+        self.producer.begin_epoch(self.producer.epoch + 1)
+        return super().__len__()
+
+
+def test_a_producer_may_begin_an_epoch_while_a_thread_makes_the_job(log: Log) -> None:
+    """What it wrote last lies in the active segment, so that either answer will do."""
+    append(log, keyed([(b"a", b"1")], producer=Producer(7, 0, 0)))
+    log.roll(NOW_MS)
+    chosen = assess(log, NOW_MS)
+    assert chosen is not None
+    stored = log.producers.producers[7]
+    outdated = Outdated(stored.batches)
+    outdated.producer = stored
+    stored.batches = outdated
+
+    job = make_job(chosen, LIMITS, NOW_MS)
+
+    assert stored.batches == []
+    assert job.producers[7].last_offset in {3, -1}
