@@ -76,16 +76,16 @@ class Housekeeping:
             series.cancel()
 
     def _checkpoint_watermarks(self) -> None:
-        """Write high watermarks, unless none has moved since the last time."""
-        state = [log.high_watermark for log in self._logs]
+        """Write high watermarks, unless nothing has changed since they were last written."""
+        logs = list(self._logs)
+        state = logs, [log.high_watermark for log in logs]
         if state != self._checkpointed:
-            self._checkpointed = state
-            self._submit(self._write_watermarks)
+            self._submit(lambda: self._write_watermarks(state))
 
-    def _write_watermarks(self) -> None:
+    def _write_watermarks(self, state: object) -> None:
         written = self._logs.checkpoint_high_watermarks()
-        if any(one.failure is None and one not in written for one in self._logs.directories):
-            self._checkpointed = None  # the next time anew, though nothing has moved
+        if all(one.failure is not None or one in written for one in self._logs.directories):
+            self._checkpointed = state  # what was written is that, or newer
 
     def _checkpoint_recovery_points(self) -> None:
         self._submit(self._logs.checkpoint_recovery_points)

@@ -253,3 +253,49 @@ def test_watermarks_that_could_not_be_written_are_written_though_none_has_moved(
 
     asyncio.run(scenario())
     crash(directories)
+
+
+def test_watermarks_are_written_again_after_an_error_that_nobody_foresaw(
+    logs: LogDirectories,
+    thread: DiskThread,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        keys = {"replica_high_watermark_checkpoint_interval_ms": 11}
+        household = Household(logs, thread, **keys)
+        with monkeypatch.context() as patch:
+            patch.setattr(logs, "_checkpoint", None)
+            household.timers.run_every(11)
+            await household.finish()
+        assert "housekeeping failed" in caplog.text
+
+        household.timers.run_every(11)
+        await household.finish()
+
+        noted = decode_offsets((tmp_path / "replication-offset-checkpoint").read_bytes())
+        assert noted == {("flights", index): 6 for index in range(LOGS)}
+
+    asyncio.run(scenario())
+
+
+def test_watermarks_of_other_logs_are_written_though_they_are_the_same_numbers(
+    logs: LogDirectories, thread: DiskThread, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        keys = {"replica_high_watermark_checkpoint_interval_ms": 11}
+        household = Household(logs, thread, **keys)
+        household.timers.run_every(11)
+        await household.finish()
+        logs.delete("flights", LOGS - 1)
+        append(logs.create("hotels", 0, TOPIC_ID, CONFIG, NOW_MS), batch(6))
+
+        household.timers.run_every(11)
+        await household.finish()
+
+        noted = decode_offsets((tmp_path / "replication-offset-checkpoint").read_bytes())
+        assert noted[("hotels", 0)] == 6
+        assert len(noted) == LOGS
+
+    asyncio.run(scenario())
