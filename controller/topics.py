@@ -7,6 +7,7 @@ writing.  Results come per topic: one bad topic does not stop the others.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from controller.flights import in_flights, read_many
@@ -30,6 +31,7 @@ from controller.store import (
     StoreUnavailableError,
     TooLargeError,
 )
+from controller.told_topics import ToldTopics
 from controller.topic_names import check_name, collision_key
 from controller.znodes import (
     DELETE_TOPICS,
@@ -116,6 +118,8 @@ class TopicCommands:
         self._chance = chance
         self._max_new_partitions = max_new_partitions
         self._slices = slices
+        self.told = ToldTopics()
+        """Noted by who answers clients."""
 
     def check_total(self, counts: Iterable[int]) -> None:
         """Refuse a request that wants this many partitions of each of its topics, if too many.
@@ -164,14 +168,22 @@ class TopicCommands:
             await self._write_new(planned, results, slices)
         return results
 
-    async def delete(self, topics: Iterable[str]) -> dict[str, ApiError | None]:
-        """Ask the controller to delete topics that exist; None for each that it will."""
+    async def delete(
+        self, topics: Iterable[str], ids: Mapping[str, UUID] = MappingProxyType({})
+    ) -> dict[str, ApiError | None]:
+        """Ask the controller to delete topics that exist; None for each that it will.
+
+        One that shall have an id and has another is another topic, and does not exist.
+        """
         names = list(topics)
         slices = self._slices()
         nodes = await read_many(self._store, [topic_path(name) for name in names], slices)
         results: dict[str, ApiError | None] = {}
         async for name, node in slices.each(zip(names, nodes, strict=True)):
-            results[name] = None if node is not None else unknown_topic(name)
+            is_there = node is not None and (
+                name not in ids or decode_topic(name, node.data).topic_id == ids[name]
+            )
+            results[name] = None if is_there else unknown_topic(name)
         wanted = [name for name in names if results[name] is None]
         deletions = [[Create(delete_topic_path(name))] for name in wanted]
         outcomes = await in_flights(deletions, self._store.multi_many, slices)

@@ -70,12 +70,15 @@ async def _delete(
     broker = context.broker
     answers: dict[tuple[str | None, UUID], Answer] = {}
     names: dict[str, UUID] = {}
+    ids: dict[str, UUID] = {}
     for (name, topic_id), resolved in (await _resolve(context, wanted)).items():
         if isinstance(resolved, ApiError):
             answers[name, topic_id] = _answer(name, topic_id, resolved)
         else:
             names[resolved] = broker.metadata.topic_id(resolved)
-    results = await broker.topics.delete(names)
+            if name is None:
+                ids[resolved] = topic_id
+    results = await broker.topics.delete(names, ids)
     going = [name for name, error in results.items() if error is None]
     slices = broker.slices()
     async for name in slices.each(going):
@@ -83,7 +86,11 @@ async def _delete(
     late = await _wait_until_gone(context, going, request.timeout_ms)
     async for name, topic_id in slices.each(names.items()):
         error = timed_out(name, "deleted") if name in late else results[name]
-        answers[name, topic_id] = _answer(name, topic_id, error)
+        is_other = error is not None and error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if name in ids and is_other:
+            answers[None, topic_id] = _answer(None, topic_id, _unknown_id(topic_id))
+        else:
+            answers[name, topic_id] = _answer(name, topic_id, error)
     return DeleteTopicsResponse(responses=list(answers.values()))
 
 

@@ -37,6 +37,8 @@ class BreakingStore(MemoryStore):
         """Whether the write that breaks the connection is carried out."""
         self.turns_of_a_write = 0
         """How often the event loop turns until a write has reached the store."""
+        self.answers_writes: asyncio.Event | None = None
+        """Writes that are carried out are answered once this is set."""
         self.largest_bytes: int | None = None
         """What a node may hold."""
         self.has_broken = False
@@ -83,7 +85,10 @@ class BreakingStore(MemoryStore):
         if any(self._is_too_large(one) for operations in transactions for one in operations):
             return [TooLargeError(path, "too many bytes") for _ in transactions]
         if not self.breaks_at(path):
-            return await super().multi_many(transactions)
+            outcomes = await super().multi_many(transactions)
+            if self.answers_writes is not None:
+                await self.answers_writes.wait()
+            return outcomes
         self._is_broken = self.has_broken = True
         if self.does_writes:
             await super().multi_many(transactions)
