@@ -139,6 +139,7 @@ class LogCleaner:
         """What is worth it most, marked as in progress; None when nothing is worth it."""
         best: Cleanable | None = None
         now_ms = self._clock.now_ms()
+        self._forget_what_is_over(now_ms)
         async for log in self._slices().each(self._logs):
             if self._may_clean(log, now_ms):
                 found = self._assess(log, now_ms)
@@ -148,6 +149,19 @@ class LogCleaner:
             return None
         best.log.is_being_cleaned = True
         return best
+
+    def _forget_what_is_over(self, now_ms: int) -> None:
+        """Let go of logs that are deleted, and of those that may be tried again."""
+        self._uncleanable = {log for log in self._uncleanable if self._is_known(log)}
+        self.counts.uncleanable_logs = len(self._uncleanable)
+        self._held_until_ms = {
+            log: until_ms
+            for log, until_ms in self._held_until_ms.items()
+            if until_ms > now_ms and self._is_known(log)
+        }
+
+    def _is_known(self, log: Log) -> bool:
+        return self._logs.get(log.topic, log.partition) is log
 
     def _assess(self, log: Log, now_ms: int) -> Cleanable | None:
         try:
@@ -167,7 +181,7 @@ class LogCleaner:
 
     def _is_present(self, log: Log) -> bool:
         return (
-            self._logs.get(log.topic, log.partition) is log
+            self._is_known(log)
             and log.directory.failure is None
             and COMPACT in log.config.cleanup_policy
         )

@@ -101,3 +101,24 @@ def test_a_log_from_which_a_cleaned_file_cannot_be_removed_is_not_cleaned(
     assert "compaction of first-0 is tried again in 60 s" in caplog.text
     assert (first.cleaned_offset, first.segments.base_offsets) == (-1, before)
     assert first.directory.failure is None
+
+
+def test_logs_that_could_not_be_cleaned_are_forgotten_once_they_are_deleted(
+    logs: LogDirectories, caplog: pytest.LogCaptureFixture
+) -> None:
+    damaged, held = log_of(logs, "first"), log_of(logs, "second")
+    Path(damaged.segments[0].path).write_bytes(bytes(damaged.segments[0].size))
+    (Path(held.path) / f"{7:020d}.log.cleaned").mkdir()
+    counted: set[int] = set()
+
+    def both_were_deleted(cleaner: LogCleaner) -> bool:
+        counted.add(cleaner.counts.uncleanable_logs)
+        if cleaner.counts.uncleanable_logs and "tried again" in caplog.text:
+            logs.delete("first", 0)
+            logs.delete("second", 0)
+        return not (len(logs) or cleaner._uncleanable or cleaner._held_until_ms)
+
+    cleaner = clean_until(logs, both_were_deleted)
+
+    assert counted == {0, 1}
+    assert cleaner.counts.uncleanable_logs == 0
