@@ -32,15 +32,34 @@ def describe_broker(
 
 
 async def unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """Wait for what others must do; raises StartAbandonedError if `stop` is set meanwhile."""
+    """Wait for what others must do; raises StartAbandonedError if `stop` is set meanwhile.
+
+    Work that is broken off has ended by then, as has what it does to clean up. Had it just come to
+    its result, that is returned: somebody must have it, to close it.
+    """
     loop = asyncio.get_running_loop()
     doing = loop.create_task(work)
     stopping = loop.create_task(stop.wait())
+    is_broken_off = True
     try:
         await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if not doing.done():
-            raise StartAbandonedError("stopped before the cluster had taken this broker in")
-        return await doing
+        is_broken_off = not doing.done()
     finally:
-        doing.cancel()
         stopping.cancel()
+        await _end(doing)
+    if is_broken_off and (doing.cancelled() or doing.exception() is not None):
+        raise StartAbandonedError("stopped before the cluster had taken this broker in")
+    return await doing
+
+
+async def _end(doing: asyncio.Task[Any]) -> None:
+    """Break work off and wait until it has ended, however often this is interrupted."""
+    doing.cancel()
+    interruption: asyncio.CancelledError | None = None
+    while not doing.done():
+        try:
+            await asyncio.wait({doing})
+        except asyncio.CancelledError as error:
+            interruption = error
+    if interruption is not None:
+        raise interruption

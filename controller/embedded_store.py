@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -110,7 +111,12 @@ class EmbeddedStore(TreeStore):
         for session, paths in store._tree.ephemerals().items():
             deepest_first = sorted(paths, reverse=True)
             store._submit([Delete(path) for path in deepest_first], session)
-        await store._durable()
+        try:
+            await store._durable()
+        except BaseException:
+            with suppress(StoreError):
+                await store.close()
+            raise
         return store
 
     @property

@@ -89,3 +89,30 @@ def test_a_broker_whose_zookeeper_does_not_come_back_ends_with_the_reason(tmp_pa
             await run_until_registered(config, store)
 
     asyncio.run(scenario())
+
+
+class SlowlyClosedStore(BreakingStore):
+    """Takes its time to end its session."""
+
+    is_closed = False
+
+    async def close(self) -> None:
+        await turns(50)
+        await super().close()
+        self.is_closed = True
+
+
+def test_a_store_that_was_being_opened_when_the_broker_stops_is_closed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        store = SlowlyClosedStore(MemoryEnsemble())
+        store.answers_writes = asyncio.Event()  # which nobody sets
+        broker = Broker(configured(tmp_path), BreakingPlatform(store))
+        running = asyncio.get_running_loop().create_task(broker.run())
+        async with asyncio.timeout(NEVER_SECONDS):
+            while await store.exists("/brokers") is None:
+                await turns(1)
+            broker.stop()
+            await running
+        assert store.is_closed
+
+    asyncio.run(scenario())
