@@ -8,19 +8,28 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from controller.dynamic_configs import DynamicConfigs, alter_config, read_config
+from controller.dynamic_configs import (
+    WRITE_ATTEMPTS,
+    DynamicConfigs,
+    alter_config,
+    read_config,
+)
 from controller.memory_store import MemoryEnsemble
 from controller.registration import create_skeleton
 from controller.store import Create, Delete, SetData, StoreError
 from controller.znodes import CONFIG_CHANGES, config_path, encode_config
 from tests.controller.breaking_store import BreakingStore
+from tests.controller.zookeeper_stores import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from controller.store import MetadataStore, Operation
+    from controller.zookeeper.store import ZooKeeperStore
+    from tests.support.zookeeper import ZooKeeperServer
 
 PATH = config_path("topics", "orders")
+CHANGES = 3
 OTHERS = {"by": "others"}
 WRITE = SetData(PATH, encode_config(OTHERS))
 CREATE = Create(PATH, encode_config(OTHERS))
@@ -99,5 +108,27 @@ def test_two_brokers_change_the_same_at_the_same_time() -> None:
         )
         await asyncio.gather(*changes)
         assert await read_config(stores[0], "brokers", "<default>") == {"0": "", "1": ""}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.java
+def test_two_brokers_change_the_same_in_zookeeper(zookeeper: ZooKeeperServer) -> None:
+    """Each is foiled as often as the other writes, which is less often than it tries."""
+    assert CHANGES < WRITE_ATTEMPTS
+
+    async def change(store: ZooKeeperStore, broker_id: int) -> None:
+        configs = DynamicConfigs(store)
+        for number in range(CHANGES):
+            await configs.alter("brokers", "<default>", partial(adding, f"{broker_id}.{number}"))
+
+    async def scenario() -> None:
+        stores = [await connect(zookeeper, "/configs") for _ in range(2)]
+        await create_skeleton(stores[0])
+        await asyncio.gather(*(change(store, number) for number, store in enumerate(stores)))
+        stored = await read_config(stores[0], "brokers", "<default>")
+        assert sorted(stored) == ["0.0", "0.1", "0.2", "1.0", "1.1", "1.2"]
+        for store in stores:
+            await store.close()
 
     asyncio.run(scenario())
