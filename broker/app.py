@@ -26,6 +26,7 @@ from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.peers import Peers
 from broker.coordinators.transactions import TransactionCoordinators
+from broker.deleted_topics import forget_deleted_topics
 from broker.failed_disks import FailedDisks
 from broker.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
@@ -35,7 +36,7 @@ from broker.listener import ListenError, Listeners
 from broker.local_channel import LocalChannels
 from broker.log_cleaner import LogCleaner
 from broker.loop import Loop
-from broker.metadata_cache import LEADER_DURING_DELETE, MetadataCache
+from broker.metadata_cache import MetadataCache
 from broker.metrics.wanted import wanted_metrics
 from broker.open_files import OpenFiles
 from broker.opening import (
@@ -73,7 +74,6 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
     from config.topic import TopicConfig
     from controller.store import MetadataStore
-    from protocol.messages.update_metadata import UpdateMetadataRequest
     from storage.directories import LogDirectories
 
 logger = logging.getLogger(__name__)
@@ -320,7 +320,7 @@ class Broker:
         self.replicas.on_leadership_change(self.groups.partition_changed)
         self.replicas.on_leadership_change(self.transactions.partition_changed)
         self.topic_configs.on_change(self._apply_topic_config)
-        self.metadata.on_update(self._forget_deleted_topics)
+        self.metadata.on_update(partial(forget_deleted_topics, self))
         await reconfigure(self, self.broker_configs.current)
         self.broker_configs.on_change(partial(reconfigure, self))
 
@@ -388,13 +388,3 @@ class Broker:
             partition.log.config = config
             if partition.leading is not None:
                 partition.leading.raise_high_watermark()  # fewer may have to be in sync
-
-    def _forget_deleted_topics(self, request: UpdateMetadataRequest) -> None:
-        deleted = {
-            topic.topic_name
-            for topic in request.topic_states
-            if any(state.leader == LEADER_DURING_DELETE for state in topic.partition_states)
-        }
-        if deleted:
-            self.groups.topics_deleted(deleted)
-            self.topic_configs.forget(deleted)

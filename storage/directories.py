@@ -41,7 +41,7 @@ from storage.meta_properties import MetaProperties
 from storage.removals import Removals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from uuid import UUID
 
     from config.topic import TopicConfig
@@ -180,6 +180,11 @@ class LogDirectories:
     def want(self, topic: str, partition: int, directory: LogDirectory) -> None:
         """Have a log that is yet to be created go into this directory."""
         self._wanted_places[topic, partition] = directory
+
+    def forget_wanted(self, topics: Collection[str]) -> None:
+        """Let go of what was wanted for topics that are deleted."""
+        for key in [key for key in self._wanted_places if key[0] in topics]:
+            del self._wanted_places[key]
 
     @property
     def is_any_offline(self) -> bool:
