@@ -149,6 +149,7 @@ def test_a_time_out_that_asyncio_swallows_comes_again(tmp_path: Path) -> None:
     assert _outcomes(tmp_path, IN_A_CALLBACK) == {"first": "FAILED", "second": "PASSED"}
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(RUN_SECONDS)
 def test_a_time_out_in_spark_leaves_a_sound_session_to_the_next_test(tmp_path: Path) -> None:

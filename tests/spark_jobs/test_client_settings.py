@@ -51,6 +51,7 @@ def link(tmp_path: Path) -> Iterator[TappedLink]:
         tapped.close()
 
 
+@pytest.mark.slow
 def test_every_client_of_a_job_has_the_settings(
     link: TappedLink, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -122,6 +122,7 @@ def test_running_again_adds_nothing(spark: SparkSession, routed: RouteOptions) -
     assert tally_routes(spark, routed) == before
 
 
+@pytest.mark.slow
 def test_a_batch_repeated_after_an_interruption_is_seen_as_copies_and_counted_once(
     spark: SparkSession, routed: RouteOptions, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:
