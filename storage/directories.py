@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError
 from storage import file_names, meta_properties, partition_metadata
-from storage.checkpoints import encode_offsets
+from storage.checkpoints import cleaned_offset, encode_offsets, moved_start
 from storage.clean_shutdown import close_logs, mark
 from storage.directory_loading import LoadPlan, LoadReport, load_directory
 from storage.errors import (
@@ -36,7 +36,7 @@ from storage.errors import (
 )
 from storage.loading import create_log
 from storage.log_directory import LogDirectory
-from storage.log_reading import NEVER_CLEANED, LogPlace, LogSettings
+from storage.log_reading import LogPlace, LogSettings
 from storage.meta_properties import MetaProperties
 from storage.removals import Removals
 
@@ -80,6 +80,7 @@ class LogDirectories:
         self._unidentified: list[LogDirectory] = []
         self._one_checkpoint = threading.Lock()
         """An older state must not replace a newer one that another thread wrote meanwhile."""
+        self._is_checkpoint_due = False
         self._removals = Removals()
 
     @classmethod
@@ -106,6 +107,7 @@ class LogDirectories:
         for directory in opened.directories:
             directory.on_failure = opened._note_failure
             directory.on_exhaustion = opened._note_exhaustion
+            directory.on_cut = opened._note_cut
             if directory.failure is not None:
                 opened._note_failure(directory)
         return opened
@@ -285,11 +287,11 @@ class LogDirectories:
 
     def checkpoint_log_starts(self) -> frozenset[LogDirectory]:
         """Write the log start offsets that are not those of a segment; safe from any thread."""
-        return self._checkpoint(file_names.LOG_STARTS, _moved_start)
+        return self._checkpoint(file_names.LOG_STARTS, moved_start)
 
     def checkpoint_cleaner_offsets(self) -> frozenset[LogDirectory]:
         """Write up to where each compacted log is clean; safe to call from another thread."""
-        return self._checkpoint(file_names.CLEANER_OFFSETS, _cleaned_offset)
+        return self._checkpoint(file_names.CLEANER_OFFSETS, cleaned_offset)
 
     def close(self) -> None:
         """Close all logs, write the checkpoints, leave the mark of a clean shutdown, unlock."""
@@ -379,15 +381,20 @@ class LogDirectories:
         if self.on_failure is not None:
             self.on_failure(directory)
 
+    def _note_cut(self) -> None:
+        """Have the recovery points written at once, as Apache Kafka's LogManager.truncateTo does.
+
+        What is appended behind a cut is not on the disk before it is flushed: a start after a power
+        failure must not pass it by because of a recovery point of before the cut.
+        """
+        if not self._is_checkpoint_due:
+            self._is_checkpoint_due = True
+            self.settings.run_later(self._write_recovery_points)
+
+    def _write_recovery_points(self) -> None:
+        self._is_checkpoint_due = False  # first: what is written may lack a cut from now on
+        self.checkpoint_recovery_points()
+
     def _note_exhaustion(self, error: ExhaustedError) -> None:
         if self.on_exhaustion is not None:
             self.on_exhaustion(error)
-
-
-def _cleaned_offset(log: Log) -> int | None:
-    return log.cleaned_offset if log.cleaned_offset != NEVER_CLEANED else None
-
-
-def _moved_start(log: Log) -> int | None:
-    is_moved = log.log_start_offset > log.segments[0].base_offset
-    return log.log_start_offset if is_moved else None

@@ -21,7 +21,7 @@ class LogDirectory:
     code within must have changed nothing before it can meet one.
     """
 
-    __slots__ = ("disk", "failure", "on_exhaustion", "on_failure", "path")
+    __slots__ = ("disk", "failure", "on_cut", "on_exhaustion", "on_failure", "path")
 
     def __init__(
         self, path: str, disk: Disk, on_failure: Callable[[LogDirectory], None] | None = None
@@ -30,6 +30,8 @@ class LogDirectory:
         self.disk = disk
         self.on_failure = on_failure
         self.on_exhaustion: Callable[[ExhaustedError], None] | None = None
+        self.on_cut: Callable[[], None] | None = None
+        """Called when a log was cut below its recovery point."""
         self.failure: LogDirectoryError | None = None
         """Raise it `with_traceback(None)`: otherwise it keeps the frames of each time before, with
         the requests that were refused there.

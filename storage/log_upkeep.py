@@ -270,6 +270,7 @@ class LogUpkeep(LogReading):
         """After the log was cut: bring all that depends on its end in line."""
         with _recovery_points:
             self.truncations += 1
+            is_below = offset < self.recovery_point
             self.recovery_point = min(self.recovery_point, offset)
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
@@ -278,6 +279,8 @@ class LogUpkeep(LogReading):
         remove_others(self.snapshots, (self.log_start_offset, offset))
         self.producers.become(producers)
         self.producers.note_high_watermark(self.high_watermark)
+        if is_below and self.directory.on_cut is not None:
+            self.directory.on_cut()
 
     def _discard(self, segments: Sequence[Segment]) -> None:
         """Remove the files of `segments` now."""

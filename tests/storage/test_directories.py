@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from config.topic import TopicConfig
+from storage.checkpoints import decode_offsets
 from storage.compaction.swap import discard_cleaned
 from storage.directories import LogDirectories
 from storage.disk import Disk
@@ -25,6 +26,7 @@ from tests.storage.produced import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from storage.directory_loading import LoadReport
@@ -155,6 +157,29 @@ def test_many_logs_are_closed_with_one_wait_for_the_disk(tmp_path: Path) -> None
     again = open_directories(tmp_path)
     assert load(again).unclean_directories == []
     assert [log.log_end_offset for log in again] == [100] * 20
+
+
+def test_recovery_points_of_before_a_cut_do_not_stay_on_the_disk(tmp_path: Path) -> None:
+    waiting: list[Callable[[], None]] = []
+    directories = open_directories(tmp_path, settings=LogSettings(run_later=waiting.append))
+    fill(directories, 2)
+    for log in directories:
+        log.flush()
+    directories.checkpoint_recovery_points()
+    waiting.clear()
+
+    for log in directories:
+        log.truncate_to(40)
+        append(log, batch())
+    assert len(waiting) == 1, "many logs are cut at once when a leader dies"
+    waiting.pop()()
+
+    points = decode_offsets((tmp_path / "recovery-point-offset-checkpoint").read_bytes())
+    assert set(points.values()) == {40}
+    waiting.clear()
+    append(log, batch())
+    log.truncate_to(40)
+    assert waiting == [], "nothing behind it was on the disk"
 
 
 def test_second_broker_on_a_directory_is_refused(tmp_path: Path) -> None:
