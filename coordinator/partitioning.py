@@ -10,17 +10,25 @@ import functools
 
 MINIMUM_INT32 = -(2**31)
 CACHED_HASHES = 16_384
-"""Ids whose hash is remembered; one entry is about 200 bytes."""
+"""Ids whose hash is remembered; one entry is about 200 bytes, and at most half a kilobyte."""
+LONGEST_CACHED = 100
+"""Characters; longer ids are hashed each time, lest strangers have megabytes of them kept."""
 
 
-@functools.lru_cache(maxsize=CACHED_HASHES)
 def java_string_hash(text: str) -> int:
     """Java's `String.hashCode`: 31-polynomial over UTF-16 units, in wrapping int32."""
+    return cached_hash(text) if len(text) <= LONGEST_CACHED else _hash(text)
+
+
+def _hash(text: str) -> int:
     value = 0
     encoded = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(encoded[::2], encoded[1::2], strict=True):
         value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
     return value - (1 << 32) if value >= 1 << 31 else value
+
+
+cached_hash = functools.lru_cache(maxsize=CACHED_HASHES)(_hash)
 
 
 def partition_for(coordinator_key: str, partition_count: int) -> int:

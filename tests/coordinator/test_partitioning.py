@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.partitioning import java_string_hash, partition_for
+from coordinator.partitioning import (
+    LONGEST_CACHED,
+    cached_hash,
+    java_string_hash,
+    partition_for,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,3 +33,10 @@ def test_least_integer_counts_as_zero() -> None:
 
 def test_partition_is_never_negative() -> None:
     assert {partition_for(f"group-{index}", 50) for index in range(2_000)} == set(range(50))
+
+
+def test_long_ids_of_strangers_are_not_kept() -> None:
+    before = cached_hash.cache_info().currsize
+    for number in range(100):
+        java_string_hash(f"{number:0{LONGEST_CACHED + 1}}")
+    assert cached_hash.cache_info().currsize == before

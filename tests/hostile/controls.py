@@ -1,4 +1,4 @@
-"""Honest clients beside the hostile ones: stock clients, and one that asks for Metadata all along.
+"""Honest clients beside the hostile ones: stock clients, and some that ask for Metadata.
 
 A process of its own, so that what it measures is the broker: `python -m tests.hostile.controls
 PORT`. It reports on standard output, one JSON object a line: `ready` once everything works, `stall`
@@ -13,7 +13,9 @@ import struct
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -35,7 +37,9 @@ GROUP: Final = "bookkeepers"
 TRANSACTIONAL_ID: Final = "clerk"
 ABORTED_EACH: Final = 3
 
-ASK_SECONDS: Final = 0.01
+ASKERS: Final = 10
+ASK_SECONDS: Final = 0.1
+"""Between two questions of one asker."""
 STALL_SECONDS: Final = 2.0
 GIVE_UP_SECONDS: Final = 60.0
 RECORD_SECONDS: Final = 0.005
@@ -61,8 +65,8 @@ class Controls:
     group_records: int = 0
     group_seconds_of_silence: float = 0.0
     problems: list[str] = field(default_factory=list)
-    asked_at: float = 0.0
-    """When the question for Metadata was asked that is not answered yet; 0 if none is."""
+    asked_at: dict[int, float] = field(default_factory=dict)
+    """When each asker of Metadata asked what is not answered yet; 0 if nothing is."""
 
     @property
     def bootstrap(self) -> str:
@@ -116,11 +120,12 @@ def _report(controls: Controls) -> None:
 
 
 def _guarded(work: Callable[[Controls], None], controls: Controls) -> None:
-    threading.current_thread().name = work.__name__.strip("_")
+    name = getattr(work, "__name__", "ask metadata").strip("_")
+    threading.current_thread().name = name
     try:
         work(controls)
     except Exception as error:  # noqa: BLE001 - told, whatever it is
-        controls.problems.append(f"{work.__name__.strip('_')}: {error!r}")
+        controls.problems.append(f"{name}: {error!r}")
         tell("problem", text=controls.problems[-1])
 
 
@@ -133,21 +138,28 @@ def _create_topics(bootstrap: str) -> None:
 
 
 def _ask_metadata(controls: Controls) -> None:
-    """Ask for one topic's Metadata a hundred times a second, and note how long answers take.
+    """Ask for one topic's Metadata a hundred times a second, by so many clients.
 
-    Measured from the time at which a question was due: while one is not answered, the others that
-    would have been asked wait too.
+    With one client alone, what takes longer than a question's hundredth of a second for a while
+    would add up to seconds that no client waits.
     """
+    with ThreadPoolExecutor(ASKERS) as askers:
+        for number in range(ASKERS):
+            askers.submit(_guarded, partial(_ask_now_and_then, number), controls)
+
+
+def _ask_now_and_then(number: int, controls: Controls) -> None:
+    """Note how long answers take, measured from the time at which a question was due."""
     name = LEDGER.encode()
     body = struct.pack(">ih", 1, len(name)) + name
     correlation_id = 0
-    due = time.perf_counter()
+    due = time.perf_counter() + number * ASK_SECONDS / ASKERS
     with RawConnection.open(controls.port, GIVE_UP_SECONDS) as connection:
         while not controls.over.wait(max(0.0, due - time.perf_counter())):
             correlation_id += 1
-            controls.asked_at = time.monotonic()
+            controls.asked_at[number] = time.monotonic()
             answer = connection.ask(request_header(METADATA, 1, correlation_id) + body)
-            controls.asked_at = 0.0
+            controls.asked_at[number] = 0.0
             controls.latencies_ms.append((time.perf_counter() - due) * 1000)
             due += ASK_SECONDS
             assert struct.unpack_from(">i", answer) == (correlation_id,)
@@ -155,12 +167,13 @@ def _ask_metadata(controls: Controls) -> None:
 
 def _watch_for_stalls(controls: Controls) -> None:
     """Tell of a question that is not answered while it is not, so that frames can be saved."""
-    told = 0.0
+    told: set[float] = set()
     while not controls.over.wait(POLL_SECONDS):
-        asked_at = controls.asked_at
-        if asked_at and asked_at != told and time.monotonic() - asked_at > STALL_SECONDS:
-            told = asked_at
-            tell("stall")
+        for asked_at in [*controls.asked_at.values()]:
+            is_late = asked_at and time.monotonic() - asked_at > STALL_SECONDS
+            if is_late and asked_at not in told:
+                told.add(asked_at)
+                tell("stall")
 
 
 def _keep_ledger(controls: Controls) -> None:

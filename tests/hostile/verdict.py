@@ -65,7 +65,7 @@ def coverage(run: Run) -> str:
         none = sum(count for (one, _), count in refused.items() if one == key)
         lines.append(f"{ApiKey(key).name:30} v{versions[0][1]}: {shown}  (hung up: {none})")
     lines += [f"held {ms:8} ms: {what}" for ms, what in sorted(run.log.held)[-MOST_HELD:]]
-    for kind in ("garbage", "raised"):
+    for kind in ("garbage", "raised", "left"):
         found = list(run.log.memory.get(kind, {}).items())[:MOST_WARNINGS]
         lines += [f"{kind} {count:8} {what}" for what, count in found]
     lines += [f"{count:8} {text}" for text, count in _most(run.log.warnings)]

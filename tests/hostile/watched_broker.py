@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 HELD: Final = "HELD"
 TOLD_MS: Final = 20.0
 MEMORY: Final = "MEMORY"
+MOST_LEFT: Final = 60
 
 
 def _watch_frames() -> None:
@@ -111,7 +112,23 @@ def _tell_memory(*_: object) -> None:
     if trim is not None:
         trim(0)
     resident.append(_resident())
+    told["left"] = _left()
     print(f"{MEMORY} {json.dumps({'resident': resident, **told})}", file=sys.stderr, flush=True)
+
+
+def _left() -> dict[str, int]:
+    """What there is most of, by types, in bytes; with texts, bytes and numbers that it holds."""
+    gc.unfreeze()
+    sizes: Counter[str] = Counter()
+    seen: set[int] = set()
+    for one in gc.get_objects():
+        name = _type_name(one)
+        sizes[name] += sys.getsizeof(one)
+        for part in gc.get_referents(one):
+            if not gc.is_tracked(part) and id(part) not in seen:
+                seen.add(id(part))
+                sizes[f"{_type_name(part)} in {name}"] += sys.getsizeof(part)
+    return dict(sizes.most_common(MOST_LEFT))
 
 
 def _is_exception(one: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tracemalloc
 
 import cramjam
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import ApiError, ErrorCode
-from protocol.records.compression import Codec, compress, decompress
+from protocol.records.compression import LARGE_BYTES, Codec, compress, decompress
 
 COMPRESSING = [codec for codec in Codec if codec is not Codec.NONE]
 XERIAL = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
@@ -31,6 +32,13 @@ def _outcome(codec: Codec, data: bytes | bytearray, limit: int) -> ErrorCode | N
 def test_what_was_compressed_comes_back(codec: Codec, data: bytes, repeat: int) -> None:
     data *= repeat
     assert decompress(codec, memoryview(compress(codec, data)), len(data)) == data
+
+
+@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("size", [LARGE_BYTES - 1, LARGE_BYTES, 5 * LARGE_BYTES + 7])
+def test_what_is_large_comes_back(codec: Codec, size: int) -> None:
+    data = random.Random(size).randbytes(1000) * (size // 1000 + 1)
+    assert decompress(codec, compress(codec, data[:size])) == data[:size]
 
 
 @pytest.mark.parametrize("codec", COMPRESSING)
