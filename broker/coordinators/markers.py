@@ -18,7 +18,7 @@ from storage.producers import AppendOrigin
 from storage.transaction_guards import Voucher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from broker.app import Broker
     from broker.commit_waiters import CommitWaiter
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 Marker = WriteTxnMarkersResponse.Marker
 Answer = WriteTxnMarkersResponse.Marker.Topic.Partition
+
+AT_ONCE = 32
+"""More markers than these are written in slices; each is an append to a log."""
 
 _NO_SHARD = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -49,6 +52,7 @@ def write_markers(
     """
     response = WriteTxnMarkersResponse(markers=[])
     writing = _Writing(broker, response)
+    wanted: list[tuple[WriteTxnMarkersRequest.Marker, str, Answer]] = []
     by_producer: dict[int, Marker] = {}
     for marker in request.markers:
         told = by_producer.get(marker.producer_id)
@@ -60,10 +64,24 @@ def write_markers(
         for name, indexes in _partitions(marker).items():
             answers = [Answer(partition_index=index, error_code=0) for index in indexes]
             told.topics.append(Marker.Topic(name=name, partitions=answers))
-            for each in answers:
-                writing.write(marker, name, each)
+            wanted += [(marker, name, each) for each in answers]
+    if len(wanted) > AT_ONCE:
+        broker.spawn(_write_in_slices(broker, writing, wanted), "transaction markers")
+        return writing.answer
+    for marker, name, each in wanted:
+        writing.write(marker, name, each)
     writing.close()
     return writing.answer
+
+
+async def _write_in_slices(
+    broker: Broker,
+    writing: _Writing,
+    wanted: Sequence[tuple[WriteTxnMarkersRequest.Marker, str, Answer]],
+) -> None:
+    async for marker, name, answer in broker.slices().each(wanted):
+        writing.write(marker, name, answer)
+    writing.close()
 
 
 def _partitions(marker: WriteTxnMarkersRequest.Marker) -> dict[str, dict[int, None]]:

@@ -1,18 +1,23 @@
 """DescribeProducers: who writes to a partition, and since when with an open transaction (KIP-664).
 
-Version 0. Any replica answers, from what its log knows: producers that are not expired.
+Version 0. Any replica answers, from what its log knows: producers that are not expired. A partition
+is described once, however often it is named: each may have thousands of producers.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.answering import in_background
+from broker.encoded_response import encoded_in_slices
 from broker.routing import handles
 from protocol.errors import ErrorCode
 from protocol.messages.producers import DescribeProducersRequest, DescribeProducersResponse
 
 if TYPE_CHECKING:
     from broker.context import Context
+    from broker.deferred import Deferred
+    from broker.slices import Slices
     from storage.producer import Producer
 
 Topic = DescribeProducersResponse.Topic
@@ -23,22 +28,27 @@ ActiveProducer = DescribeProducersResponse.Topic.Partition.ActiveProducer
 @handles(DescribeProducersRequest, versions="0")
 def describe_producers(
     context: Context, request: DescribeProducersRequest
-) -> DescribeProducersResponse:
+) -> Deferred[DescribeProducersResponse]:
     """The producers of each partition."""
-    return DescribeProducersResponse(
-        topics=[
-            Topic(
-                name=topic.name,
-                partitions=[
-                    _describe(context, topic.name, index) for index in topic.partition_indexes
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    wanted: dict[str, dict[int, None]] = {}
+    for topic in request.topics:
+        wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+
+    async def work() -> DescribeProducersResponse:
+        slices = context.broker.slices()
+        response = DescribeProducersResponse(topics=[])
+        for name, indexes in wanted.items():
+            partitions = [
+                await _describe(context, name, index, slices)
+                async for index in slices.each(indexes)
+            ]
+            response.topics.append(Topic(name=name, partitions=partitions))
+        return await encoded_in_slices(context, response)
+
+    return in_background(context.broker.spawn, work(), "producers described")
 
 
-def _describe(context: Context, topic: str, index: int) -> Partition:
+async def _describe(context: Context, topic: str, index: int, slices: Slices) -> Partition:
     partition = context.broker.replicas.partition(topic, index)
     if partition is None:
         is_known = context.broker.metadata.partition(topic, index) is not None
@@ -46,11 +56,11 @@ def _describe(context: Context, topic: str, index: int) -> Partition:
         if is_known:
             code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return Partition(partition_index=index, error_code=code, active_producers=[])
-    producers = partition.log.producers.producers.values()
+    producers = list(partition.log.producers.producers.values())
     return Partition(
         partition_index=index,
         error_code=ErrorCode.NONE,
-        active_producers=[_active(producer) for producer in producers],
+        active_producers=[_active(producer) async for producer in slices.each(producers)],
     )
 
 
