@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from tests.support.ours import ours
 from tests.support.zookeeper import ZooKeeperServer
@@ -37,9 +38,10 @@ class Pair:
     @property
     def controller(self) -> int | None:
         """Id of who is in office."""
-        if self.nodes.exists("/controller") is None:
+        try:
+            return int(json.loads(self.nodes.get("/controller")[0])["brokerid"])
+        except NoNodeError:
             return None
-        return int(json.loads(self.nodes.get("/controller")[0])["brokerid"])
 
     @property
     def epoch(self) -> int:
