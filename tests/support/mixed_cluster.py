@@ -14,6 +14,7 @@ from confluent_kafka import ElectionType
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic, TopicPartition
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from tests.support.apache import apache_3
 from tests.support.broker_process import free_port
@@ -113,9 +114,10 @@ class MixedCluster:
     @property
     def controller(self) -> int | None:
         """The id of who is in office."""
-        if self.nodes.exists("/controller") is None:
+        try:
+            return int(json.loads(self.nodes.get("/controller")[0])["brokerid"])
+        except NoNodeError:
             return None
-        return int(json.loads(self.nodes.get("/controller")[0])["brokerid"])
 
     def start(self) -> None:
         """Start ZooKeeper."""
