@@ -26,7 +26,7 @@ cluster: ## Start ZooKeeper and three brokers on localhost:9092 to 9094, until C
 	@scripts/setup cluster
 	@exec $(PY) scripts/cluster.py $(ARGS)
 
-unit: ## Run the unit tests, which start no process: in under 90 seconds
+unit: ## Run the unit tests, which start no process: in about two minutes
 	@scripts/setup test
 	@$(PY) -m pytest -n $(WORKERS) -m unit $(UNIT) $(ARGS)
 
