@@ -34,7 +34,7 @@ test: ## Run what CI runs: all but the slow tests (ARGS="tests/storage -k recove
 	@scripts/setup test
 	@$(PY) -m pytest -n $(WORKERS) -m 'not slow' $(ARGS)
 
-test-all: ## Run every test, also those that kill clusters and jobs for minutes: about an hour
+test-all: ## Run every test, also those that kill clusters and jobs for minutes: over an hour
 	@scripts/setup test
 	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
 

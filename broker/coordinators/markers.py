@@ -79,9 +79,12 @@ async def _write_in_slices(
     writing: _Writing,
     wanted: Sequence[tuple[WriteTxnMarkersRequest.Marker, str, Answer]],
 ) -> None:
-    async for marker, name, answer in broker.slices().each(wanted):
-        writing.write(marker, name, answer)
-    writing.close()
+    try:
+        async for marker, name, answer in broker.slices().each(wanted):
+            writing.write(marker, name, answer)
+        writing.close()
+    except Exception as error:  # noqa: BLE001 - delivered
+        writing.answer.fail(error)
 
 
 def _partitions(marker: WriteTxnMarkersRequest.Marker) -> dict[str, dict[int, None]]:

@@ -14,7 +14,6 @@ What Java's codecs want, and the formats' own defaults do not give:
 from __future__ import annotations
 
 import enum
-import mmap
 import struct
 from typing import TYPE_CHECKING, Final
 
@@ -48,6 +47,7 @@ FIRST_GUESS_BYTES: Final = 32 * 1024
 GUESSED_RATIO: Final = 6
 GROWTH: Final = 8
 LARGE_BYTES: Final = 1 << 20
+_ZEROS: Final = bytes(LARGE_BYTES)
 
 LZ4_LEVEL: Final = 1
 LZ4_FAST: Final = 9
@@ -64,7 +64,7 @@ _GZIP_SIZE: Final = struct.Struct("<I")
 _FULL: Final = "failed to write whole buffer"
 """What cramjam says when the output does not fit; a test holds it to that."""
 
-_DECOMPRESS_INTO: Final[dict[Codec, Callable[[Buffer, bytearray | memoryview], int]]] = {
+_DECOMPRESS_INTO: Final[dict[Codec, Callable[[Buffer, bytearray], int]]] = {
     Codec.GZIP: cramjam.gzip.decompress_into,
     Codec.LZ4: cramjam.lz4.decompress_into,
     Codec.ZSTD: cramjam.zstd.decompress_into,
@@ -139,9 +139,7 @@ def _decompress_growing(codec: Codec, data: Buffer, limit: int) -> bytearray:
     into = _DECOMPRESS_INTO[codec]
     room = min(limit, _first_guess(codec, data))
     while True:
-        # A bytearray is zeroed while the interpreter is held, which stops the event loop for 100 ms
-        # per 100 MB. Pages of a mapping are zeroed while the codec works, which lets others go on.
-        output = bytearray(room) if room < LARGE_BYTES else memoryview(mmap.mmap(-1, room))
+        output = _zeroed(room)
         try:
             written = into(data, output)
         except cramjam.DecompressionError as error:
@@ -151,18 +149,20 @@ def _decompress_growing(codec: Codec, data: Buffer, limit: int) -> bytearray:
                 raise _too_large(codec, limit) from None
             room = min(limit, room * GROWTH)
         else:
-            if isinstance(output, memoryview):
-                return _copied(output[:written])
             del output[written:]
             return output
 
 
-def _copied(view: memoryview) -> bytearray:
-    """A copy that is made piece by piece: other threads need not wait for all of it."""
-    copied = bytearray()
-    for start in range(0, len(view), LARGE_BYTES):
-        copied += view[start : start + LARGE_BYTES]
-    return copied
+def _zeroed(size: int) -> bytearray:
+    """Room, zeroed piece by piece.
+
+    `bytearray(size)` holds the interpreter all the while, and with it the event loop: for 100 ms
+    and more when it is 100 MB.
+    """
+    room = bytearray(size % LARGE_BYTES)
+    for _ in range(size // LARGE_BYTES):
+        room += _ZEROS
+    return room
 
 
 def _check_lz4_blocks(data: Buffer) -> None:
