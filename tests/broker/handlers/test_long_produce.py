@@ -177,13 +177,14 @@ class _SamePlatform:
 
 def test_errors_from_threads_keep_no_frames_alive(tmp_path: Path) -> None:
     """A frame that returned an error, and is in its traceback, would be a garbage cycle."""
+    batch = bomb(Codec.ZSTD, timestamp=10**15)
 
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
         work = broker.side_work
         broker.side_work = CountedSideWork(work._loop, _SamePlatform(work))
 
-        await broker.produce({(TOPIC, 0): bomb(Codec.ZSTD, timestamp=10**15)})
+        await broker.produce({(TOPIC, 0): batch})
 
         (error,) = broker.side_work.results
         assert error.code is ErrorCode.INVALID_TIMESTAMP
