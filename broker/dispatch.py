@@ -7,11 +7,14 @@ what it returns is a response, a `Deferred` of one, or None for "no answer".
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from broker.answering import in_background
 from broker.context import Context
 from broker.deferred import AbandonedError, Deferred
+from broker.encoded_response import encoded_in_slices
 from broker.holding import holding, is_held
+from broker.long_requests import LONG_BYTES, LongRequest
 from broker.routing import ROUTES, HangUp, Route
 from broker.served import Served
 from protocol.api_keys import ApiKey
@@ -24,9 +27,9 @@ if TYPE_CHECKING:
     from broker.app import Broker
     from broker.connection import Connection
     from broker.peer import Peer
-    from protocol.schema import Part, Response
-    from protocol.wire import DecodeError
+    from protocol.schema import Part, Request, Response
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
@@ -53,34 +56,49 @@ class Dispatcher:
                 if route is None or header.api_version not in route.versions:
                     return self._refuse(header, route, connection)
                 served = self._serve(route, header.api_version)
+            context = Context(
+                self._broker,
+                header.api_version,
+                header.client_id,
+                peer.listener,
+                peer.host,
+                peer.principal,
+                now_ms,
+                connection,
+            )
+            answering = _Answering(served, header.correlation_id, context, connection)
+            if len(frame) > LONG_BYTES:
+                return self._serve_long(answering, frame, position)
             # Bytes left over are let pass, as Apache does: librdkafka 2.16 sends a null array of
             # topics in Metadata v13 as four bytes where one belongs.
             request, _ = served.decode(frame, position, len(frame))
         except UNDECODABLE as error:
-            # In words: an error that its own frame holds is a garbage cycle with the connection.
-            reason = str(error if served is None else _refusal(served, error))
-            connection.close(f"malformed request of {len(frame)} bytes: {reason}")
+            _refuse_frame(served, error, len(frame), connection)
             return None
-        context = Context(
-            self._broker,
-            header.api_version,
-            header.client_id,
-            peer.listener,
-            peer.host,
-            peer.principal,
-            now_ms,
-            connection,
-        )
-        answering = _Answering(served, header.correlation_id, context, connection)
-        try:
-            response = served.handler(context, request)
-        except Exception as error:  # noqa: BLE001 - every one is told, most are answered
-            return answering.refuse(error)
-        if response is None:
-            return None
-        if isinstance(response, Deferred):
-            return answering.later(response)
-        return answering.respond(response)
+        return answering.handle(request)
+
+    def _serve_long(
+        self, short: _Answering, frame: memoryview, position: int
+    ) -> list[Part] | Deferred[list[Part] | None] | None:
+        """Serve a long frame, now or, if it takes a while to read, later. Raises UNDECODABLE."""
+        steps = short.served.decode_in_steps(frame, position, len(frame))
+        long = LongRequest(steps, self._broker.config.max_request_elements)
+        if long.read_at_once():
+            return short.handle(long.request)
+        answering = _AnsweringInSlices(*short)
+        size = len(frame)
+
+        async def read_on() -> list[Part] | Deferred[list[Part] | None] | None:
+            try:
+                await long.read_on(self._broker.slices())
+            except UNDECODABLE as error:
+                _refuse_frame(answering.served, error, size, answering.connection)
+                return None
+            answering.context.now_ms = self._clock.now_ms()
+            answering.context.is_long = True
+            return answering.handle(long.request)
+
+        return in_background(self._broker.spawn, read_on(), "long request").map(_itself)
 
     def _serve(self, route: Route, version: int) -> Served:
         served = self._make(route, version)
@@ -123,8 +141,17 @@ class Dispatcher:
         return Served(route, 0).respond(header.correlation_id, answer)
 
 
-def _refusal(served: Served, error: Exception) -> DecodeError:
-    return served.route.request.refusal(served.version, error)
+def _refuse_frame(
+    served: Served | None, error: Exception, size: int, connection: Connection
+) -> None:
+    """Hang up on who sent what cannot be read."""
+    # In words: an error that its own frame holds is a garbage cycle with the connection.
+    reason = str(error if served is None else served.route.request.refusal(served.version, error))
+    connection.close(f"malformed request of {size} bytes: {reason}")
+
+
+def _itself(answer: T) -> T:
+    return answer
 
 
 class _Answering(NamedTuple):
@@ -135,8 +162,24 @@ class _Answering(NamedTuple):
     context: Context
     connection: Connection
 
-    def respond(self, response: Response) -> list[Part] | None:
+    def handle(self, request: Request) -> list[Part] | Deferred[list[Part] | None] | None:
+        """The bytes of the answer, now or later; None for no answer."""
+        try:
+            response = self.served.handler(self.context, request)
+        except Exception as error:  # noqa: BLE001 - every one is told, most are answered
+            return self.refuse(error)
+        if response is None:
+            return None
+        if isinstance(response, Deferred):
+            return self.later(response)
+        return self.respond(response)
+
+    def respond(self, response: Response) -> list[Part] | Deferred[list[Part] | None] | None:
         """The bytes of a response; those of an error if it cannot be written."""
+        return self.written(response)
+
+    def written(self, response: Response) -> list[Part] | None:
+        """The bytes of a response, now."""
         try:
             return self.served.respond(self.correlation_id, response)
         except Exception as error:  # noqa: BLE001 - logged in `refuse`
@@ -163,13 +206,39 @@ class _Answering(NamedTuple):
         )
 
         def finish(value: Response | None) -> None:
-            encoded.complete(None if value is None else self.respond(value))
+            answer = None if value is None else self.respond(value)
+            if isinstance(answer, Deferred):
+                encoded.follow(answer)
+            else:
+                encoded.complete(answer)
 
         def fail(error: Exception) -> None:
             encoded.complete(self.refuse(error))
 
         response.then(finish, fail)
         return encoded
+
+
+class _AnsweringInSlices(_Answering):
+    """Others are served while an answer is written: that to a long request may be as long."""
+
+    __slots__ = ()
+
+    def respond(self, response: Response) -> Deferred[list[Part] | None]:
+        """The bytes of a response; those of an error if it cannot be written."""
+        self.served.note(response)
+        writing = encoded_in_slices(self.context, response)
+        ready = in_background(self.context.broker.spawn, writing, "long answer")
+        answer: Deferred[list[Part] | None] = Deferred(on_abandon=ready.abandon)
+
+        def finish(response: Response) -> None:
+            answer.complete(self.written(response))
+
+        def fail(error: Exception) -> None:
+            answer.complete(self.refuse(error))
+
+        ready.then(finish, fail)
+        return answer
 
 
 def _answer_to(

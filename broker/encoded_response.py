@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from broker.context import Context
     from protocol.schema import Part, Response
 
@@ -23,14 +25,18 @@ class EncodedResponse:
         """The bytes, in a list of the caller's own."""
         return list(self._parts)
 
+    def encode_in_steps(self, _: int, parts: list[Part]) -> Iterator[None]:
+        """The bytes, at once."""
+        parts += self._parts
+        return iter(())
+
 
 async def encoded_in_slices(context: Context, response: R) -> R:
-    """The same response, encoded already, while others were served between its elements.
-
-    For responses without records.
-    """
+    """The same response, encoded already, while others were served between its elements."""
     parts: list[Part] = []
     steps = response.encode_in_steps(context.api_version, parts)
     async for _ in context.broker.slices().each(steps):
         pass
-    return cast("R", EncodedResponse([b"".join(cast("list[bytes]", parts))]))
+    if all(isinstance(part, bytes) for part in parts):
+        parts = [b"".join(cast("list[bytes]", parts))]
+    return cast("R", EncodedResponse(parts))

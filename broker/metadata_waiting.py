@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from protocol.errors import ApiError, ErrorCode
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from broker.metadata_cache import MetadataCache
+
+T = TypeVar("T")
 
 
 async def wait_for_topics(
@@ -49,7 +51,7 @@ def not_controller() -> ApiError:
     return ApiError(ErrorCode.NOT_CONTROLLER, "This broker is not the controller.")
 
 
-def repeated(names: Iterable[str]) -> set[str]:
-    """Names that occur more than once."""
-    seen: set[str] = set()
+def repeated(names: Iterable[T]) -> set[T]:
+    """Names or ids that occur more than once."""
+    seen: set[T] = set()
     return {name for name in names if name in seen or seen.add(name)}  # type: ignore[func-returns-value]

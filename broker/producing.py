@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from broker.current_leader import current_leader
@@ -101,10 +101,34 @@ class Appends:
             responses=[self.append(topic, _CLIENT) for topic in self.request.topic_data]
         )
 
+    def append_in_steps(self) -> Generator[None, None, ProduceResponse]:
+        """As `append_all`, for requests that name many partitions."""
+        response = ProduceResponse(responses=[])
+        for topic in self.request.topic_data:
+            answers: list[Answer] = []
+            for start in range(0, len(topic.partition_data), UNTIMED_PARTITIONS):
+                some = topic.partition_data[start : start + UNTIMED_PARTITIONS]
+                self._append_some(topic, some, answers, _CLIENT)
+                yield
+            response.responses.append(_response(topic, answers))
+            yield
+        return response
+
     def append(
         self, topic: ProduceRequest.TopicData, origin: AppendOrigin
     ) -> ProduceResponse.Response:
         """Append to one topic. With the origin CHECKED, all of it has been in `waiting`."""
+        answers: list[Answer] = []
+        self._append_some(topic, topic.partition_data, answers, origin)
+        return _response(topic, answers)
+
+    def _append_some(
+        self,
+        topic: ProduceRequest.TopicData,
+        some: Sequence[ProduceRequest.TopicData.PartitionData],
+        answers: list[Answer],
+        origin: AppendOrigin,
+    ) -> None:
         context, request = self.context, self.request
         replicas = context.broker.replicas
         name: str | None = topic.name
@@ -113,8 +137,7 @@ class Appends:
         partitions = replicas.by_topic.get(name, {}) if name is not None else {}
         refusal = _refusal(context, request, name)
         is_acks_all = request.acks == ACKS_ALL
-        answers: list[Answer] = []
-        for data in topic.partition_data:
+        for data in some:
             index = data.index
             partition = partitions.get(index)
             try:
@@ -145,9 +168,6 @@ class Appends:
             answers.append(answer)
             if is_acks_all and partition.log.high_watermark <= info.last_offset:
                 self.pending.append((partition, info.last_offset + 1, answer))
-        return ProduceResponse.Response(
-            name=topic.name, topic_id=topic.topic_id, partition_responses=answers
-        )
 
     def _refused(
         self,
@@ -200,6 +220,12 @@ class Appends:
         voucher = self.verified.vouchers.get(key, NO_VOUCHER)
         with partition.log.producers.guards.presenting(voucher):
             return self._append(partition, records, origin)
+
+
+def _response(topic: ProduceRequest.TopicData, answers: list[Answer]) -> ProduceResponse.Response:
+    return ProduceResponse.Response(
+        name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+    )
 
 
 def refuse_all(request: ProduceRequest, error: ApiError) -> ProduceResponse:

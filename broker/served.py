@@ -8,13 +8,17 @@ from protocol.headers import response_front_packer, response_header_bytes
 
 if TYPE_CHECKING:
     from broker.routing import Route
+    from protocol.compiler import StepDecoder
     from protocol.schema import Part, Response
 
 
 class Served:
     """What is looked up once for all requests of the same key and version."""
 
-    __slots__ = ("_header_bytes", "_pack_front", "decode", "handler", "route", "version")
+    __slots__ = (
+        *("_header_bytes", "_pack_front", "_step_decoder"),
+        *("decode", "handler", "route", "version"),
+    )
 
     def __init__(self, route: Route, version: int) -> None:
         self.route = route
@@ -22,8 +26,19 @@ class Served:
         self.handler = route.handler
         self.decode = route.request.decoder(version)
         key = route.request.API_KEY
+        self._step_decoder: StepDecoder | None = None
         self._header_bytes = response_header_bytes(key, version)
         self._pack_front = response_front_packer(key, version)
+
+    @property
+    def decode_in_steps(self) -> StepDecoder:
+        """As `decode`, for long requests."""
+        if self._step_decoder is None:
+            self._step_decoder = self.route.request.step_decoder(self.version)
+        return self._step_decoder
+
+    def note(self, response: Response) -> None:
+        """An answer was made whose bytes are yet to be; `respond` notes it as well."""
 
     def respond(self, correlation_id: int, response: Response) -> list[Part]:
         """Size, response header and body, ready to be sent."""

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from coordinator.offset_store import NO_LEADER_EPOCH, NO_OFFSET
 from protocol.errors import ErrorCode
-from protocol.messages.offset_fetch import OffsetFetchResponse
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 if TYPE_CHECKING:
-    from coordinator.offset_store import CommittedOffset, OffsetStore
-    from protocol.messages.offset_fetch import OffsetFetchRequest
+    from collections.abc import Generator
 
+    from coordinator.offset_store import CommittedOffset, OffsetStore
+
+Wanted = OffsetFetchRequest.Group.Topic
 GroupResponse = OffsetFetchResponse.Group
 TopicResponse = OffsetFetchResponse.Group.Topic
 PartitionResponse = OffsetFetchResponse.Group.Topic.Partition
@@ -26,8 +28,11 @@ PartitionResponse = OffsetFetchResponse.Group.Topic.Partition
 
 def fetch(
     store: OffsetStore, request: OffsetFetchRequest.Group, *, require_stable: bool
-) -> GroupResponse:
-    """Positions of one group, in the order asked for, or all there are when no topics are given."""
+) -> Generator[None, None, GroupResponse]:
+    """Positions of one group, in the order asked for, or all there are when no topics are given.
+
+    In steps, for requests that name many; each position is what it is when its turn comes.
+    """
     group_id = request.group_id
 
     def answer(topic: str, index: int) -> PartitionResponse:
@@ -39,19 +44,22 @@ def fetch(
         return _position(index, committed)
 
     if request.topics is None:
-        topics = [
-            TopicResponse(name=topic, partitions=[answer(topic, index) for index in positions])
+        wanted = [
+            Wanted(name=topic, partition_indexes=list(positions))
             for topic, positions in store.of_group(group_id).items()
         ]
     else:
-        topics = [
-            TopicResponse(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[answer(topic.name, index) for index in topic.partition_indexes],
-            )
-            for topic in request.topics
-        ]
+        wanted = request.topics
+    topics = []
+    for topic in wanted:
+        partitions = []
+        for index in topic.partition_indexes:
+            partitions.append(answer(topic.name, index))
+            yield
+        topics.append(
+            TopicResponse(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
+        )
+        yield
     return GroupResponse(group_id=group_id, topics=topics)
 
 

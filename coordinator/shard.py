@@ -27,7 +27,7 @@ from protocol.messages.consumer_offsets_records import OffsetCommitKey
 from protocol.messages.group_membership import LeaveGroupResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Generator, Iterator, Sequence
 
     from coordinator.ports import MemberIds, Reply, TimerKey, Timers
     from coordinator.records import OffsetsRecord
@@ -240,8 +240,8 @@ class GroupShard:
 
     def handle_offset_fetch(
         self, request: OffsetFetchRequest.Group, *, require_stable: bool = False
-    ) -> OffsetFetchResponse.Group:
-        """Read positions. True once the shard's log is committed up to here."""
+    ) -> Generator[None, None, OffsetFetchResponse.Group]:
+        """Read positions, in steps. True once the shard's log is committed up to here."""
         return offset_reads.fetch(self._offsets, request, require_stable=require_stable)
 
     def handle_offset_delete(

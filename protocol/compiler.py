@@ -17,7 +17,7 @@ count may not exceed the bytes left. Reads past the end raise IndexError or stru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from protocol.decoder_source import DecoderSource
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Decoder = Callable[[Any, int, int], tuple[Any, int]]
 Encoder = Callable[[Any, list[Any]], None]
+StepDecoder = Callable[[Any, int, int], Generator[int, None, tuple[Any, int]]]
 StepEncoder = Callable[[Any, list[Any]], Iterator[None]]
 
 
@@ -85,6 +86,13 @@ def compile_step_encoder(cls: type[Message], version: int) -> StepEncoder:
 def compile_decoder(cls: type[Message], version: int) -> Decoder:
     """Compile the reader of `version`; raises ValueError when the message does not have it."""
     return decoder_source(cls, version).compiled("decode", f"{cls.__name__} v{version} decoder")
+
+
+def compile_step_decoder(cls: type[Message], version: int) -> StepDecoder:
+    """Compile the reader of `version` that pauses while it reads an array."""
+    _check_version(cls, version)
+    source = DecoderSource(version, is_flexible=version in cls.FLEXIBLE, in_steps=True).write(cls)
+    return source.compiled("decode", f"{cls.__name__} v{version} decoder in steps")
 
 
 def compile_encoder(cls: type[Message], version: int) -> Encoder:

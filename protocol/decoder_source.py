@@ -53,6 +53,10 @@ version 9 becomes (comments are not part of it)
         if tags_9:
             position = skip_tags(buffer, position, tags_9)
         return message, position
+
+**In steps** it is a generator with the same statements, for messages so long that others must be
+served while they are read. It yields how many elements were announced so far, each time that
+`STEP_ELEMENTS` of an array were read, and returns what the function returns.
 """
 
 from __future__ import annotations
@@ -74,13 +78,18 @@ LENGTH_CODES = {Kind.STRING: "h", Kind.ARRAY: "i", Kind.BYTES: "i", Kind.RECORDS
 LONGEST_SHORT = wire.CONTINUES - 2
 """A flexible length up to this (length + 1 < 128) takes one byte."""
 
+STEP_ELEMENTS = 16
+STEP_NUMBERS = 4096
+"""As many numbers of an array are read at once where others wait for it."""
+
 
 class DecoderSource:
     """Text of the decoder of one version, being written."""
 
-    def __init__(self, version: int, *, is_flexible: bool) -> None:
+    def __init__(self, version: int, *, is_flexible: bool, in_steps: bool = False) -> None:
         self._version = version
         self._is_flexible = is_flexible
+        self._in_steps = in_steps
         self._run: list[tuple[str, str]] = []
         self._after_run: list[str] = []
         """What is made of the values of the run, once they are read."""
@@ -92,17 +101,21 @@ class DecoderSource:
             long_compact_string=wire.long_compact_string,
             long_length=wire.long_length,
             long_string=wire.long_string,
+            many_tags=wire.many_tags,
             read_tag=wire.read_tag,
             refuse_count=wire.refuse_count,
             short=wire.SHORT,
             skip_tags=wire.skip_tags,
-            uvarint_tail=wire.uvarint_tail,
         )
 
     def write(self, cls: type[Struct]) -> Source:
         """Text of `decode(buffer, position, end)` for a whole message."""
         with self.source.block("def decode(buffer, position, end):"):
+            if self._in_steps:
+                self.source.line("elements = 0")
             self._struct(cls, "message")
+            if self._in_steps:
+                self.source.line("yield elements")
             self.source.line("return message, position")
         return self.source
 
@@ -273,16 +286,36 @@ class DecoderSource:
         least = self._least(element)
         with self.source.block(f"if not 0 <= {count} * {least} <= end - position:"):
             self.source.line(f"raise refuse_count({count}, {field.name!r})")
+        if self._in_steps:
+            self.source.line(f"elements += {count}")
         code = element.kind.struct_code
         if code and element.kind is not Kind.UUID:
-            unpackers = self.source.unpackers(code)
-            self.source.line(f"{place} = list({unpackers}[{count}](buffer, position))")
-            self.source.line(f"position += {count} * {least}")
+            self._numbers(place, count, code)
             return
         items = self.source.variable("items")
         self.source.line(f"{place} = {items} = []")
         with self.source.block(f"for _ in range({count}):"):
             self._element(field, element, items)
+            if self._in_steps:
+                with self.source.block(f"if not len({items}) % {STEP_ELEMENTS}:"):
+                    self.source.line("yield elements")
+
+    def _numbers(self, place: str, count: str, code: str) -> None:
+        """Read an array of numbers into `place`."""
+        unpackers, size = self.source.unpackers(code), structs.calcsize(">" + code)
+        if not self._in_steps:
+            self.source.line(f"{place} = list({unpackers}[{count}](buffer, position))")
+            self.source.line(f"position += {count} * {size}")
+            return
+        self.source.line(f"{place} = []")
+        with self.source.block(f"while {count}:"):
+            some = self.source.variable("some")
+            self.source.line(f"{some} = min({count}, {STEP_NUMBERS})")
+            self.source.line(f"{place} += {unpackers}[{some}](buffer, position)")
+            self.source.line(f"position += {some} * {size}")
+            self.source.line(f"{count} -= {some}")
+            with self.source.block(f"if {count}:"):
+                self.source.line("yield elements")
 
     def _element(self, field: Field, element: Field, items: str) -> None:
         item = self.source.variable(field.name)
@@ -321,7 +354,7 @@ class DecoderSource:
                 self.source.line(f"position = skip_tags(buffer, position, {count})")
                 return
             with self.source.block(f"if {count} >= {wire.CONTINUES}:"):
-                self.source.line(f"{count}, position = uvarint_tail(buffer, position, {count})")
+                self.source.line(f"{count}, position = many_tags(buffer, position, {count})")
             with self.source.block(f"while {count}:"):
                 self.source.line(f"{count} -= 1")
                 self._known_tags(tagged, target)

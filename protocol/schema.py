@@ -93,6 +93,7 @@ class Message(Struct):
     VERSIONS: ClassVar[Versions] = NO_VERSIONS
     FLEXIBLE: ClassVar[Versions] = NO_VERSIONS
     _decoders: ClassVar[dict[int, compiler.Decoder]]
+    _step_decoders: ClassVar[dict[int, compiler.StepDecoder]]
     _encoders: ClassVar[dict[int, compiler.Encoder]]
     _step_encoders: ClassVar[dict[int, compiler.StepEncoder]]
 
@@ -101,6 +102,7 @@ class Message(Struct):
         cls.VERSIONS = Versions.parse(versions)
         cls.FLEXIBLE = Versions.parse(flexible)
         cls._decoders = {}
+        cls._step_decoders = {}
         cls._encoders = {}
         cls._step_encoders = {}
 
@@ -134,6 +136,17 @@ class Message(Struct):
     def decoder(cls, version: int) -> compiler.Decoder:
         """The function behind `decode_from`. What it raises is in UNDECODABLE; see `refusal`."""
         return cls._decoders.get(version) or cls._compile_decoder(version)
+
+    @classmethod
+    def step_decoder(cls, version: int) -> compiler.StepDecoder:
+        """As `decoder`, in steps: a generator of how many elements were announced so far.
+
+        For messages so long that others must be served meanwhile. It returns what `decoder` does.
+        """
+        decoder = cls._step_decoders.get(version)
+        if decoder is None:
+            decoder = cls._step_decoders[version] = compiler.compile_step_decoder(cls, version)
+        return decoder
 
     @classmethod
     def encoder(cls, version: int) -> compiler.Encoder:

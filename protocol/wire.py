@@ -25,6 +25,9 @@ MAX_STRING_BYTES = 0x7FFF
 INTERNED_UUIDS_LIMIT = 100_000
 """Topic ids remembered as UUID objects; past it the table is emptied and fills anew."""
 
+MAX_TAGS = 1000
+"""In one section. No message has more than ten (KIP-482 has them unique and in ascending order)."""
+
 MANY_LIMIT = 100
 """Lengths of arrays of numbers for which a function is kept."""
 
@@ -180,14 +183,22 @@ def read_tag(buffer: Buffer, position: int) -> tuple[int, int, int]:
 def skip_tags(buffer: Buffer, position: int, count: int) -> int:
     """Position after `count` tagged fields, none of which we know.
 
-    `count` is the first byte of that number. A field takes two bytes at least, which bounds this.
+    `count` is the first byte of that number.
     """
     if count >= CONTINUES:
-        count, position = uvarint_tail(buffer, position, count)
+        count, position = many_tags(buffer, position, count)
     while count:
         count -= 1
         _tag, _start, position = read_tag(buffer, position)
     return position
+
+
+def many_tags(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
+    """Finish the number of tagged fields, of which only the `first` byte was read."""
+    count, position = uvarint_tail(buffer, position, first)
+    if count > MAX_TAGS:
+        raise DecodeError(f"{count} tagged fields; {MAX_TAGS} at most are read")
+    return count, position
 
 
 def uvarint(buffer: Buffer, position: int) -> tuple[int, int]:

@@ -11,20 +11,23 @@ import os
 from typing import TYPE_CHECKING
 
 from broker.routing import handles
+from broker.steps import in_steps
 from protocol.errors import ErrorCode
 from protocol.messages.log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 
 if TYPE_CHECKING:
     from broker.context import Context
+    from broker.steps import Steps
     from storage.log_directory import LogDirectory
 
 Result = AlterReplicaLogDirsResponse.Result
 
 
 @handles(AlterReplicaLogDirsRequest, versions="1-2")
+@in_steps
 def alter_replica_log_dirs(
     context: Context, request: AlterReplicaLogDirsRequest
-) -> AlterReplicaLogDirsResponse:
+) -> Steps[AlterReplicaLogDirsResponse]:
     """Answer for each replica, by topic."""
     directories = {
         os.path.abspath(directory.path): directory  # noqa: PTH100  (text, not a file)
@@ -33,13 +36,14 @@ def alter_replica_log_dirs(
     topics: dict[str, list[Result.Partition]] = {}
     for wanted in request.dirs:
         directory = directories.get(wanted.path)
+        yield
         for topic in wanted.topics:
-            topics.setdefault(topic.name, []).extend(
-                Result.Partition(
-                    partition_index=index, error_code=_keep(context, directory, topic.name, index)
-                )
-                for index in topic.partitions
-            )
+            yield
+            kept = topics.setdefault(topic.name, [])
+            for index in topic.partitions:
+                code = _keep(context, directory, topic.name, index)
+                kept.append(Result.Partition(partition_index=index, error_code=code))
+                yield
     return AlterReplicaLogDirsResponse(
         results=[Result(topic_name=name, partitions=parts) for name, parts in topics.items()]
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from broker.delayed_delete_records import NO_LOW_WATERMARK, DelayedDeleteRecords, Deletion
 from broker.routing import handles
+from broker.steps import in_steps
 from controller.topic_names import INTERNAL_TOPICS
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from broker.context import Context
     from broker.deferred import Deferred
     from broker.partition import Partition
+    from broker.steps import Steps
     from storage.log_directory import LogDirectory
 
 Answer = DeleteRecordsResponse.Topic.Partition
@@ -30,9 +32,10 @@ HIGH_WATERMARK = -1
 
 
 @handles(DeleteRecordsRequest, versions="0-2")
+@in_steps
 def delete_records(
     context: Context, request: DeleteRecordsRequest
-) -> Deferred[DeleteRecordsResponse]:
+) -> Steps[Deferred[DeleteRecordsResponse]]:
     """Move the starts; errors are per partition. The low watermark is that of all replicas."""
     loop = asyncio.get_running_loop()
     logs = context.broker.logs
@@ -41,6 +44,7 @@ def delete_records(
     for topic in request.topics:
         answers: list[Answer] = []
         response.topics.append(DeleteRecordsResponse.Topic(name=topic.name, partitions=answers))
+        yield
         for wanted in topic.partitions:
             index = wanted.partition_index
             try:
@@ -51,6 +55,7 @@ def delete_records(
             else:
                 answers.append(_answer(index, ErrorCode.NONE))
                 deletions.append(Deletion(partition, offset, answers[-1]))
+            yield
     delayed = DelayedDeleteRecords(context.broker, response, deletions, request.timeout_ms)
 
     def note() -> None:

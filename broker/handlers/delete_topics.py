@@ -99,14 +99,14 @@ async def _resolve(
 ) -> dict[tuple[str | None, UUID], str | ApiError]:
     """The name of each topic asked for, or what is wrong with how it was asked for."""
     doubles = repeated(name for name, _ in wanted if name is not None)
-    double_ids = repeated(str(topic_id) for _, topic_id in wanted if topic_id != ZERO_UUID)
+    double_ids = repeated(topic_id for _, topic_id in wanted if topic_id != ZERO_UUID)
     resolved: dict[tuple[str | None, UUID], str | ApiError] = {}
     async for name, topic_id in context.broker.slices().each(wanted):
         if name is not None and topic_id != ZERO_UUID:
             result: str | ApiError = ApiError(
                 ErrorCode.INVALID_REQUEST, "A topic is given by its name or its id, not by both."
             )
-        elif name in doubles or str(topic_id) in double_ids:
+        elif name in doubles or topic_id in double_ids:
             result = ApiError(ErrorCode.INVALID_REQUEST, "The request names this topic twice.")
         elif name is not None:
             known = context.broker.metadata.topic(name)

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from broker.deferred import Deferred
 from broker.routing import handles
+from broker.steps import in_steps
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 if TYPE_CHECKING:
     from broker.context import Context
+    from broker.steps import Steps
 
 BATCH_SINCE = 4
 NO_NODE = -1
@@ -32,25 +34,36 @@ def find_coordinator(
     """Look the keys up; waits for the internal topic when it has to be created first."""
     answer: Deferred[FindCoordinatorResponse] = Deferred()
 
+    def respond(failure: ApiError | None) -> None:
+        outcome = _respond(context, request, failure)
+        if isinstance(outcome, Deferred):
+            answer.follow(outcome)
+        else:
+            answer.complete(outcome)
+
     def ready(_: None) -> None:
-        answer.complete(_respond(context, request, None))
+        respond(None)
 
     def refused(error: Exception) -> None:
         if not isinstance(error, ApiError):
             raise error
-        answer.complete(_respond(context, request, error))
+        respond(error)
 
     topic = context.broker.internal_topics.when_ready(request.key_type)
     topic.then(answer.guard(ready), answer.guard(refused))
     return answer
 
 
+@in_steps
 def _respond(
     context: Context, request: FindCoordinatorRequest, failure: ApiError | None
-) -> FindCoordinatorResponse:
+) -> Steps[FindCoordinatorResponse]:
     is_batch = context.api_version >= BATCH_SINCE
     keys = request.coordinator_keys if is_batch else [request.key]
-    found = [_look_up(context, request.key_type, key, failure) for key in keys]
+    found = []
+    for key in keys:
+        found.append(_look_up(context, request.key_type, key, failure))
+        yield
     if is_batch:
         return FindCoordinatorResponse(coordinators=found)
     only = found[0]

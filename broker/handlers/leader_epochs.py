@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.routing import handles
+from broker.steps import in_steps
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_epochs import (
     OffsetForLeaderEpochRequest,
@@ -13,25 +14,29 @@ from protocol.messages.leader_epochs import (
 
 if TYPE_CHECKING:
     from broker.context import Context
+    from broker.steps import Steps
 
 Answer = OffsetForLeaderEpochResponse.Topic.Partition
 Wanted = OffsetForLeaderEpochRequest.Topic.Partition
 
 
 @handles(OffsetForLeaderEpochRequest, versions="2-4")
+@in_steps
 def offset_for_leader_epoch(
     context: Context, request: OffsetForLeaderEpochRequest
-) -> OffsetForLeaderEpochResponse:
+) -> Steps[OffsetForLeaderEpochResponse]:
     """Answer per partition; -1, -1 when the epoch is newer than any that we know."""
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderEpochResponse.Topic(
-                topic=topic.topic,
-                partitions=[_answer(context, topic.topic, wanted) for wanted in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+    response = OffsetForLeaderEpochResponse(topics=[])
+    for topic in request.topics:
+        answers: list[Answer] = []
+        for wanted in topic.partitions:
+            answers.append(_answer(context, topic.topic, wanted))
+            yield
+        response.topics.append(
+            OffsetForLeaderEpochResponse.Topic(topic=topic.topic, partitions=answers)
+        )
+        yield
+    return response
 
 
 def _answer(context: Context, topic: str, wanted: Wanted) -> Answer:

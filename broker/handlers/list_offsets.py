@@ -14,12 +14,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.routing import handles
+from broker.steps import in_steps
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 
 if TYPE_CHECKING:
     from broker.context import Context
     from broker.partition import Partition
+    from broker.steps import Steps
 
 Answer = ListOffsetsResponse.Topic.Partition
 Wanted = ListOffsetsRequest.Topic.Partition
@@ -62,13 +64,15 @@ class Found(NamedTuple):
 
 
 @handles(ListOffsetsRequest, versions="1-11")
-def list_offsets(context: Context, request: ListOffsetsRequest) -> ListOffsetsResponse:
+@in_steps
+def list_offsets(context: Context, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
     """Look each partition up; one that is listed twice is an invalid request (for it alone)."""
     counts: dict[tuple[str, int], int] = {}
     for topic in request.topics:
         for wanted in topic.partitions:
             key = (topic.name, wanted.partition_index)
             counts[key] = counts.get(key, 0) + 1
+        yield
     view = View(
         is_consumer=request.replica_id == CONSUMER,
         is_read_committed=request.isolation_level == READ_COMMITTED,
@@ -80,7 +84,9 @@ def list_offsets(context: Context, request: ListOffsetsRequest) -> ListOffsetsRe
         for wanted in topic.partitions:
             is_double = counts[topic.name, wanted.partition_index] > 1
             answers.append(_answer(context, topic.name, wanted, view, is_double))
+            yield
         response.topics.append(ListOffsetsResponse.Topic(name=topic.name, partitions=answers))
+        yield
     return response
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from broker import authorized_operations
+from broker.answering import in_background
 from broker.deferred import Deferred, from_future
 from broker.encoded_response import EncodedResponse, encoded_in_slices
 from broker.metadata_cache import LiveBroker
@@ -61,6 +62,9 @@ def metadata(
     """
     cache = context.broker.metadata
     wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
+    if context.is_long:  # too long to be kept as a key
+        work = _make(context, request, _without_topics(context, request), wants_all=False)
+        return in_background(context.broker.spawn, work, "metadata")
     wanted = None if wants_all else tuple((t.name, t.topic_id) for t in request.topics or ())
     key = (
         context.api_version,
@@ -101,22 +105,15 @@ def _is_long(cache: MetadataCache, wanted: tuple[tuple[str | None, UUID], ...] |
 def _make_in_slices(
     context: Context, request: MetadataRequest, response: MetadataResponse, key: tuple[object, ...]
 ) -> Deferred[MetadataResponse]:
-    derived, brokers = context.broker.metadata.derived, context.broker.metadata.brokers
+    derived = context.broker.metadata.derived
     made: asyncio.Future[MetadataResponse] = asyncio.get_running_loop().create_future()
     if len(derived) < REMEMBERED_ANSWERS:
         derived[key] = made
 
-    async def make() -> MetadataResponse:
-        slices = context.broker.slices()
-        async for topic, found in slices.each(_topics(context, request, wants_all=key[-1] is None)):
-            partitions = _partitions(context, found, brokers)
-            topic.partitions = [each async for each in slices.each(partitions)]
-            response.topics.append(topic)
-        return await encoded_in_slices(context, response)
-
     async def run() -> None:
         try:
-            made.set_result(await make())
+            wants_all = key[-1] is None
+            made.set_result(await _make(context, request, response, wants_all=wants_all))
         except Exception as error:  # noqa: BLE001 - delivered
             made.set_exception(error)
         finally:
@@ -128,6 +125,18 @@ def _make_in_slices(
 
     context.broker.spawn(run(), "metadata")
     return from_future(made)
+
+
+async def _make(
+    context: Context, request: MetadataRequest, response: MetadataResponse, *, wants_all: bool
+) -> MetadataResponse:
+    brokers = context.broker.metadata.brokers
+    slices = context.broker.slices()
+    async for topic, found in slices.each(_topics(context, request, wants_all=wants_all)):
+        partitions = _partitions(context, found, brokers)
+        topic.partitions = [each async for each in slices.each(partitions)]
+        response.topics.append(topic)
+    return await encoded_in_slices(context, response)
 
 
 def _is_sound(topics: list[Topic]) -> bool:
@@ -164,16 +173,20 @@ def _topics(
         for known in list(context.broker.metadata.topics.values()):
             yield _topic(request, known), known
         return
-    wanted = {(topic.name, topic.topic_id): None for topic in request.topics or ()}
-    if context.api_version < FIRST_VERSION_BY_ID and any(
-        name is None or topic_id != ZERO_UUID for name, topic_id in wanted
-    ):
-        for name, topic_id in wanted:
+    topics = request.topics or ()
+    is_refused = context.api_version < FIRST_VERSION_BY_ID and any(
+        topic.name is None or topic.topic_id != ZERO_UUID for topic in topics
+    )
+    is_by_id = any(topic.topic_id != ZERO_UUID for topic in topics)
+    seen: set[tuple[str | None, UUID]] = set()
+    for topic in topics:
+        name, topic_id = topic.name, topic.topic_id
+        if (name, topic_id) in seen:
+            continue
+        seen.add((name, topic_id))
+        if is_refused:
             yield _error(ErrorCode.INVALID_REQUEST, name or "", topic_id), None
-        return
-    is_by_id = any(topic_id != ZERO_UUID for _, topic_id in wanted)
-    for name, topic_id in wanted:
-        if not is_by_id:
+        elif not is_by_id:
             yield _topic_by_name(context, request, name or "")
         elif topic_id != ZERO_UUID:
             yield _topic_by_id(context, request, topic_id)

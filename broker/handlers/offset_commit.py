@@ -14,28 +14,34 @@ from typing import TYPE_CHECKING
 
 from broker.deferred import Deferred
 from broker.routing import handles
+from broker.steps import in_steps
 from coordinator.offset_commits import commit_error, topic_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 
 if TYPE_CHECKING:
     from broker.context import Context
+    from broker.steps import Steps
 
 TOPIC_ID_SINCE = 10
 
 
 @handles(OffsetCommitRequest, versions="0-10")
+@in_steps
 def offset_commit(
     context: Context, request: OffsetCommitRequest
-) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+) -> Steps[OffsetCommitResponse | Deferred[OffsetCommitResponse]]:
     """Store positions of partitions that exist; answered when they are committed."""
     has_ids = context.api_version >= TOPIC_ID_SINCE
     if has_ids:
         for topic in request.topics:
             topic.name = context.broker.metadata.topic_name(topic.topic_id) or ""
-    known = _known_partitions(context, request)
+            yield
+    known = yield from _known_partitions(context, request)
     reply = _commit(context, known)
-    return reply if known is request else reply.map(partial(_with_unknown, request, has_ids))
+    if known is request:
+        return reply
+    return reply.map(partial(_with_unknown, context, request, has_ids))
 
 
 def _commit(context: Context, known: OffsetCommitRequest) -> Deferred[OffsetCommitResponse]:
@@ -53,9 +59,10 @@ def _commit(context: Context, known: OffsetCommitRequest) -> Deferred[OffsetComm
     return reply
 
 
+@in_steps
 def _with_unknown(
-    request: OffsetCommitRequest, has_ids: bool, value: OffsetCommitResponse
-) -> OffsetCommitResponse:
+    _: Context, request: OffsetCommitRequest, has_ids: bool, value: OffsetCommitResponse
+) -> Steps[OffsetCommitResponse]:
     """Put the errors of partitions that do not exist back in their places."""
     given = {
         (topic.name, topic.topic_id, each.partition_index): each.error_code
@@ -72,15 +79,17 @@ def _with_unknown(
             key = (topic.name, topic.topic_id, each.partition_index)
             each.error_code = given.get(key, each.error_code)
         topics.append(whole)
+        yield
     return OffsetCommitResponse(topics=topics)
 
 
-def _known_partitions(context: Context, request: OffsetCommitRequest) -> OffsetCommitRequest:
+def _known_partitions(context: Context, request: OffsetCommitRequest) -> Steps[OffsetCommitRequest]:
     """The request itself if all its partitions exist, else a copy with those that do."""
     metadata = context.broker.metadata
     topics = []
     is_whole = True
     for topic in request.topics:
+        yield
         known = metadata.topic(topic.name)
         existing = known.partitions if known is not None else {}
         partitions = [each for each in topic.partitions if each.partition_index in existing]

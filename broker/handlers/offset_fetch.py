@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.coordinators.gather import Gather
 from broker.deferred import Deferred
 from broker.routing import handles
+from broker.steps import in_steps
 from coordinator.offset_store import NO_LEADER_EPOCH, NO_OFFSET
 from coordinator.responses import offset_storage_error
 from protocol.errors import ApiError, ErrorCode
@@ -28,6 +29,7 @@ from protocol.uuids import ZERO_UUID
 
 if TYPE_CHECKING:
     from broker.context import Context
+    from broker.steps import Steps
 
 GROUP_ERROR_SINCE = 2
 GROUPS_SINCE = 8
@@ -40,7 +42,10 @@ PartitionResponse = OffsetFetchResponse.Group.Topic.Partition
 
 
 @handles(OffsetFetchRequest, versions="0-10")
-def offset_fetch(context: Context, request: OffsetFetchRequest) -> Deferred[OffsetFetchResponse]:
+@in_steps
+def offset_fetch(
+    context: Context, request: OffsetFetchRequest
+) -> Steps[Deferred[OffsetFetchResponse]]:
     """Positions of one or several groups, in the order asked for."""
     version = context.api_version
     response = OffsetFetchResponse()
@@ -48,7 +53,8 @@ def offset_fetch(context: Context, request: OffsetFetchRequest) -> Deferred[Offs
     for group in request.groups if version >= GROUPS_SINCE else [_only_group(request)]:
         response.groups.append(GroupResponse(group_id=group.group_id, topics=[]))
         reading = _Reading(group, response.groups[-1], require_stable=request.require_stable)
-        _fetch_group(context, reading, gather)
+        yield from _fetch_group(context, reading, gather)
+        yield
     gather.close()
     return gather.deferred
 
@@ -86,19 +92,25 @@ class _Reading(NamedTuple):
     require_stable: bool
 
 
-def _fetch_group(context: Context, reading: _Reading, gather: Gather[OffsetFetchResponse]) -> None:
+def _fetch_group(
+    context: Context, reading: _Reading, gather: Gather[OffsetFetchResponse]
+) -> Steps[None]:
     """Fill in the response, once what was read is committed."""
     request, response, require_stable = reading
     try:
         shard = context.broker.groups.shard_for(request.group_id)
     except ApiError as error:
-        _refuse(request, response, error.code)
+        response.error_code = error.code
+        for topic in request.topics or ():
+            response.topics.append(_no_offsets(topic, ErrorCode.NONE))
+            yield
         return
-    unknown = _resolve_ids(context, request)
+    unknown = yield from _resolve_ids(context, request)
     groups = shard.groups
-    response.topics = groups.handle_offset_fetch(request, require_stable=require_stable).topics
+    fetched = yield from groups.handle_offset_fetch(request, require_stable=require_stable)
+    response.topics = fetched.topics
     if context.api_version >= TOPIC_ID_SINCE:
-        _restore_ids(context, response, unknown)
+        response.topics = yield from _with_ids(context, response.topics, unknown)
 
     def committed(failure: ErrorCode) -> None:
         if failure is not ErrorCode.NONE:
@@ -166,29 +178,38 @@ def _no_offsets(topic: Group.Topic, error: ErrorCode) -> TopicResponse:
     )
 
 
-def _resolve_ids(context: Context, request: Group) -> list[tuple[int, TopicResponse]]:
-    """Version 10: put names to ids; takes out, and answers, topics whose id nobody knows."""
+def _resolve_ids(context: Context, request: Group) -> Steps[dict[int, TopicResponse]]:
+    """Version 10: put names to ids; takes out topics whose id nobody knows.
+
+    Returns their answers, by their places.
+    """
+    unknown: dict[int, TopicResponse] = {}
     if context.api_version < TOPIC_ID_SINCE or request.topics is None:
-        return []
+        return unknown
     known = []
-    unknown = []
     for place, topic in enumerate(request.topics):
         name = context.broker.metadata.topic_name(topic.topic_id)
         if name is None:
-            unknown.append((place, _no_offsets(topic, ErrorCode.UNKNOWN_TOPIC_ID)))
+            unknown[place] = _no_offsets(topic, ErrorCode.UNKNOWN_TOPIC_ID)
         else:
             topic.name = name
             known.append(topic)
+        yield
     request.topics = known
     return unknown
 
 
-def _restore_ids(
-    context: Context, response: GroupResponse, unknown: list[tuple[int, TopicResponse]]
-) -> None:
-    """Version 10: put ids to names, leaving out deleted topics; put the unknown ids back."""
-    for topic in response.topics:
-        topic.topic_id = context.broker.metadata.topic_id(topic.name)
-    response.topics = [topic for topic in response.topics if topic.topic_id != ZERO_UUID]
-    for place, topic in unknown:
-        response.topics.insert(place, topic)
+def _with_ids(
+    context: Context, answers: list[TopicResponse], unknown: dict[int, TopicResponse]
+) -> Steps[list[TopicResponse]]:
+    """Version 10: put ids to names, leaving out deleted topics, and unknown ids in their places."""
+    remaining = iter(answers)
+    topics: list[TopicResponse] = []
+    for place in range(len(answers) + len(unknown)):
+        topic = unknown.get(place) or next(remaining)
+        if place not in unknown:
+            topic.topic_id = context.broker.metadata.topic_id(topic.name)
+        if topic.topic_id != ZERO_UUID or place in unknown:
+            topics.append(topic)
+        yield
+    return topics

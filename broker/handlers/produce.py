@@ -23,6 +23,7 @@ from broker.producing import (
 )
 from broker.recompressing import Recompression, Recompressions, Result
 from broker.routing import HangUp, handles
+from broker.steps import in_steps
 from broker.verification import Support, Transaction, Verification
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from broker.context import Context
     from broker.partition import Partition
     from broker.producing import Answer
+    from broker.steps import Steps
     from broker.timers import Cancellable
     from broker.verification import Key, Verified
     from protocol.records.batch import BatchHeader
@@ -57,7 +59,19 @@ def produce(context: Context, request: ProduceRequest) -> Now | Later:
 def _produce(
     appends: Appends,
 ) -> Now | Later:
-    response = appends.append_all()
+    if appends.context.is_long:
+        return _produce_in_steps(appends.context, appends)
+    return _after(appends, appends.append_all())
+
+
+@in_steps
+def _produce_in_steps(_: Context, appends: Appends) -> Steps[Now | Later]:
+    response = yield from appends.append_in_steps()
+    return _after(appends, response)
+
+
+def _after(appends: Appends, response: ProduceResponse) -> Now | Later:
+    """All was appended that can be now."""
     if appends.waiting:
         return RecompressedProduce(appends, response).deferred
     return _conclude(appends, response)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from broker import authorized_operations
 from broker.handlers.metadata import leader_error
 from broker.routing import handles
+from broker.steps import in_steps
 from controller.topic_names import INTERNAL_TOPICS, name_problem
 from protocol.errors import ErrorCode
 from protocol.messages.topic_partitions import (
@@ -22,6 +23,7 @@ from protocol.uuids import ZERO_UUID
 if TYPE_CHECKING:
     from broker.context import Context
     from broker.metadata_cache import TopicMetadata
+    from broker.steps import Steps
 
 Topic = DescribeTopicPartitionsResponse.Topic
 Partition = DescribeTopicPartitionsResponse.Topic.Partition
@@ -29,9 +31,10 @@ NextCursor = DescribeTopicPartitionsResponse.NextCursor
 
 
 @handles(DescribeTopicPartitionsRequest, versions="0")
+@in_steps
 def describe_topic_partitions(
     context: Context, request: DescribeTopicPartitionsRequest
-) -> DescribeTopicPartitionsResponse:
+) -> Steps[DescribeTopicPartitionsResponse]:
     """Describe one page of some or, with an empty list, all topics."""
     cache = context.broker.metadata
     cursor = request.cursor
@@ -44,6 +47,7 @@ def describe_topic_partitions(
     names = sorted({topic.name for topic in request.topics} or cache.topics)
     response = DescribeTopicPartitionsResponse(topics=[])
     for name in names:
+        yield
         if cursor is not None and name < cursor.topic_name:
             continue
         if left <= 0:

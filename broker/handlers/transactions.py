@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from broker.coordinators.gather import Gather
 from broker.deferred import Deferred
 from broker.routing import handles
+from broker.steps import in_steps
 from controller.topic_names import GROUP_METADATA_TOPIC
 from coordinator.transactions.ports import End, Identity
 from coordinator.transactions.transaction import EPOCH_PER_TRANSACTION
@@ -30,6 +31,7 @@ from protocol.messages.transactions import (
 
 if TYPE_CHECKING:
     from broker.context import Context
+    from broker.steps import Steps
     from coordinator.transactions.transaction import TopicPartition
 
     Codes = dict[TopicPartition, ErrorCode]
@@ -44,9 +46,10 @@ Result = AddPartitionsToTxnResponse.ResultsByTransaction
 
 
 @handles(AddPartitionsToTxnRequest, versions="0-5")
+@in_steps
 def add_partitions_to_txn(
     context: Context, request: AddPartitionsToTxnRequest
-) -> Deferred[AddPartitionsToTxnResponse]:
+) -> Steps[Deferred[AddPartitionsToTxnResponse]]:
     """Add, or verify, the partitions of each transaction; if one partition is wrong, none is."""
     results: list[Result] = []
     is_batch = context.api_version >= BATCHED_SINCE
@@ -63,6 +66,7 @@ def add_partitions_to_txn(
         result = Result(transactional_id=wanted.transactional_id, topic_results=[])
         results.append(result)
         _add(context, wanted, result, gather)
+        yield
     gather.close()
     return gather.deferred
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.deferred import Deferred
 from broker.routing import handles
+from broker.steps import in_steps
 from broker.verification import Support, Transaction, Verification
 from coordinator.responses import transactional_storage_error
 from coordinator.transactional_commits import commit_error, topic_error
@@ -23,6 +24,7 @@ from storage.transaction_guards import NO_VOUCHER
 if TYPE_CHECKING:
     from broker.context import Context
     from broker.coordinators.local_groups import LocalGroups
+    from broker.steps import Steps
     from broker.verification import Verified
 
 LOADING_SINCE = 2
@@ -33,12 +35,14 @@ UNCHECKED_SEQUENCE = -1
 
 
 @handles(TxnOffsetCommitRequest, versions="0-5")
+@in_steps
 def txn_offset_commit(
     context: Context, request: TxnOffsetCommitRequest
-) -> Deferred[TxnOffsetCommitResponse]:
+) -> Steps[Deferred[TxnOffsetCommitResponse]]:
     """Store positions of partitions that exist; answered when they are committed."""
-    reply = _verify_and_commit(context, _known_partitions(context, request))
-    return reply.map(partial(_complete, request, context.api_version))
+    known = yield from _known_partitions(context, request)
+    reply = _verify_and_commit(context, known)
+    return reply.map(partial(_complete, context, request))
 
 
 def _verify_and_commit(
@@ -64,24 +68,24 @@ def _verify_and_commit(
     return reply
 
 
+@in_steps
 def _complete(
-    request: TxnOffsetCommitRequest, version: int, value: TxnOffsetCommitResponse
-) -> TxnOffsetCommitResponse:
-    """Put the errors of partitions that do not exist in their places, as `version` knows them."""
+    context: Context, request: TxnOffsetCommitRequest, value: TxnOffsetCommitResponse
+) -> Steps[TxnOffsetCommitResponse]:
+    """Put the errors of partitions that do not exist in their places, as the client knows them."""
     given = {
         (topic.name, each.partition_index): each.error_code
         for topic in value.topics
         for each in topic.partitions
     }
-    response = TxnOffsetCommitResponse(
-        topics=[
-            topic_error(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for topic in request.topics
-        ]
-    )
-    for topic in response.topics:
+    response = TxnOffsetCommitResponse(topics=[])
+    for wanted in request.topics:
+        topic = topic_error(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         for each in topic.partitions:
             code = given.get((topic.name, each.partition_index), each.error_code)
-            each.error_code = _shown(code, version)
+            each.error_code = _shown(code, context.api_version)
+        response.topics.append(topic)
+        yield
     return response
 
 
@@ -119,11 +123,14 @@ def _commit(
     shard.run_vouched(effects, verified.vouchers.get(place, NO_VOUCHER))
 
 
-def _known_partitions(context: Context, request: TxnOffsetCommitRequest) -> TxnOffsetCommitRequest:
+def _known_partitions(
+    context: Context, request: TxnOffsetCommitRequest
+) -> Steps[TxnOffsetCommitRequest]:
     """A copy of the request with the partitions that exist."""
     metadata = context.broker.metadata
     topics = []
     for topic in request.topics:
+        yield
         known = metadata.topic(topic.name)
         existing = known.partitions if known is not None else {}
         partitions = [each for each in topic.partitions if each.partition_index in existing]

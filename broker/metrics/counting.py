@@ -103,11 +103,15 @@ class CountingServed(Served):
         super().__init__(route, version)
         self._counts = counts
 
-    def respond(self, correlation_id: int, response: Response) -> list[Part]:
-        """Make the bytes of an answer, which begin with their number."""
+    def note(self, response: Response) -> None:
+        """Count the errors of an answer."""
         for code in _error_codes(response):
             if code:
                 self._counts.errors[code] += 1
+
+    def respond(self, correlation_id: int, response: Response) -> list[Part]:
+        """Make the bytes of an answer, which begin with their number."""
+        self.note(response)
         parts = super().respond(correlation_id, response)
         front: Any = parts[0]
         self._counts.response_bytes += SIZE_BYTES + int.from_bytes(front[:SIZE_BYTES], "big")

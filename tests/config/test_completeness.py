@@ -33,6 +33,7 @@ OURS = {
     ("broker", name)
     for name in (
         "max.new.partitions.per.request",
+        "max.request.elements",
         "metrics.host",
         "metrics.port",
         "reserved.file.descriptors",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from broker.steps import finished
 from coordinator.join import Caller
 from coordinator.offset_store import NO_PRODUCER
 from coordinator.settings import GroupSettings
@@ -323,14 +324,14 @@ class Harness:
             group_id=group_id,
             topics=[OffsetFetchRequest.Group.Topic(name=topic, partition_indexes=[partition])],
         )
-        answer = self.shard.handle_offset_fetch(request, require_stable=require_stable)
+        answer = finished(self.shard.handle_offset_fetch(request, require_stable=require_stable))
         return answer.topics[0].partitions[0]
 
     def stored_offsets(self, group_id: str = GROUP) -> dict[tuple[str, int], int]:
         request = OffsetFetchRequest.Group(group_id=group_id, topics=None)
         return {
             (topic.name, each.partition_index): each.committed_offset
-            for topic in self.shard.handle_offset_fetch(request).topics
+            for topic in finished(self.shard.handle_offset_fetch(request)).topics
             for each in topic.partitions
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from broker.steps import finished
 from coordinator.settings import GroupSettings
 from protocol.errors import ErrorCode
 from protocol.messages.offset_fetch import OffsetDeleteRequest, OffsetFetchRequest
@@ -69,7 +70,7 @@ def test_all_positions_of_a_group_leave_out_what_was_never_committed() -> None:
     harness.commit_in_transaction(3, partition=2)
     request = OffsetFetchRequest.Group(group_id=GROUP, topics=None)
 
-    (topic,) = harness.shard.handle_offset_fetch(request, require_stable=True).topics
+    (topic,) = finished(harness.shard.handle_offset_fetch(request, require_stable=True)).topics
 
     (only,) = topic.partitions
     assert only.partition_index == 1

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from protocol.messages.metadata import MetadataResponse
+from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.topics import CreateTopicsResponse
+from protocol.schema import UNDECODABLE
+from protocol.wire import DecodeError
 from tests.protocol.strategies import every_version, instances
+
+if TYPE_CHECKING:
+    from protocol.schema import Message
 
 
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
@@ -39,6 +46,70 @@ def test_what_is_encoded_in_steps_is_the_same(pair: tuple[type, int], data: st.D
     for _ in sent.encode_in_steps(version, parts):
         pass
     assert b"".join(parts) == sent.encode(version)
+
+
+def read_in_steps(message: type[Message], version: int, frame: memoryview) -> Any:
+    """The message and the position after it, and the numbers of elements that it told meanwhile."""
+    steps = message.step_decoder(version)(frame, 0, len(frame))
+    told = []
+    while True:
+        try:
+            told.append(next(steps))
+        except StopIteration as end:
+            return end.value, told
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(pair=st.sampled_from(every_version()), data=st.data())
+def test_what_is_decoded_in_steps_is_the_same(pair: tuple[type, int], data: st.DataObject) -> None:
+    message, version = pair
+    sent = data.draw(instances(message, version))
+    frame = memoryview(bytearray(sent.encode(version)))
+    assert read_in_steps(message, version, frame)[0] == (sent, len(frame))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(pair=st.sampled_from(every_version()), data=st.data())
+def test_what_is_cut_off_is_refused_in_steps_too(
+    pair: tuple[type[Message], int], data: st.DataObject
+) -> None:
+    message, version = pair
+    frame = memoryview(bytearray(data.draw(instances(message, version)).encode(version)))
+    cut = frame[: data.draw(st.integers(0, len(frame)))]
+    try:
+        whole = message.decode_from(version, cut, 0)
+    except DecodeError:
+        with pytest.raises(UNDECODABLE):
+            read_in_steps(message, version, cut)
+    else:
+        assert read_in_steps(message, version, cut)[0] == whole
+
+
+def test_elements_are_told_before_they_are_read_and_each_pause_comes_soon() -> None:
+    partitions = [1, 2, 3]
+    topics = [
+        OffsetFetchRequest.Topic(name=f"topic-{number}", partition_indexes=partitions)
+        for number in range(1000)
+    ]
+    request = OffsetFetchRequest(group_id="group", topics=topics)
+    frame = memoryview(request.encode(7))
+
+    (decoded, _), told = read_in_steps(OffsetFetchRequest, 7, frame)
+
+    assert decoded == request
+    assert told[0] == 1000 + 16 * len(partitions)
+    assert told[-1] == 1000 + 1000 * len(partitions)
+    assert len(told) == 1000 // 16 + 1
+
+
+def test_long_array_of_numbers_is_read_in_steps() -> None:
+    topic = OffsetFetchRequest.Topic(name="topic", partition_indexes=list(range(100_000)))
+    request = OffsetFetchRequest(group_id="group", topics=[topic])
+    for version in (5, 7):
+        frame = memoryview(request.encode(version))
+        (decoded, _), told = read_in_steps(OffsetFetchRequest, version, frame)
+        assert decoded == request
+        assert told == [100_001] * (100_000 // 4096 + 1)
 
 
 def test_there_is_a_step_for_each_element() -> None:

@@ -7,8 +7,9 @@ from uuid import UUID
 import pytest
 
 from protocol import wire
+from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.uuids import ZERO_UUID
-from protocol.wire import DecodeError, encode_uvarint, intern_uuid, uvarint
+from protocol.wire import MAX_TAGS, DecodeError, encode_uvarint, intern_uuid, uvarint
 
 
 @pytest.mark.parametrize(
@@ -62,3 +63,14 @@ def test_remembered_uuids_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(100):
         intern_uuid(number.to_bytes(16, "big"))
         assert len(wire.KNOWN_UUIDS) <= 10
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_more_tagged_fields_than_any_message_has_are_refused(version: int) -> None:
+    """A frame of 100 MB may announce fifty million of two bytes each."""
+    sections = encode_uvarint(MAX_TAGS + 1) + b"\x7f\x00" * (MAX_TAGS + 1)
+    front = b"\x02c\x02v"
+    with pytest.raises(DecodeError, match=f"{MAX_TAGS + 1} tagged fields"):
+        ApiVersionsRequest.decode(version, front + sections)
+    fewer = encode_uvarint(MAX_TAGS) + b"\x7f\x00" * MAX_TAGS
+    assert ApiVersionsRequest.decode(version, front + fewer).client_software_name == "c"
