@@ -130,10 +130,12 @@ class _Loader:
         following = [segment.base_offset for segment in segments[1:]]
         for index, segment in enumerate(segments):
             found = files.segments[segment.base_offset]
-            is_flushed = index < len(following) and following[index] <= self.hints.recovery_point
+            next_base = following[index] if index < len(following) else None
+            # One that ends at the recovery point may have been cut to that, and not flushed since.
+            is_flushed = next_base is not None and next_base < self.hints.recovery_point
             if self.hints.was_clean or is_flushed:
                 self._adopt(segment, found)
-            elif self._recover(segment, found):
+            elif self._recover(segment, found, next_base):
                 self._remove(segments[index + 1 :])
                 del segments[index + 1 :]
                 break
@@ -152,8 +154,8 @@ class _Loader:
             self._note(f"the indexes of {segment.path} are missing or damaged: rebuilt")
             segment.rebuild_indexes()
 
-    def _recover(self, segment: Segment, found: SegmentFiles) -> bool:
-        """Check a segment; True when the log must end in it."""
+    def _recover(self, segment: Segment, found: SegmentFiles, next_base: int | None) -> bool:
+        """Check a segment, which may not go beyond the next; True when the log must end in it."""
         recovered = recover_segment(segment, found.size, self.hints.recovery_point, self.epochs)
         self.outcome.bytes_read += recovered.bytes_read
         self.outcome.bytes_cut += recovered.bytes_cut
@@ -164,6 +166,12 @@ class _Loader:
                 f"{recovered.bytes_cut} bytes cut from the end of {segment.path}, "
                 f"from offset {recovered.next_offset} on: {recovered.problem}"
             )
+        elif next_base is not None and recovered.next_offset > next_base:
+            self._note(
+                f"{segment.path} goes on to offset {recovered.next_offset}, beyond the beginning "
+                f"of the next segment: cut off at {next_base} before, and cut off again"
+            )
+            segment.prepare_truncation(next_base)()
         return recovered.bytes_cut > 0
 
     def _load_epochs(self) -> int:

@@ -289,8 +289,11 @@ class LogUpkeep(LogReading):
                 self.directory.disk.filesystem.remove(path)
 
     def _unflushed(self) -> list[Segment]:
-        """Segments that hold something past the recovery point, the active one at least."""
-        first = self.segments.floor(self.recovery_point)
+        """Segments that hold something past the recovery point, the active one at least.
+
+        And the one before, where the point lies between two: it may have been cut to that.
+        """
+        first = self.segments.floor(max(self.recovery_point - 1, self.segments[0].base_offset))
         return [self.segments[index] for index in range(first, len(self.segments))]
 
     def _sync(self, segments: Sequence[Segment], end_offset: int, truncations: int) -> None:
