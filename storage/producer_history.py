@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from storage.segments import Segments
 
 FIRST_STRETCH_BYTES: Final = 16 * 1024
-LONGEST_STRETCH_BYTES: Final = 16 * 1024 * 1024
+MOST_BYTES: Final = 32 * 1024 * 1024
 MOST_HEADERS: Final = 2000
 """What it may cost, once for a producer after a start: milliseconds, as a rule one read."""
 
@@ -57,13 +57,16 @@ def _stretches_before(
     """Headers in the order of the log, the newest stretch first; each is longer than the last."""
     offset = producer.batches[0].base_offset
     stretch = FIRST_STRETCH_BYTES
+    left = MOST_BYTES
     for index in range(segments.floor(offset - 1), segments.floor(log_start_offset) - 1, -1):
         segment = segments[index]
         place = segment.locate(offset)
         position = segment.size if place is None else place.position
-        while position > 0 and stretch <= LONGEST_STRETCH_BYTES:
-            position, headers = segment.headers_before(position, stretch)
+        while position > 0 and left > 0:
+            end = position
+            position, headers = segment.headers_before(end, stretch)
             yield headers
+            left -= end - position
             stretch *= 2
 
 

@@ -159,3 +159,18 @@ def test_nothing_is_read_again_for_who_sends_out_of_order(tmp_path: Path) -> Non
     assert refused(log, 100)
 
     assert log.segments.active._file is None
+
+
+def test_five_batches_are_known_though_many_small_segments_lie_between_them(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    for number in UNDER_WAY:
+        send(log, 2 * number)
+        for _ in range(120):
+            append(log, batch(2))
+    segments = len(log.segments)
+    log.close()
+
+    again = reopen_clean(tmp_path, recovery_point=log.log_end_offset)
+
+    assert segments > 20
+    assert all(is_known(again, 2 * number, 242 * number) for number in UNDER_WAY)
