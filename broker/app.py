@@ -186,7 +186,7 @@ class Broker:
         """Start; a disk that fails meanwhile is a reason in one line, like any other."""
         try:
             await self._start()
-        except (StoreError, LogDirectoryError, BrokerIdTakenError) as error:
+        except (StoreError, LogDirectoryError) as error:
             raise StartError(str(error)) from None
 
     async def _start(self) -> None:

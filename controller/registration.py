@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import cast
 
-from controller.store import Create, MetadataStore, NodeExistsError, SetData, StoreError, Znode
+from controller.store import (
+    Create,
+    Delete,
+    MetadataStore,
+    NodeExistsError,
+    SetData,
+    StoreError,
+    Znode,
+)
 from controller.znodes import (
     BROKER_SEQUENCE,
     CLUSTER_ID,
@@ -51,15 +59,25 @@ async def generate_broker_id(store: MetadataStore, reserved_max_id: int) -> int:
 
 
 async def register_broker(
-    store: MetadataStore, broker_id: int, registration: BrokerRegistration
+    store: MetadataStore,
+    broker_id: int,
+    registration: BrokerRegistration,
+    left_behind: Znode | None = None,
 ) -> int:
     """Make the broker's ephemeral node; returns its broker epoch.
 
     Two operations in one transaction, as Kafka does it: the second returns the node with the
-    transaction id that made it.  Raises NodeExistsError while another session holds the id.
+    transaction id that made it. A node `left_behind` by an expired session is removed before.
+    Raises NodeExistsError while another session holds the id, and NoNodeError or BadVersionError
+    if what was left behind is gone, or is another's by now.
     """
     path = broker_path(broker_id)
+    removal = [] if left_behind is None else [Delete(path, left_behind.version)]
     results = await store.multi(
-        [Create(path, None, ephemeral=True), SetData(path, encode_broker(registration), 0)]
+        [
+            *removal,
+            Create(path, None, ephemeral=True),
+            SetData(path, encode_broker(registration), 0),
+        ]
     )
-    return cast("Znode", results[1]).czxid
+    return cast("Znode", results[-1]).czxid

@@ -22,9 +22,11 @@ from controller.store import (
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
+    Operation,
     SessionExpiredError,
     SetData,
     StoreError,
+    Znode,
 )
 from tests.controller.harness import turns
 from tests.controller.volatile_files import VolatileFiles
@@ -138,6 +140,24 @@ def test_multi_many_goes_on_after_a_refusal(open_store: Open) -> None:
             True,
             False,
         ]
+
+    _run(open_store, scenario)
+
+
+def test_node_is_removed_and_made_anew_in_one_transaction(open_store: Open) -> None:
+    async def scenario(store: MetadataStore) -> None:
+        await store.create("/a", b"old", ephemeral=True)
+        old = await store.set("/a", b"older")
+        made: list[Operation] = [Create("/a", None, ephemeral=True), SetData("/a", b"x")]
+        node = (await store.multi([Delete("/a", old.version), *made]))[-1]
+        assert node == await store.get("/a")
+        assert isinstance(node, Znode)
+        assert (node.data, node.version) == (b"x", 1)
+        assert node.ephemeral_owner == store.session_id
+        assert node.czxid > old.czxid
+        with pytest.raises(NoNodeError):
+            await store.multi([Delete("/b", 1), *made])
+        assert await store.get("/a") == node
 
     _run(open_store, scenario)
 
