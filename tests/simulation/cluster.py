@@ -125,6 +125,11 @@ class Machine:
     def is_up(self) -> bool:
         return self.host is not None and not self.host.is_dead
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it stops in order; until that is done, it is up."""
+        return self.is_up and self.broker is not None and self.broker._stop.is_set()
+
     def start(self) -> None:
         """Begin a new life."""
         assert not self.is_up

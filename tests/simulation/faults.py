@@ -97,11 +97,16 @@ class Schedule:
         """One machine loses power while nothing else is wrong, and until all is well again.
 
         More is not promised: what two brokers have not yet written to their disks is lost when
-        both stop before the death of either is noticed.
+        both stop before the death of either is noticed. So is what one has not written when all
+        others leave in order before its death is noticed, as nobody but it is in sync then.
         """
         if not self._is_well():
             return
-        self._end(self._random.choice(self._up()), power=True)
+        up = self._up()
+        machine = self._random.choice(up)
+        if all(other.is_stopping for other in up if other is not machine):
+            return
+        self._end(machine, power=True)
         # Until its session is over nobody knows, and the in-sync sets still have it.
         await asyncio.sleep(3 * self._cluster.session_seconds)
         end = self._loop.now + RECOVERY_SECONDS
@@ -204,7 +209,7 @@ class Schedule:
             if not machine.is_up:
                 self._cluster.note(f"{machine.name} starts")
                 machine.start()
-            elif machine.broker is not None and machine.broker._stop.is_set():
+            elif machine.is_stopping:
                 self._loop.call_later(0.5, start)
 
         longest = 2.0 * self._cluster.session_seconds
