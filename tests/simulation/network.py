@@ -69,9 +69,11 @@ class SimulatedServer:
 class _Link:
     """What is under way from one end to its other."""
 
-    __slots__ = ("next_arrival", "pieces")
+    __slots__ = ("is_broken", "next_arrival", "pieces")
 
     def __init__(self) -> None:
+        self.is_broken = False
+        """Whether something was lost: nothing after it may arrive, or the stream had a gap."""
         self.next_arrival = 0.0
         self.pieces: deque[tuple[float, float, bytes | None]] = deque()
         """When each piece arrives, when it was sent, and the piece."""
@@ -177,8 +179,13 @@ class Network:
     # What is under way
 
     def send(self, sender: End, data: bytes | None) -> None:
-        """Carry a piece to the other end, after all that was sent before it; None is the end."""
+        """Carry a piece to the other end, after all that was sent before it; None is the end.
+
+        Once something of a connection is lost, all that comes after it is, too: TCP has no gaps.
+        """
         link = self._links.setdefault(sender, _Link())
+        if link.is_broken:
+            return
         pieces: list[bytes | None] = [data]
         if data is not None and len(data) > 1 and self.random.random() < 0.1:
             at = self.random.randrange(1, len(data))
@@ -197,15 +204,19 @@ class Network:
         if was_full:
             self._at(self.loop.now + self.delay(), self.loop.descriptor_changed, sender)
 
-    def forget(self, sender: End) -> None:
+    def forget(self, sender: End) -> _Link:
         """What it has sent, and was not delivered, is lost."""
-        link = self._links.get(sender)
-        if link is not None:
-            link.pieces.clear()
+        link = self._links.setdefault(sender, _Link())
+        link.pieces.clear()
+        return link
+
+    def break_stream(self, sender: End) -> None:
+        """The same, and so is all that it sends until it hears of the reset."""
+        self.forget(sender).is_broken = True
 
     def reset(self, end: End) -> None:
         """Its other side is no more, and says so; what that side had under way is lost."""
-        self.forget(end.peer)
+        self.break_stream(end.peer)
         error = ConnectionResetError(errno.ECONNRESET, "connection reset by peer")
         self._at(self.loop.now + self.delay(), end.fail, error)
 

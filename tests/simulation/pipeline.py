@@ -7,6 +7,7 @@ answer that cannot be read. That one never comes shows when a run must settle an
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -20,6 +21,7 @@ from tests.simulation.sockets import SOCKETS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.simulation.sockets import End
     from tests.simulation.virtual_loop import VirtualLoop
 
 SIZE_BYTES = 4
@@ -34,18 +36,21 @@ class Answer:
     kind: str
     """The request's class."""
     sent_at: float
+    left_at: float
+    """When the last byte of the request was handed to the network: writes are cut short."""
     began_at: float
     """When its first byte had come."""
     previous_at: float
     """When the answer before it was complete, and the client read again."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Asked:
     request: Any
     version: int
     sent_at: float
     answer: asyncio.Future[Answer]
+    left_at: float = math.inf
 
 
 class Pipeline(asyncio.BufferedProtocol):
@@ -59,6 +64,10 @@ class Pipeline(asyncio.BufferedProtocol):
         self._loop = loop
         self._transport: asyncio.Transport = cast("asyncio.Transport", None)
         self._asked: deque[tuple[int, _Asked]] = deque()
+        self._leaving: deque[tuple[int, _Asked]] = deque()
+        """Requests of which the network has not taken all, by where each ends in the stream."""
+        self._written_bytes = 0
+        self._taken_bytes = 0
         self._correlation_id = 0
         self._scratch = memoryview(bytearray(BUFFER_BYTES))
         self._received = bytearray()
@@ -74,9 +83,12 @@ class Pipeline(asyncio.BufferedProtocol):
         if self.is_lost:
             answer.set_exception(LinkError("the connection is lost"))
             return answer
+        asked = _Asked(request, version, self._loop.now, answer)
         self._correlation_id += 1
-        self._asked.append((self._correlation_id, _Asked(request, version, self._loop.now, answer)))
-        self._send(request, version)
+        self._asked.append((self._correlation_id, asked))
+        frame = self._frame(request, version)
+        self._leaving.append((self._written_bytes + len(frame), asked))
+        self._write(frame)
         return answer
 
     def __str__(self) -> str:
@@ -92,14 +104,14 @@ class Pipeline(asyncio.BufferedProtocol):
     def tell(self, request: Any, version: int) -> None:
         """Send a request that has no answer."""
         self._correlation_id += 1
-        self._send(request, version)
+        self._write(self._frame(request, version))
 
     def hang_up(self, *, is_reset: bool = False) -> None:
         """End it; as a reset, the broker learns that nothing it sends arrives any more."""
         if not self.is_lost:
             self._over(LinkError("hung up"))
             if is_reset:
-                SOCKETS[self._transport.get_extra_info("socket").fileno()].end.reset()
+                self._end.reset()
             self._transport.abort()
 
     def rest(self, seconds: float) -> None:
@@ -109,6 +121,10 @@ class Pipeline(asyncio.BufferedProtocol):
             self._transport.pause_reading()
             self._loop.call_later(seconds, self._go_on)
 
+    @property
+    def _end(self) -> End:
+        return SOCKETS[self._transport.get_extra_info("socket").fileno()].end
+
     def _go_on(self) -> None:
         if not self.is_lost:
             self._transport.resume_reading()
@@ -117,6 +133,7 @@ class Pipeline(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._end.on_sent = self._taken
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._over(LinkError(f"the connection is lost: {exc or 'closed by the other side'}"))
@@ -141,12 +158,22 @@ class Pipeline(asyncio.BufferedProtocol):
         if received and self.on_part is not None:
             self.on_part()
 
-    def _send(self, request: Any, version: int) -> None:
-        body = request.encode(version)
+    def _frame(self, request: Any, version: int) -> bytes:
+        body: bytes = request.encode(version)
         front = request_front(
             self._correlation_id, request.API_KEY, version, self.name.encode(), len(body)
         )
-        self._transport.write(front + body)
+        return front + body
+
+    def _write(self, frame: bytes) -> None:
+        self._written_bytes += len(frame)
+        self._transport.write(frame)
+
+    def _taken(self, count: int) -> None:
+        """The network has taken so many bytes more."""
+        self._taken_bytes += count
+        while self._leaving and self._leaving[0][0] <= self._taken_bytes:
+            self._leaving.popleft()[1].left_at = self._loop.now
 
     def _answered(self, frame: bytes) -> None:
         correlation_id = int.from_bytes(frame[:SIZE_BYTES], "big")
@@ -168,7 +195,14 @@ class Pipeline(asyncio.BufferedProtocol):
             return
         if not asked.answer.done():
             asked.answer.set_result(
-                Answer(response, cls.__name__, asked.sent_at, self._began_at, self._previous_at)
+                Answer(
+                    response,
+                    cls.__name__,
+                    asked.sent_at,
+                    asked.left_at,
+                    self._began_at,
+                    self._previous_at,
+                )
             )
 
     def _over(self, error: LinkError) -> None:

@@ -48,7 +48,7 @@ class Promptness:
         place = bisect_left(marks, offset)
         if place == len(marks):
             return
-        since = max(times[place], answer.sent_at, answer.previous_at)
+        since = max(times[place], answer.left_at, answer.previous_at)
         if since <= self._cluster.calm_since:
             return
         late = answer.began_at - since
@@ -58,7 +58,7 @@ class Promptness:
         if late > limit:
             report(
                 f"broker {asked[0]} slept: {at[0]}-{at[1]} was committed to {offset} at "
-                f"{times[place]:.3f}, a {answer.kind} that was sent at {answer.sent_at:.3f} had to "
+                f"{times[place]:.3f}, a {answer.kind} that was sent by {answer.left_at:.3f} had to "
                 f"wait for that, and for nothing from {since:.3f} on; its answer began to come at "
                 f"{answer.began_at:.3f}, where {limit:.3f} s would have been enough"
             )

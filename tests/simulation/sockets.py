@@ -68,6 +68,8 @@ class End:
         self.is_closed = False
         self.unread = 0
         """Bytes that were sent, and not yet read by the other side."""
+        self.on_sent: Callable[[int], None] | None = None
+        """Hears how many bytes each send has taken."""
         host.ends[self] = None
 
     @property
@@ -102,6 +104,8 @@ class End:
         count = self.accept_for_sending(len(data))
         self.unread += count
         self.network.send(self, bytes(memoryview(data)[:count]))
+        if self.on_sent is not None:
+            self.on_sent(count)
         return count
 
     def receive(self, buffer: memoryview) -> int:
@@ -137,7 +141,7 @@ class End:
         if self.is_closed or self.is_shut or self.error is not None:
             return
         self.error = error
-        self.network.forget(self)
+        self.network.break_stream(self)
         self.network.loop.descriptor_changed(self)
 
     def reset(self) -> None:

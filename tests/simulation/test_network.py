@@ -1,0 +1,135 @@
+"""The simulated network itself: what it may not do to a stream of bytes, and what it says of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from random import Random
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.simulation.hosts import HOST, Host
+from tests.simulation.network import Network
+from tests.simulation.pipeline import SIZE_BYTES, Answer, Pipeline
+from tests.simulation.promptness import Promptness
+from tests.simulation.refusals import REPORTS
+from tests.simulation.sockets import SOCKETS, End
+from tests.simulation.virtual_loop import VirtualLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.simulation.cluster import Machine, SimulatedCluster
+
+PORT = 9092
+LATENCY_MS = 1.0, 5.0
+REQUEST = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+VERSION = 8
+ANSWER = MetadataResponse(brokers=[], cluster_id=None, controller_id=1, topics=[]).encode(VERSION)
+
+
+class Server(asyncio.BufferedProtocol):
+    """Answers the first request that it has received whole."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._scratch = bytearray(8192)
+        self._received = b""
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._scratch
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._received += self._scratch[:nbytes]
+        if len(self._received) == SIZE_BYTES + int.from_bytes(self._received[:SIZE_BYTES], "big"):
+            correlation_id = self._received[8:12]  # behind size, API key and version
+            frame = correlation_id + ANSWER
+            self._transport.write(len(frame).to_bytes(SIZE_BYTES, "big") + frame)
+
+
+@pytest.fixture
+def loop() -> Iterator[VirtualLoop]:
+    loop = VirtualLoop()
+    yield loop
+    SOCKETS.clear()
+    loop.close()
+
+
+def network_of(loop: VirtualLoop, seed: int = 0) -> Network:
+    network = Network(loop, Random(seed), LATENCY_MS)
+    network.lag_seconds = 0.0
+    loop.network = network
+    return network
+
+
+def connected_ends(network: Network) -> tuple[End, End]:
+    ours, theirs = (End(network, Host(name), PORT) for name in ("ours", "theirs"))
+    ours.peer, theirs.peer = theirs, ours
+    return ours, theirs
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_arrives_behind_what_was_lost(loop: VirtualLoop, seed: int) -> None:
+    network = network_of(loop, seed)
+    ours, theirs = connected_ends(network)
+    ours.send(b"lost, as it is under way")
+
+    network.break_off(ours)
+    ours.send(b"sent before either end has heard of that")
+    theirs.send(b"as is this")
+    loop.run_until_complete(asyncio.sleep(1))
+
+    assert not theirs.inbox
+    assert not ours.inbox
+    assert theirs.error is not None
+    assert ours.error is not None
+
+
+async def ask(loop: VirtualLoop, network: Network) -> Answer:
+    """An answer, by way of a buffer of a few bytes."""
+    server = network.hosts["server"] = Host("server")
+    context = contextvars.copy_context()
+    context.run(HOST.set, server)
+    listening = context.run(network.listen, Server, "server", PORT)
+    await listening.start_serving()
+    HOST.set(Host("client"))
+    link = Pipeline(loop, "client", life=1)
+    await loop.create_connection(lambda: link, "server", PORT)
+    network.buffer_bytes = 7
+    answer = await link.ask(REQUEST, VERSION)
+    link.hang_up()
+    await asyncio.sleep(1)
+    return answer
+
+
+def test_a_request_has_left_with_its_last_byte(loop: VirtualLoop) -> None:
+    network = network_of(loop)
+
+    answer = loop.run_until_complete(ask(loop, network))
+
+    assert answer.response.controller_id == 1
+    trips = (answer.left_at - answer.sent_at) * 1000 / LATENCY_MS[0]
+    assert trips >= 4, "a buffer of 7 bytes was filled and emptied more than once"
+    assert answer.left_at < answer.began_at
+
+
+@pytest.mark.parametrize(("left_at", "is_late"), [(1000.0, True), (1000.9, False)])
+def test_who_has_not_the_whole_request_is_not_late(
+    loop: VirtualLoop, left_at: float, is_late: bool
+) -> None:
+    cluster: Any = SimpleNamespace(loop=loop, network=network_of(loop), calm_since=0.0)
+    promptness = Promptness(cast("SimulatedCluster", cluster))
+    machine: Any = SimpleNamespace(number=1, lives=1)
+    log = SimpleNamespace(high_watermark=5)
+    partition: Any = SimpleNamespace(topic="ledger", index=0, log=log)
+    promptness.note(cast("Machine", machine), partition)
+    reports: list[str] = []
+    REPORTS[:] = [reports.append]
+    answer = Answer(None, "FetchRequest", 1000.0, left_at, began_at=1000.92, previous_at=0.0)
+
+    promptness.judge(answer, ("ledger", 0), (1, 1), 5)
+
+    assert bool(reports) == is_late
