@@ -51,10 +51,10 @@ class WordCount:
         state = str(directory / "state")
         topics = "lines", "words", str(replicas)
         command = [*java, self._bootstrap, "word-count", state, *topics]
-        self.application = Restarted("word-count", command, directory / "word-count.out")
         self.given: Counter[str] = Counter()
         self.told: dict[bytes, list[int]] = defaultdict(list)
         self._reader = ConfluentReader(self._bootstrap, "words", "reader")
+        self.application = Restarted("word-count", command, directory / "word-count.out")
 
     def give(self, chapter: int) -> None:
         written = lines(chapter)

@@ -10,7 +10,7 @@ import asyncio
 import time
 from typing import Any, Protocol
 
-from tests.interop.conftest import patiently
+from tests.interop.conftest import eventually, patiently
 
 TIMEOUT_SECONDS = 120.0
 POLL_SECONDS = 0.1
@@ -68,9 +68,13 @@ class ConfluentReader:
             }
         )
         self._next: dict[int, int] = {}
-        known = self.native.list_topics(topic, TIMEOUT_SECONDS).topics[topic].partitions
-        self._held = [TopicPartition(topic, partition) for partition in known]
+        # Another broker of the cluster may hear of a new topic a moment later.
+        eventually(lambda: bool(self._partitions(topic)), TIMEOUT_SECONDS)
+        self._held = [TopicPartition(topic, index) for index in self._partitions(topic)]
         self.seek(self.committed())
+
+    def _partitions(self, topic: str) -> list[int]:
+        return list(self.native.list_topics(topic, TIMEOUT_SECONDS).topics[topic].partitions)
 
     def poll(self, count: int) -> list[Read]:
         messages = self.messages(count)
