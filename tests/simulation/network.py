@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 GIVE_UP_SECONDS = 8.0
 """How long a connection survives a cut."""
+READ_BYTES = 8192
+"""What a client reads in one go, at most."""
 BUFFER_BYTES = 16_384, 65_536, 1 << 20
 """What a connection takes before its other side has read."""
 LAGS_SECONDS = 0.0, 0.002, 0.01
@@ -105,6 +107,16 @@ class Network:
         if not self.lag_seconds or self.random.random() < 0.5:
             return 0.0
         return self.random.uniform(0.0, self.lag_seconds)
+
+    def carrying_seconds(self, count: int) -> float:
+        """About how long one connection, of which nothing is lost, takes to carry so many bytes.
+
+        Its buffer is filled, carried, read in small pieces and acknowledged, and so on; whoever is
+        to read or to fill it hears of that with the mean lag.
+        """
+        lag = self.lag_seconds / 4  # none in half of all cases, see `lag`
+        there_and_back = 2 * (self.latency_ms[1] / 1000 + lag)
+        return count * (there_and_back / self.buffer_bytes + lag / READ_BYTES)
 
     def cut_short(self, count: int) -> int:
         """How much of `count` bytes one system call takes."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from broker.replication.links import LinkError
 from protocol.headers import request_front, response_header_bytes
 from protocol.wire import DecodeError
+from tests.simulation.network import READ_BYTES
 from tests.simulation.refusals import report
 from tests.simulation.sockets import SOCKETS
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from tests.simulation.virtual_loop import VirtualLoop
 
 SIZE_BYTES = 4
-BUFFER_BYTES = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Pipeline(asyncio.BufferedProtocol):
         self._written_bytes = 0
         self._taken_bytes = 0
         self._correlation_id = 0
-        self._scratch = memoryview(bytearray(BUFFER_BYTES))
+        self._scratch = memoryview(bytearray(READ_BYTES))
         self._received = bytearray()
         self._began_at = 0.0
         self._previous_at = 0.0

@@ -207,8 +207,13 @@ class Run:
     async def _until_settled(
         self, loads: list[asyncio.Task[None]], reading: list[asyncio.Task[None]]
     ) -> None:
-        """After healing all must be in sync again, within a bounded time."""
-        end = self.loop.now + HEALING_SECONDS
+        """After healing all must be in sync again, and all be read, within a bounded time.
+
+        Behind by all that was ever sent, a reader or a replica needs as long as that takes to come.
+        """
+        carrying = self.cluster.network.carrying_seconds(self.sent.size_in_bytes)
+        limit = HEALING_SECONDS + carrying
+        end = self.loop.now + limit
         while True:
             await asyncio.sleep(0.5)
             if self.violation is not None:
@@ -223,7 +228,7 @@ class Run:
             if not problem:
                 return
             if self.loop.now > end:
-                raise Violation(f"not settled after {HEALING_SECONDS:.0f} s: {problem}")
+                raise Violation(f"not settled after {limit:.0f} s: {problem}")
 
     def _unsettled(self, is_load_over: bool) -> str:
         for at in self.partitions:

@@ -12,7 +12,7 @@ import pytest
 
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.simulation.hosts import HOST, Host
-from tests.simulation.network import Network
+from tests.simulation.network import READ_BYTES, Network
 from tests.simulation.pipeline import SIZE_BYTES, Answer, Pipeline
 from tests.simulation.promptness import Promptness
 from tests.simulation.refusals import REPORTS
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 PORT = 9092
 LATENCY_MS = 1.0, 5.0
-REQUEST = MetadataRequest(topics=[], allow_auto_topic_creation=False)
 VERSION = 8
 ANSWER = MetadataResponse(brokers=[], cluster_id=None, controller_id=1, topics=[]).encode(VERSION)
 
@@ -36,7 +35,7 @@ class Server(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._scratch = bytearray(8192)
+        self._scratch = bytearray(READ_BYTES)
         self._received = b""
 
     def get_buffer(self, sizehint: int) -> bytearray:
@@ -88,8 +87,8 @@ def test_nothing_arrives_behind_what_was_lost(loop: VirtualLoop, seed: int) -> N
     assert ours.error is not None
 
 
-async def ask(loop: VirtualLoop, network: Network) -> Answer:
-    """An answer, by way of a buffer of a few bytes."""
+async def ask(loop: VirtualLoop, network: Network, names: list[str]) -> Answer:
+    """The answer to a request that holds so many names."""
     server = network.hosts["server"] = Host("server")
     context = contextvars.copy_context()
     context.run(HOST.set, server)
@@ -98,8 +97,9 @@ async def ask(loop: VirtualLoop, network: Network) -> Answer:
     HOST.set(Host("client"))
     link = Pipeline(loop, "client", life=1)
     await loop.create_connection(lambda: link, "server", PORT)
-    network.buffer_bytes = 7
-    answer = await link.ask(REQUEST, VERSION)
+    topics = [MetadataRequest.Topic(name=name) for name in names]
+    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+    answer = await link.ask(request, VERSION)
     link.hang_up()
     await asyncio.sleep(1)
     return answer
@@ -107,13 +107,29 @@ async def ask(loop: VirtualLoop, network: Network) -> Answer:
 
 def test_a_request_has_left_with_its_last_byte(loop: VirtualLoop) -> None:
     network = network_of(loop)
+    network.buffer_bytes = 7
 
-    answer = loop.run_until_complete(ask(loop, network))
+    answer = loop.run_until_complete(ask(loop, network, []))
 
     assert answer.response.controller_id == 1
     trips = (answer.left_at - answer.sent_at) * 1000 / LATENCY_MS[0]
     assert trips >= 4, "a buffer of 7 bytes was filled and emptied more than once"
     assert answer.left_at < answer.began_at
+
+
+@pytest.mark.parametrize("lag_seconds", [0.0, 0.01])
+@pytest.mark.parametrize("buffer_bytes", [16_384, 1 << 20])
+def test_what_is_carried_takes_about_as_long_as_the_network_says(
+    loop: VirtualLoop, buffer_bytes: int, lag_seconds: float
+) -> None:
+    network = network_of(loop)
+    network.buffer_bytes, network.lag_seconds = buffer_bytes, lag_seconds
+
+    answer = loop.run_until_complete(ask(loop, network, ["x" * 10_000] * 500))
+
+    taken = answer.left_at - answer.sent_at
+    expected = network.carrying_seconds(5_000_000)
+    assert expected / 4 <= taken <= expected
 
 
 @pytest.mark.parametrize(("left_at", "is_late"), [(1000.0, True), (1000.9, False)])

@@ -28,6 +28,8 @@ class Sent:
 
     def __init__(self) -> None:
         self._lengths: dict[tuple[At, str], list[int]] = {}
+        self.size_in_bytes = 0
+        """Of all values together."""
         self.listeners: list[Callable[[At], None]] = []
         """Hear of each batch, at the moment it is sent."""
 
@@ -36,7 +38,9 @@ class Sent:
         lengths = self._lengths.setdefault((at, writer), [])
         number = len(lengths)
         lengths.append(length)
-        return number, value_of(writer, at, number, length)
+        value = value_of(writer, at, number, length)
+        self.size_in_bytes += len(value)
+        return number, value
 
     def recognise(self, at: At, value: bytes, where: str) -> Origin:
         """Whose a value is that was found; reports one that is not exactly what was sent."""
