@@ -14,7 +14,7 @@ from broker.context import Context
 from broker.deferred import AbandonedError, Deferred
 from broker.encoded_response import encoded_in_slices
 from broker.holding import holding, is_held
-from broker.long_requests import LONG_BYTES, LongRequest
+from broker.long_requests import LONG_BYTES, LongRequest, TooManyElementsError
 from broker.routing import ROUTES, HangUp, Route
 from broker.served import Served
 from protocol.api_keys import ApiKey
@@ -82,7 +82,10 @@ class Dispatcher:
     ) -> list[Part] | Deferred[list[Part] | None] | None:
         """Serve a long frame, now or, if it takes a while to read, later. Raises UNDECODABLE."""
         steps = short.served.decode_in_steps(frame, position, len(frame))
-        long = LongRequest(steps, self._broker.config.max_request_elements)
+        # A controller names each partition of the cluster, and must be heard.
+        is_order = short.served.route.is_for_clusters and self._broker.is_in_cluster
+        limit = None if is_order else self._broker.config.max_request_elements
+        long = LongRequest(steps, limit)
         if long.read_at_once():
             return short.handle(long.request)
         answering = _AnsweringInSlices(*short)
@@ -147,7 +150,8 @@ def _refuse_frame(
     """Hang up on who sent what cannot be read."""
     # In words: an error that its own frame holds is a garbage cycle with the connection.
     reason = str(error if served is None else served.route.request.refusal(served.version, error))
-    connection.close(f"malformed request of {size} bytes: {reason}")
+    kind = "request" if isinstance(error, TooManyElementsError) else "malformed request"
+    connection.close(f"{kind} of {size} bytes: {reason}")
 
 
 def _itself(answer: T) -> T:

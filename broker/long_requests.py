@@ -24,6 +24,10 @@ ELEMENTS_AT_ONCE = 1000
 """As many of a longer one take about a millisecond."""
 
 
+class TooManyElementsError(DecodeError):
+    """The request is well-formed, as far as it was read, and larger than this broker takes."""
+
+
 class LongRequest:
     """One request that is being read."""
 
@@ -32,8 +36,8 @@ class LongRequest:
     request: Request
     """Once it is read."""
 
-    def __init__(self, steps: Generator[int, None, tuple[Request, int]], limit: int) -> None:
-        """`steps` are those of a step decoder; `limit` is that of `max.request.elements`."""
+    def __init__(self, steps: Generator[int, None, tuple[Request, int]], limit: int | None) -> None:
+        """`steps` are those of a step decoder; `limit` is how many elements it may have."""
         self._steps = steps
         self._elements = 0
         self._limit = limit
@@ -57,6 +61,7 @@ class LongRequest:
         except StopIteration as end:
             self.request, _ = end.value
             return False
-        if self._elements > self._limit:
-            raise DecodeError(f"{self._elements} elements (max.request.elements={self._limit})")
+        if self._limit is not None and self._elements > self._limit:
+            limit = f"max.request.elements={self._limit}"
+            raise TooManyElementsError(f"more than {self._limit} elements ({limit})")
         return True

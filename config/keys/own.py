@@ -14,8 +14,8 @@ class OwnKeys:
     max_new_partitions_per_request: int = integer(10_000, low=1, importance=LOW, acts=True)
     """Partitions that one request may create, in all its topics together."""
 
-    max_request_elements: int = integer(1_000_000, low=1000, importance=LOW, acts=True)
-    """Elements of all arrays of one request together; one with more closes the connection."""
+    max_request_elements: int = integer(1_000_000, low=100_000, importance=LOW, acts=True)
+    """Elements of all arrays of a client's request together; more of them close the connection."""
 
     metrics_host: str = string("127.0.0.1", importance=LOW, acts=True)
     """Address at which metrics are served; empty is every interface."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from broker.context import Context
 from broker.dispatch import Dispatcher
+from broker.handlers import all_handlers
 from broker.long_requests import ELEMENTS_AT_ONCE, LONG_BYTES
 from broker.routing import ROUTES
 from broker.steps import STEPS_AT_ONCE
@@ -20,6 +22,7 @@ from protocol.messages.fetch import FetchRequest
 from protocol.messages.leader_epochs import OffsetForLeaderEpochRequest
 from protocol.messages.list_offsets import ListOffsetsRequest
 from protocol.messages.produce import ProduceRequest
+from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from tests.broker.connections import connected
 from tests.broker.handlers.data_broker import (
     TOPIC,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from protocol.schema import Request
     from tests.broker.connections import Wire
 
+assert all_handlers.MODULES, "they register themselves when they are imported"
 MANY = 6 * ELEMENTS_AT_ONCE
 """More than are read at once, in more bytes than are."""
 
@@ -166,8 +170,39 @@ def test_request_of_too_many_elements_ends_the_connection(
 
     with caplog.at_level(logging.WARNING):
         run_data_broker(tmp_path, scenario, max_request_elements=MANY)
-    assert f"malformed request of {len(long)} bytes" in caplog.text
-    assert f"{MANY + 1} elements (max.request.elements={MANY})" in caplog.text
+    limit = f"more than {MANY} elements (max.request.elements={MANY})"
+    said = f"connection closed: request of {len(long)} bytes: ListOffsetsRequest v11: {limit}"
+    assert said in caplog.text
+
+
+@pytest.mark.parametrize("is_in_cluster", [True, False])
+def test_controller_is_heard_however_many_partitions_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_cluster: bool
+) -> None:
+    request = StopReplicaRequest(
+        controller_id=1,
+        controller_epoch=1,
+        topic_states=[
+            StopReplicaRequest.TopicState(topic_name=f"topic-{number}", partition_states=[])
+            for number in range(MANY)
+        ],
+    )
+    long = frame(request, 4)
+    route = ROUTES[ApiKey.STOP_REPLICA]
+    told = StopReplicaResponse(error_code=0, partition_errors=[])
+    heard = replace(route, handler=lambda *_: told)
+    monkeypatch.setitem(ROUTES, ApiKey.STOP_REPLICA, heard)
+
+    async def scenario(broker: DataBroker) -> None:
+        broker.is_in_cluster = is_in_cluster
+        async with connected(Dispatcher(cast("Any", broker))) as wire:
+            wire.send(long)
+            if is_in_cluster:
+                assert (await answer(wire, request, 4)).error_code == ErrorCode.NONE
+            else:
+                assert await wire.reader.read() == b""
+
+    run_data_broker(tmp_path, scenario, max_request_elements=MANY - 1)
 
 
 def test_request_that_turns_out_to_be_malformed_late_ends_the_connection(
