@@ -231,6 +231,9 @@ class Run:
                 raise Violation(f"not settled after {limit:.0f} s: {problem}")
 
     def _unsettled(self, is_load_over: bool) -> str:
+        stopping = [machine.name for machine in self.cluster.machines if machine.is_stopping]
+        if stopping:  # what a fault has begun: each is started again once it has ended
+            return f"{stopping[0]} is still stopping"
         for at in self.partitions:
             replicas = [
                 partition
