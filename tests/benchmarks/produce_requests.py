@@ -29,6 +29,7 @@ from broker.partition import Partition
 from broker.peer import Peer
 from broker.request_memory import RequestMemory
 from broker.timers import Timers
+from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
@@ -167,8 +168,16 @@ def _broker(directories: LogDirectories) -> Any:
     names = {topic_id: name for name, topic_id in TOPIC_IDS.items()}
     replicas = SimpleNamespace(by_topic=by_topic, names_by_id=names)
     metadata = SimpleNamespace(is_awaited=False)
-    around = {"clock": clock, "timers": timers, "replicas": replicas, "metadata": metadata}
-    return cast("Any", SimpleNamespace(**around))
+    return cast(
+        "Any",
+        SimpleNamespace(
+            clock=clock,
+            config=BrokerConfig(),
+            timers=timers,
+            replicas=replicas,
+            metadata=metadata,
+        ),
+    )
 
 
 def _led(directories: LogDirectories, topic: str, index: int, timers: Timers) -> Partition:
