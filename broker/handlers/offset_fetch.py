@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.coordinators.gather import Gather
+from broker.coordinators.local_shard import Stage
 from broker.deferred import Deferred
 from broker.routing import handles
 from broker.steps import in_steps
@@ -108,6 +109,10 @@ def _fetch_group(
     unknown = yield from _resolve_ids(context, request)
     groups = shard.groups
     fetched = yield from groups.handle_offset_fetch(request, require_stable=require_stable)
+    if shard.stage is not Stage.ACTIVE:
+        # It went while others were served: what was read may be old, and the next leader's newer.
+        _refuse(request, response, ErrorCode.NOT_COORDINATOR)
+        return
     response.topics = fetched.topics
     if context.api_version >= TOPIC_ID_SINCE:
         response.topics = yield from _with_ids(context, response.topics, unknown)

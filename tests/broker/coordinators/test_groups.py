@@ -189,6 +189,30 @@ def test_broker_that_stops_leading_sends_members_and_committers_away(tmp_path: P
     run_group_broker(tmp_path, scenario)
 
 
+def test_positions_that_were_being_read_when_the_leadership_went_are_no_answer(
+    tmp_path: Path,
+) -> None:
+    """Whoever leads now may have newer ones."""
+    topic = OffsetFetchRequest.Group.Topic(name="flights", partition_indexes=list(range(500)))
+    group = OffsetFetchRequest.Group(group_id=GROUP, topics=[topic])
+
+    async def scenario(broker: GroupBroker) -> None:
+        await broker.find_coordinator()
+        reading = asyncio.ensure_future(  # noqa: TID251
+            broker.ask(OffsetFetchRequest(groups=[group]), 8)
+        )
+        for _ in range(20):
+            await asyncio.sleep(0)  # noqa: TID251
+        assert not reading.done()
+        replication(broker, [0, 1], [0, 1], leader=1)
+        replication(broker, [0, 1], [0], leader=0)
+
+        (answer,) = (await reading).groups
+        assert answer.error_code == ErrorCode.NOT_COORDINATOR
+
+    run_group_broker(tmp_path, scenario)
+
+
 def test_groups_come_back_with_the_leadership(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.find_coordinator()
