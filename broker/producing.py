@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.current_leader import current_leader
 from broker.partition import ACKS_ALL
@@ -67,6 +67,17 @@ class NotVerifiedError(ApiError):
     """The coordinator of a transaction does not vouch for a partition; the log was not asked."""
 
 
+class Uncommitted(NamedTuple):
+    """What was appended to a partition, and is not committed yet."""
+
+    partition: Partition
+    end_offset: int
+    """The high watermark that the answer waits for."""
+    leader_epoch: int
+    """In which it was appended; in another, other records may stand at its offsets."""
+    answer: Answer
+
+
 class Appends:
     """The appends of one request, and what its answer waits for after them."""
 
@@ -84,8 +95,7 @@ class Appends:
     def __init__(self, context: Context, request: ProduceRequest) -> None:
         self.context = context
         self.request = request
-        self.pending: list[tuple[Partition, int, Answer]] = []
-        """A partition, the high watermark that its answer waits for, and the answer."""
+        self.pending: list[Uncommitted] = []
         self.waiting: list[Recompression] = []
         """What is checked or recompressed beside the loop before it can be appended."""
         self.endpoints: Endpoints = EMPTY
@@ -167,7 +177,9 @@ class Appends:
             )
             answers.append(answer)
             if is_acks_all and partition.log.high_watermark <= info.last_offset:
-                self.pending.append((partition, info.last_offset + 1, answer))
+                self.pending.append(
+                    Uncommitted(partition, info.last_offset + 1, partition.leader_epoch, answer)
+                )
 
     def _refused(
         self,

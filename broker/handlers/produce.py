@@ -31,9 +31,10 @@ from protocol.records.batch import HEADER_BYTES, TRANSACTIONAL_BIT, parse_header
 from storage.producers import AppendOrigin
 
 if TYPE_CHECKING:
+    from broker.commit_waiters import CommitWaiter
     from broker.context import Context
     from broker.partition import Partition
-    from broker.producing import Answer
+    from broker.producing import Answer, Uncommitted
     from broker.steps import Steps
     from broker.timers import Cancellable
     from broker.verification import Key, Verified
@@ -240,13 +241,26 @@ class DelayedProduce:
         self._context = appends.context
         self._endpoints = appends.endpoints
         self._response = response
-        self._waiting = {id(answer): (at.topic, answer) for at, _, answer in appends.pending}
+        self._waiting = {
+            id(one.answer): (one.partition.topic, one.answer) for one in appends.pending
+        }
         timers = appends.context.broker.timers
         self._timer: Cancellable = timers.schedule(appends.request.timeout_ms, self._expire)
         self._waits = [
-            partition.when_committed(offset, partial(self._committed, partition.topic, answer))
-            for partition, offset, answer in appends.pending
+            waiter for one in appends.pending if (waiter := self._wait_for(one)) is not None
         ]
+
+    def _wait_for(self, one: Uncommitted) -> CommitWaiter | None:
+        """Wait for a commit, unless this broker has ceased to lead since it appended.
+
+        Others were served meanwhile, when batches were recompressed or the request was long.
+        """
+        partition = one.partition
+        committed = partial(self._committed, partition.topic, one.answer)
+        if not partition.is_leader or partition.leader_epoch != one.leader_epoch:
+            committed(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return None
+        return partition.when_committed(one.end_offset, committed)
 
     def _committed(self, topic: str, answer: Answer, code: ErrorCode) -> None:
         try:

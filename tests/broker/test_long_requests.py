@@ -262,3 +262,31 @@ def test_long_fetch_that_waits_hears_of_what_came_while_it_was_read(tmp_path: Pa
         assert told.partitions[0].records
 
     run_data_broker(tmp_path, scenario)
+
+
+def test_long_produce_whose_leader_changed_meanwhile_acknowledges_nothing(tmp_path: Path) -> None:
+    """What stands at its offsets by then may be what another leader has put there."""
+    request = produce()
+    request.acks = -1
+    request = ProduceRequest.decode(12, memoryview(bytearray(request.encode(12))))
+
+    async def scenario(broker: DataBroker) -> None:
+        partition = await broker.create_topic()
+        epoch = partition.leader_epoch
+        broker.lead(partition, epoch + 1, isr=(0, 1))
+        context = Context(
+            cast("Any", broker), 12, "a-client", "PLAINTEXT", "/", "User:A", NOW_MS, broker, True
+        )
+        answer = ROUTES[ApiKey.PRODUCE].handler(context, request)
+        assert not answer.is_complete
+        assert partition.log.log_end_offset == 1
+
+        broker.lead(partition, epoch + 2, leader=1, isr=(0, 1))
+        broker.lead(partition, epoch + 3, isr=(0,))
+        assert partition.log.high_watermark == 1
+
+        response = await asyncio.wait_for(arrival(answer), 60)
+        told = response.responses[0].partition_responses[0]
+        assert told.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    run_data_broker(tmp_path, scenario)
