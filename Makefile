@@ -59,7 +59,7 @@ check: ## Lint, format, types and layer contracts
 
 pipeline: ## Run all Spark jobs on real data, counted (ARGS="--only route report", ARGS=--fresh)
 	@scripts/setup java
-	@$(PY) -m spark_jobs.pipeline $(ARGS)
+	@$(PY) -m spark_jobs.pipeline.__main__ $(ARGS)
 
 bench: ## Measure against Apache Kafka on this machine (ARGS="--help" for options)
 	@scripts/setup test

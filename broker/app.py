@@ -15,31 +15,41 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker import stop_points
-from broker.auto_topics import AutoTopics
-from broker.broker_configs import BrokerConfigs
-from broker.cluster import Cluster
-from broker.connection_limits import ConnectionLimits, configured_limits
-from broker.connection_services import connection_services
+from broker.cluster.admission import describe_broker, unless_stopped
+from broker.cluster.cluster import Cluster
+from broker.cluster.control_request_queue import LocalChannels
 from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.peers import Peers
+from broker.coordinators.producer_id_blocks import ProducerIds
 from broker.coordinators.transactions import TransactionCoordinators
-from broker.deleted_topics import forget_deleted_topics
-from broker.failed_disks import FailedDisks
-from broker.fetch_sessions import FetchSessions
+from broker.fetch.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
-from broker.housekeeping import Housekeeping
-from broker.joining import describe_broker, unless_stopped
-from broker.listener import ListenError, Listeners
-from broker.local_channel import LocalChannels
-from broker.log_cleaner import LogCleaner
-from broker.loop import Loop
-from broker.metadata_cache import MetadataCache
-from broker.metrics.wanted import wanted_metrics
-from broker.open_files import OpenFiles
-from broker.opening import (
+from broker.maintenance.failed_disks import FailedDisks
+from broker.maintenance.housekeeping import Housekeeping
+from broker.maintenance.log_cleaner import LogCleaner
+from broker.metadata.auto_topics import AutoTopics
+from broker.metadata.broker_configs import BrokerConfigs
+from broker.metadata.deleted_topics import forget_deleted_topics
+from broker.metadata.metadata_cache import MetadataCache
+from broker.metadata.topic_configs import TopicConfigs
+from broker.metrics.optional_metrics import wanted_metrics
+from broker.network.connection_quotas import ConnectionLimits, configured_limits
+from broker.network.connection_services import connection_services
+from broker.network.listener import ListenError, Listeners
+from broker.partitions.replicas import Replicas
+from broker.reconfiguration import reconfigure
+from broker.runtime import failpoints
+from broker.runtime.compute_pool import SideWork
+from broker.runtime.event_loop import Loop
+from broker.runtime.open_files import OpenFiles
+from broker.runtime.platform import LocalPlatform, Platform
+from broker.runtime.shutdown import take_all
+from broker.runtime.slices import Turns
+from broker.runtime.supervision import Supervision
+from broker.runtime.timers import Timers
+from broker.startup import (
     StartAbandonedError,
     StartError,
     adopt,
@@ -48,33 +58,23 @@ from broker.opening import (
     open_store,
     store_patience,
 )
-from broker.platform import LocalPlatform, Platform
-from broker.producer_ids import ProducerIds
-from broker.reconfiguring import reconfigure
-from broker.replicas import Replicas
-from broker.shutdown import take_all
-from broker.side_work import SideWork
-from broker.slices import Turns
-from broker.supervision import Supervision
-from broker.timers import Timers
-from broker.topic_configs import TopicConfigs
 from config.errors import ConfigError
 from config.listeners import read_listeners
+from controller.brokers.producer_ids import allocate_producer_ids
+from controller.brokers.registrar import BrokerIdTakenError, Registrar
 from controller.controller import Controller
-from controller.producer_ids import allocate_producer_ids
-from controller.registrar import BrokerIdTakenError, Registrar
-from controller.store import StoreError
-from controller.topics import Chance, TopicCommands
+from controller.metadata_store.store import StoreError
+from controller.topics.topics import Chance, TopicCommands
 from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from broker.shutdown import Step
+    from broker.runtime.shutdown import Step
     from config.broker import BrokerConfig
     from config.topic import TopicConfig
-    from controller.store import MetadataStore
-    from storage.directories import LogDirectories
+    from controller.metadata_store.store import MetadataStore
+    from storage.directory.directories import LogDirectories
 
 logger = logging.getLogger(__name__)
 
@@ -313,7 +313,7 @@ class Broker:
                 peers,
                 self.clock,
                 self.timers,
-                stop_points.armed(os.environ),
+                failpoints.armed(os.environ),
             ),
             peers,
         )

@@ -8,16 +8,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from controller.broker_changes import relieve
-from controller.leader_balance import ElectionType, elect_leaders, out_of_balance
+from controller.brokers.broker_changes import relieve
+from controller.partitions.leader_balance import ElectionType, elect_leaders, out_of_balance
 from protocol.errors import ApiError, ErrorCode, detached
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable, Collection, Mapping
 
+    from controller.active_controller import Office
     from controller.context import TopicPartition
-    from controller.office import Office
     from controller.znodes import Replicas
     from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from uuid import UUID
 
-    from controller.state_machines import PartitionPhase, ReplicaPhase
+    from controller.partitions.states import PartitionPhase, ReplicaPhase
     from controller.znodes import BrokerRegistration, PartitionState, Replicas
 
 

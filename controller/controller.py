@@ -13,19 +13,30 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, TypeVar
 
-from controller.announcements import Announcements
-from controller.broker_changes import bring_back, brokers_arrived, brokers_died, take_out_missing
+from controller.active_controller import Office, UncleanDefault
+from controller.brokers.broker_changes import (
+    bring_back,
+    brokers_arrived,
+    brokers_died,
+    take_out_missing,
+)
+from controller.brokers.delivery import Delivery
+from controller.brokers.election import ControllerMovedError, current_controller, elect
+from controller.cluster_state import load_brokers, load_states, load_topics
 from controller.commands import ControllerCommands, give
 from controller.context import ControllerContext
-from controller.delivery import Delivery
-from controller.election import ControllerMovedError, current_controller, elect
 from controller.event_queue import Event, EventQueue, log_failure
-from controller.loading import load_brokers, load_states, load_topics
-from controller.office import Office, UncleanDefault
-from controller.replica_failures import replicas_failed
-from controller.settlements import Settlements
-from controller.state_machines import PartitionPhase, ReplicaPhase
-from controller.store import Change, MetadataStore, NodeExistsError, StoreError, Watch
+from controller.metadata_store.store import (
+    Change,
+    MetadataStore,
+    NodeExistsError,
+    StoreError,
+    Watch,
+)
+from controller.partitions.replica_failures import replicas_failed
+from controller.partitions.states import PartitionPhase, ReplicaPhase
+from controller.topics.deletion_waits import Settlements
+from controller.znode_notifications import Announcements
 from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, TOPICS
 from protocol.errors import ApiError, ErrorCode, detached
 

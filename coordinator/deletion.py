@@ -17,18 +17,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coordinator.offset_store import NO_EXPIRY_MS
+from coordinator.groups.states import GroupState
+from coordinator.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
+from coordinator.offsets.offset_store import NO_EXPIRY_MS
 from coordinator.records import group_tombstone, offset_tombstone
-from coordinator.states import GroupState
-from coordinator.subscriptions import CONSUMER_PROTOCOL_TYPE
 from protocol.errors import ErrorCode
 from protocol.messages.offset_fetch import OffsetDeleteResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from coordinator.group import ClassicGroup
-    from coordinator.offset_store import CommittedOffset, OffsetStore
+    from coordinator.groups.group import ClassicGroup
+    from coordinator.offsets.offset_store import CommittedOffset, OffsetStore
     from coordinator.records import OffsetsRecord
     from protocol.messages.offset_fetch import OffsetDeleteRequest
 

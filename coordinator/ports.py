@@ -45,7 +45,7 @@ class MemberIds(Protocol):
 
 
 class Reply(Protocol[T_contra]):
-    """Where the answer to one request goes, now or later. `broker.deferred.Deferred` is one."""
+    """Where the answer to one request goes, now or later. `Deferred` of the broker is one."""
 
     def complete(self, value: T_contra, /) -> object:
         """Deliver the answer. Called exactly once for each reply handed to a shard."""

@@ -21,8 +21,8 @@ from protocol.wire import DecodeError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from coordinator.group import ClassicGroup
-    from coordinator.offset_store import CommittedOffset
+    from coordinator.groups.group import ClassicGroup
+    from coordinator.offsets.offset_store import CommittedOffset
 
 GROUP_VALUE_VERSION = 3
 OFFSET_VALUE_VERSION = 3

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from coordinator import deletion, listing, offset_reads
+from coordinator import deletion
 from coordinator.effects import Effects
-from coordinator.group import NO_MEMBER_ID, ClassicGroup
-from coordinator.join import REBALANCE_TIMEOUT_SINCE, Caller, Joining, Joins
-from coordinator.membership import Membership
-from coordinator.offset_commits import OffsetCommits
-from coordinator.offset_store import NO_PRODUCER, OffsetStore
+from coordinator.groups import listing
+from coordinator.groups.group import NO_MEMBER_ID, ClassicGroup
+from coordinator.groups.join import REBALANCE_TIMEOUT_SINCE, Caller, Joining, Joins
+from coordinator.groups.membership import Membership
+from coordinator.groups.rebalance import Rebalance
+from coordinator.groups.responses import join_error, sync_error
+from coordinator.groups.states import GroupEvent
+from coordinator.groups.sync import Syncs
+from coordinator.offsets import offset_reads
+from coordinator.offsets.offset_commits import OffsetCommits
+from coordinator.offsets.offset_store import NO_PRODUCER, OffsetStore
+from coordinator.offsets.transactional_commits import TransactionalCommits
 from coordinator.ports import TimerKind
-from coordinator.rebalance import Rebalance
-from coordinator.responses import join_error, sync_error
-from coordinator.states import GroupEvent
-from coordinator.sync import Syncs
-from coordinator.transactional_commits import TransactionalCommits
 from protocol.errors import ErrorCode
 from protocol.messages.consumer_offsets_records import OffsetCommitKey
 from protocol.messages.group_membership import LeaveGroupResponse

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 
 from spark_jobs.errors import EXIT_BAD_OPTION
-from spark_jobs.jobs import JOBS
+from spark_jobs.jobs.catalogue import JOBS, job_module
 
 
 def main(argv: list[str]) -> int:
@@ -20,7 +19,7 @@ def main(argv: list[str]) -> int:
     if name not in JOBS:
         print(f"error: there is no job '{name}'; there are: {', '.join(JOBS)}", file=sys.stderr)
         return EXIT_BAD_OPTION
-    code: int = importlib.import_module(f"spark_jobs.{name}").main(arguments)
+    code: int = job_module(name).main(arguments)
     return code
 
 

@@ -28,7 +28,7 @@ from pydantic import (
     ValidationError,
 )
 
-from spark_jobs.definition import Definition, load_definition
+from spark_jobs.definitions.definition import Definition, load_definition
 from spark_jobs.errors import BadOptionError
 from spark_jobs.option_sources import Given, from_environment, from_file, spelling
 

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from storage.residents import Residents
+from storage.open_file_cache import Residents
 
 if TYPE_CHECKING:
     from storage.filesystem import FileSystem

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from config.properties import parse
-from spark_jobs.jobs import JOBS
+from spark_jobs.jobs.catalogue import JOBS, job_module
 from spark_jobs.options import Options
 
 ROOT = Path(__file__).parents[1]
@@ -57,7 +56,7 @@ def _with_subclasses(model: type[Options]) -> set[type[Options]]:
 
 def test_what_jobs_write_by_default_lies_in_data() -> None:
     for job in JOBS:
-        import_module(f"spark_jobs.{job}")
+        job_module(job)
     defaults = {
         f"{model.__name__}.{name}": field.default
         for model in _with_subclasses(Options)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from broker.coordinators.local_groups import LocalGroups
-from broker.coordinators.local_shard import Stage, Surroundings
+from broker.coordinators.group_shard_runtime import LocalGroups
+from broker.coordinators.shard_runtime import Stage, Surroundings
 from broker.coordinators.shards import Shards, contained
-from controller.topic_names import GROUP_METADATA_TOPIC
+from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from coordinator.settings import GroupSettings
 from protocol.errors import ApiError, ErrorCode
 from protocol.uuids import UUID_BYTES, from_random_bytes
@@ -19,9 +19,9 @@ from protocol.uuids import UUID_BYTES, from_random_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from broker.loop import Loop
-    from broker.partition import Partition
-    from broker.timers import Cancellable
+    from broker.partitions.partition import Partition
+    from broker.runtime.event_loop import Loop
+    from broker.runtime.timers import Cancellable
     from config.broker import BrokerConfig
 
 MINUTE_MS = 60_000

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from broker.answering import in_background
-from broker.deferred import Deferred
-from controller.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from broker.runtime.background_answer import in_background
+from broker.runtime.deferred import Deferred
+from controller.topics.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from coordinator.partitioning import partition_for
 from protocol.errors import ApiError, ErrorCode
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Any
 
-    from broker.auto_topics import AutoTopics
-    from broker.metadata_cache import MetadataCache, Node
+    from broker.metadata.auto_topics import AutoTopics
+    from broker.metadata.metadata_cache import MetadataCache, Node
     from config.broker import BrokerConfig
 
 GROUP_KEY: Final = 0

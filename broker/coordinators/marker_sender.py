@@ -13,8 +13,8 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from broker.coordinators.local_shard import Stage
-from broker.stop_points import ALL_MARKED, SOME_MARKED
+from broker.coordinators.shard_runtime import Stage
+from broker.runtime.failpoints import ALL_MARKED, SOME_MARKED
 from coordinator.transactions.states import TransactionState
 from protocol.errors import ErrorCode
 from protocol.messages.transactions import WriteTxnMarkersRequest
@@ -22,9 +22,9 @@ from protocol.messages.transactions import WriteTxnMarkersRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from broker.clock import Clock
-    from broker.coordinators.local_transactions import LocalTransactions
-    from broker.timers import Timers
+    from broker.coordinators.transaction_shard_runtime import LocalTransactions
+    from broker.runtime.clock import Clock
+    from broker.runtime.timers import Timers
     from coordinator.transactions.transaction import TopicPartition, Transaction
     from protocol.messages.transactions import WriteTxnMarkersResponse
 
@@ -102,7 +102,7 @@ class MarkerSender:
         timers: Timers,
         step_reached: Callable[[str], None] | None = None,
     ) -> None:
-        """`step_reached` is for tests: see `broker.stop_points`."""
+        """`step_reached` is for tests: see `broker.runtime.failpoints`."""
         self.step_reached = step_reached
         self._leaders = leaders
         self._clock = clock

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.coordinators.gather import Gather
-from broker.partition import ACKS_ALL
-from controller.topic_names import GROUP_METADATA_TOPIC
+from broker.partitions.partition import ACKS_ALL
+from broker.runtime.countdown import Gather
+from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.transactions import WriteTxnMarkersResponse
 from protocol.records.control import ControlType, EndTransactionMarker, build_marker
-from storage.producers import AppendOrigin
-from storage.transaction_guards import Voucher
+from storage.producer.producer_state import AppendOrigin
+from storage.producer.verification_guards import Voucher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from broker.app import Broker
-    from broker.commit_waiters import CommitWaiter
-    from broker.deferred import Deferred
-    from broker.partition import Partition
-    from broker.timers import Cancellable
+    from broker.partitions.commit_waiters import CommitWaiter
+    from broker.partitions.partition import Partition
+    from broker.runtime.deferred import Deferred
+    from broker.runtime.timers import Cancellable
     from protocol.messages.transactions import WriteTxnMarkersRequest
 
 Marker = WriteTxnMarkersResponse.Marker

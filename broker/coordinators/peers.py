@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Final, cast
 
 from broker.coordinators.internal_topics import TRANSACTION_KEY
 from broker.coordinators.markers import write_markers
-from broker.replication.links import LinkError
-from controller.store import NoNodeError, StoreError
-from controller.topic_names import TRANSACTION_STATE_TOPIC
+from broker.network.links import LinkError
+from controller.metadata_store.store import NoNodeError, StoreError
+from controller.topics.topic_names import TRANSACTION_STATE_TOPIC
 from controller.znodes import decode_topic, delete_topic_path, topic_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.app import Broker
-    from broker.replication.links import Link
+    from broker.network.links import Link
     from protocol.messages.transactions import (
         AddPartitionsToTxnRequest,
         AddPartitionsToTxnResponse,

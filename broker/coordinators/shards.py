@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from broker.coordinators.local_shard import LocalShard, Stage
-from broker.supervision import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
+from broker.coordinators.shard_runtime import LocalShard, Stage
+from broker.runtime.supervision import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
 from coordinator.partitioning import partition_for
 from protocol.errors import ApiError, ErrorCode
 from storage.errors import DamagedFileError, ExhaustedError, LogDirectoryError
@@ -21,8 +21,8 @@ from storage.errors import DamagedFileError, ExhaustedError, LogDirectoryError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from broker.loop import Loop
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
+    from broker.runtime.event_loop import Loop
 
 logger = logging.getLogger(__name__)
 

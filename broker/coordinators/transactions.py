@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from broker.coordinators.inquiries import Inquiries, Inquiry
-from broker.coordinators.local_shard import Stage, Surroundings
-from broker.coordinators.local_transactions import LocalTransactions
+from broker.coordinators.shard_runtime import Stage, Surroundings
 from broker.coordinators.shards import Shards, contained
-from broker.deferred import Deferred
-from broker.features import TRANSACTION_VERSION
-from controller.topic_names import TRANSACTION_STATE_TOPIC
+from broker.coordinators.transaction_shard_runtime import LocalTransactions
+from broker.metadata.features import TRANSACTION_VERSION
+from broker.runtime.deferred import Deferred
+from controller.topics.topic_names import TRANSACTION_STATE_TOPIC
 from coordinator.transactions.initialisation import check
 from coordinator.transactions.ports import Identity, Initialisation
 from coordinator.transactions.settings import TransactionSettings
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from broker.coordinators.marker_sender import MarkerSender
-    from broker.loop import Loop
-    from broker.partition import Partition
-    from broker.producer_ids import ProducerIds
-    from broker.timers import Cancellable
+    from broker.coordinators.producer_id_blocks import ProducerIds
+    from broker.partitions.partition import Partition
+    from broker.runtime.event_loop import Loop
+    from broker.runtime.timers import Cancellable
     from config.broker import BrokerConfig
     from coordinator.ports import Reply
     from coordinator.transactions.transaction import TopicPartition

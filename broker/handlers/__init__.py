@@ -1,5 +1,5 @@
-"""One module per family of requests, with the same stem as `protocol.messages`.
+"""Handlers of requests, one module per family, in rooms by what the requests are about.
 
 A handler is a function `(context, request) -> response | Deferred | None`, registered with
-`broker.routing.handles`. `broker.handlers.all_handlers` imports them all.
+`broker.requests.api_table.handles`. `broker.handlers.all_handlers` lists the modules.
 """

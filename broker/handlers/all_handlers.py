@@ -1,15 +1,72 @@
-"""Imports every module of this package, so that all handlers are in the route table."""
+"""All handlers: importing this module has put them into the API table."""
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
-
-from broker import handlers
-
-MODULES = tuple(
-    import_module(f"{handlers.__name__}.{found.name}")
-    for found in pkgutil.iter_modules(handlers.__path__)
-    if found.name != __name__.rpartition(".")[2]
+from broker.handlers.brokers import (
+    alter_configs,
+    alter_replica_log_dirs,
+    api_versions,
+    cluster,
+    control,
+    describe_configs,
+    log_dirs,
 )
-"""Importing them has registered their handlers; nothing else is done with them."""
+from broker.handlers.groups import (
+    find_coordinator,
+    listing,
+    membership,
+    offset_commit,
+    offset_fetch,
+)
+from broker.handlers.records import delete_records, fetch, leader_epochs, list_offsets, produce
+from broker.handlers.topics import (
+    create_partitions,
+    create_topics,
+    delete_topics,
+    elect_leaders,
+    metadata,
+    reassignments,
+    topic_partitions,
+)
+from broker.handlers.transactions import (
+    describe_producers,
+    describe_transactions,
+    producer_ids,
+    transaction,
+    txn_offset_commit,
+    write_txn_markers,
+)
+
+MODULES = (
+    alter_configs,
+    alter_replica_log_dirs,
+    api_versions,
+    cluster,
+    control,
+    create_partitions,
+    create_topics,
+    delete_records,
+    delete_topics,
+    describe_configs,
+    describe_producers,
+    describe_transactions,
+    elect_leaders,
+    fetch,
+    find_coordinator,
+    leader_epochs,
+    list_offsets,
+    listing,
+    log_dirs,
+    membership,
+    metadata,
+    offset_commit,
+    offset_fetch,
+    produce,
+    producer_ids,
+    reassignments,
+    topic_partitions,
+    transaction,
+    txn_offset_commit,
+    write_txn_markers,
+)
+"""One for each family of requests."""

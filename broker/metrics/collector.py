@@ -18,9 +18,9 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from broker.metrics.counting import BOUNDS_SECONDS, SECOND_NS, RequestCounts
 from broker.metrics.records_in import RecordsIn
-from coordinator.states import GroupState
+from broker.metrics.request_counts import BOUNDS_SECONDS, SECOND_NS, RequestCounts
+from coordinator.groups.states import GroupState
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from broker.app import Broker
-    from broker.housekeeping import Housekeeping
-    from broker.listener import Listeners
-    from broker.log_cleaner import LogCleaner
+    from broker.maintenance.housekeeping import Housekeeping
+    from broker.maintenance.log_cleaner import LogCleaner
+    from broker.network.listener import Listeners
 
 ATTEMPTS = 10
 """How often a reading is begun anew that a change of what is read has spoilt."""

@@ -17,7 +17,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from broker.listener import ListenError, why_not_bound
+from broker.network.listener import ListenError, why_not_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

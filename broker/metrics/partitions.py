@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from broker.app import Broker
-    from storage.log import Log
+    from storage.log.log import Log
 
 _NUMBERS: tuple[tuple[str, str, Callable[[Log], int]], ...] = (
     ("kafka_log_log_size", "Bytes of the log", lambda log: log.size_in_bytes),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
 
 
 class _Look(NamedTuple):

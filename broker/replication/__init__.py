@@ -1,6 +1,6 @@
-"""How replicas of one partition stay the same: what a leader knows of its followers, and following.
+"""The follower's side of replication: fetching from leaders, truncating, catching up.
 
-A leader learns how far a follower is from the offsets it fetches (`followers`); from that follow
-the high watermark and who is in sync (`in_sync`). `leading` does what they decide. A follower
-fetches from its leader (`fetcher`), truncates where their histories part, and appends.
+`replica_fetchers` has one `fetcher` for each leader; `truncation` cuts a log to a prefix of its
+leader's, and `out_of_range` handles a leader whose log ends before or begins after. What a leader
+knows of its followers is in `broker.partitions`.
 """

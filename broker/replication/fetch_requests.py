@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH, NO_SESSION
+from broker.fetch.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH, NO_SESSION
 from protocol.messages.fetch import FetchRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
     from uuid import UUID
 
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
 
 VERSION = 17
 """What Apache Kafka 3.9 uses between brokers."""

@@ -12,11 +12,11 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
+from broker.network.links import Link, LinkError
 from broker.replication.fetch_requests import VERSION, FetchLimits, FetchRequests, position_of
-from broker.replication.links import Link, LinkError
-from broker.replication.straying import find_range
+from broker.replication.out_of_range import find_range
 from broker.replication.truncation import common_end
-from broker.supervision import log_failure
+from broker.runtime.supervision import log_failure
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchResponse
 from protocol.records.batch import runs_of_batches
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from uuid import UUID
 
-    from broker.clock import Clock
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
     from broker.replication.throttle import Throttle
-    from broker.timers import Timers
+    from broker.runtime.clock import Clock
+    from broker.runtime.timers import Timers
     from protocol.wire import Buffer
 
 logger = logging.getLogger(__name__)

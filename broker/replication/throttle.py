@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.app import Broker
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
     from config.topic import TopicConfig
 
 ALL = "*"

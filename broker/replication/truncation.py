@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from storage.log.log import Log
 
 UNDEFINED = -1
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from controller.store import Check, Create, Operation, Result, SetData
+from controller.metadata_store.store import Check, Create, Operation, Result, SetData
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,7 +8,7 @@ from kazoo import exceptions as kazoo
 from kazoo.protocol import serialization as wire
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from controller.store import (
+from controller.metadata_store.store import (
     BadVersionError,
     Create,
     Delete,

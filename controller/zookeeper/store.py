@@ -19,9 +19,9 @@ from kazoo.protocol import serialization as wire
 from kazoo.protocol.states import EventType
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from controller.patience import Patience
-from controller.single_writes import SingleWrites
-from controller.store import (
+from controller.metadata_store.patience import Patience
+from controller.metadata_store.single_writes import SingleWrites
+from controller.metadata_store.store import (
     Change,
     ChangeKind,
     NodeExistsError,
@@ -75,7 +75,7 @@ class RequestLimits(NamedTuple):
 
 
 class ZooKeeperStore(SingleWrites):
-    """``controller.store.MetadataStore`` in a ZooKeeper ensemble."""
+    """``controller.metadata_store.store.MetadataStore`` in a ZooKeeper ensemble."""
 
     def __init__(self, session: ZooKeeperSession, max_request_bytes: int) -> None:
         """Use ``connect`` instead."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coordinator.transactions import ending, initialisation, listing
+from coordinator.transactions import endings, initialisation, listing
 from coordinator.transactions.effects import TransactionEffects
 from coordinator.transactions.ports import Identity
 from coordinator.transactions.records import TransactionRecord
@@ -162,7 +162,7 @@ class TransactionShard:
         effects = TransactionEffects()
         known = self._transactions.get(request.transactional_id)
         try:
-            decided = ending.decide(known, request, self._new_id, now_ms)
+            decided = endings.decide(known, request, self._new_id, now_ms)
         except ApiError as error:
             effects.answer(reply, Identity(error.code))
             return effects
@@ -254,7 +254,7 @@ class TransactionShard:
         return known
 
     def _fence(self, known: Transaction, effects: TransactionEffects, now_ms: int) -> None:
-        fenced = ending.fence(known, self._settings.version, self._new_id, now_ms)
+        fenced = endings.fence(known, self._settings.version, self._new_id, now_ms)
         effects.record(fenced)
         effects.to_mark.append(fenced)
 

@@ -2,7 +2,7 @@
 
 A `Transaction` never changes: each step returns the next one, which becomes a record. Steps check
 nothing but the state machine; whether a request may take one is decided in `initialisation`,
-`ending` and `shard`.
+`endings` and `shard`.
 
 Epochs (KIP-360, KIP-890): a producer is known by id and epoch, and whoever has the newest epoch is
 the one producer that may write. Every initialisation raises the epoch, and from transaction version

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from storage.compaction.job import CleanerLimits
-    from storage.log import Log
-    from storage.segment import Segment
+    from storage.log.log import Log
+    from storage.segment.segment import Segment
 
 COMPACT: Final = "compact"
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from storage import file_names
-from storage.aborted_index import ENTRY as ABORTED_ENTRY
-from storage.aborted_index import VERSION as ABORTED_VERSION
-from storage.sparse_index import OffsetIndex, TimeIndex
+from storage.segment import file_names
+from storage.segment.aborted_index import ENTRY as ABORTED_ENTRY
+from storage.segment.aborted_index import VERSION as ABORTED_VERSION
+from storage.segment.sparse_index import OffsetIndex, TimeIndex
 
 if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
-    from storage.aborted_index import AbortedTransaction
     from storage.compaction.job import CleaningJob
     from storage.filesystem import FileSystem
+    from storage.segment.aborted_index import AbortedTransaction
 
 WRITE_OUT_BYTES: Final = 16 << 20
 NO_TIMESTAMP: Final = -1

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from storage.compaction.batch_filter import LastOfProducer
-from storage.file_names import SEGMENT_SUFFIXES, TRANSACTION_INDEX, segment_file
+from storage.segment.file_names import SEGMENT_SUFFIXES, TRANSACTION_INDEX, segment_file
 
 
 class SourceSegment(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header
-from storage import file_names
-from storage.aborted_index import AbortedIndex, AbortedTransaction
 from storage.errors import DamagedFileError
+from storage.segment import file_names
+from storage.segment.aborted_index import AbortedIndex, AbortedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

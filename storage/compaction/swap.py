@@ -19,12 +19,12 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
-from storage import file_names
-from storage.segment import Segment
+from storage.segment import file_names
+from storage.segment.segment import Segment
 
 if TYPE_CHECKING:
     from storage.compaction.job import CleanedGroup
-    from storage.log import Log
+    from storage.log.log import Log
 
 
 class LogUnderCleaning:

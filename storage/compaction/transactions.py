@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
-    from storage.aborted_index import AbortedTransaction
+    from storage.segment.aborted_index import AbortedTransaction
 
 
 class OngoingTransactions:

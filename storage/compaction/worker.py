@@ -15,8 +15,8 @@ import time
 from typing import TYPE_CHECKING, BinaryIO
 
 from protocol.errors import ApiError
-from storage.compaction.cleaning import clean
 from storage.compaction.job import CleanedGroup, CleaningFailed, CleaningJob, encode_report
+from storage.compaction.log_rewrite import clean
 from storage.filesystem import LocalFileSystem
 
 if TYPE_CHECKING:

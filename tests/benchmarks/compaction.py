@@ -35,11 +35,11 @@ from config.topic import TopicConfig
 from protocol.messages.configs import IncrementalAlterConfigsRequest
 from protocol.records.batch import CRC_POSITION, compute_crc
 from protocol.records.builder import NewRecord, build_batch
+from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.loading import create_log
-from storage.log_directory import LogDirectory
-from storage.log_reading import LogPlace, LogSettings
+from storage.log.loading import create_log
+from storage.log.log_reading import LogPlace, LogSettings
 from tests.benchmarks import report
 from tests.benchmarks.contestants import APACHE, OURS
 from tests.benchmarks.report import RowReport
@@ -53,7 +53,7 @@ from tests.support.wire import RawConnection, request_header
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from storage.log import Log
+    from storage.log.log import Log
     from tests.support.broker_process import BrokerProcess
 
 MEBIBYTE = 1 << 20

@@ -13,15 +13,15 @@ from uuid import UUID
 
 from config.topic import TopicConfig
 from protocol.records.builder import NewRecord, build_batch
-from storage.directories import LogDirectories
+from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log_reading import LogSettings
+from storage.log.log_reading import LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from storage.log import Log
+    from storage.log.log import Log
 
 NOW_MS = 1_795_229_963_000
 TOPIC_ID = UUID(int=1)

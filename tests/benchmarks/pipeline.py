@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from spark_jobs.options import SparkOptions
-from spark_jobs.session import start_spark
+from spark_jobs.spark.spark_session import start_spark
 from tests.benchmarks import contestants, report
 from tests.benchmarks.contestants import APACHE, OURS
 from tests.benchmarks.end_to_end import MEGABYTE, OUTPUT, machine

@@ -7,7 +7,6 @@ topics to the end of the queries; starting Python and Spark is not, for no broke
 
 from __future__ import annotations
 
-import importlib
 import shutil
 import time
 from dataclasses import dataclass
@@ -16,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka.admin import AdminClient
 
-from spark_jobs.feed import Feed as FlightFeed
+from spark_jobs.flights.flight_feed import Feed as FlightFeed
+from spark_jobs.jobs.catalogue import job_module
+from spark_jobs.kafka.line_producer import Numbered, ProducerOptions, produce_stream
 from spark_jobs.options import parse_options
-from spark_jobs.producing import Numbered, ProducerOptions, produce_stream
-from spark_jobs.streams import run_to_end
-from spark_jobs.visits import Site
+from spark_jobs.spark.streams import run_to_end
+from spark_jobs.visitors.visits import Site
 from tests.benchmarks.rows import TOPIC_TIMEOUT_SECONDS, Result
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def run_row(spark: SparkSession, broker: BrokerProcess, row: JobRow, turn: Turn)
     place = turn.directory / row.job
     prefix = f"{turn.name}-{row.job}"
     source = turn.produced[row.feed]
-    module: Any = importlib.import_module(f"spark_jobs.{row.job}")
+    module: Any = job_module(row.job)
     model = getattr(module, f"{row.job.title()}Options")
     argv = [
         "--bootstrap-servers",

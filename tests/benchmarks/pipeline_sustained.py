@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from spark_jobs.visits import Site
+from spark_jobs.visitors.visits import Site
 from tests.benchmarks.pipeline_jobs import PARTITIONS, PipelineBenchError
 from tests.benchmarks.pipeline_load import Sample
 from tests.benchmarks.replaying import record

@@ -20,15 +20,15 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
-import broker.handlers.produce  # noqa: F401  (the handler registers itself)
-from broker.clock import SystemClock
-from broker.connection import Connection
-from broker.connection_services import ConnectionServices, InFlight
-from broker.dispatch import Dispatcher
-from broker.partition import Partition
-from broker.peer import Peer
-from broker.request_memory import RequestMemory
-from broker.timers import Timers
+import broker.handlers.records.produce  # noqa: F401  (the handler registers itself)
+from broker.network.client import Peer
+from broker.network.connection import Connection
+from broker.network.connection_services import ConnectionServices, InFlight
+from broker.network.request_memory import RequestMemory
+from broker.partitions.partition import Partition
+from broker.requests.dispatch import Dispatcher
+from broker.runtime.clock import SystemClock
+from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
@@ -36,10 +36,10 @@ from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.produce import ProduceRequest
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
-from storage.directories import LogDirectories
+from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log_reading import LogSettings
+from storage.log.log_reading import LogSettings
 from tests.broker.replication.harness import surroundings
 
 if TYPE_CHECKING:

@@ -28,12 +28,12 @@ from rich.console import Console
 
 from config.topic import TopicConfig
 from protocol.records.builder import NewRecord, build_batch
-from storage.checkpoints import encode_offsets
+from storage.directory.checkpoints import encode_offsets
+from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.loading import create_log
-from storage.log_directory import LogDirectory
-from storage.log_reading import LogPlace, LogSettings
+from storage.log.loading import create_log
+from storage.log.log_reading import LogPlace, LogSettings
 from tests.benchmarks import report
 from tests.benchmarks.contestants import APACHE, OURS
 from tests.benchmarks.report import RowReport

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from spark_jobs.producing import CLIENT_SETTINGS, partition_of
+from spark_jobs.kafka.line_producer import CLIENT_SETTINGS, partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_jobs.visits import Site
+    from spark_jobs.visitors.visits import Site
 
 CHUNK = 1000
 FLUSH_SECONDS = 60.0

@@ -8,16 +8,16 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING, Any
 
-from broker.clock import SystemClock
-from broker.connection import Connection
-from broker.connection_services import ConnectionServices, InFlight
-from broker.peer import Peer
-from broker.request_memory import RequestMemory
+from broker.network.client import Peer
+from broker.network.connection import Connection
+from broker.network.connection_services import ConnectionServices, InFlight
+from broker.network.request_memory import RequestMemory
+from broker.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from broker.connection_services import FrameDispatcher
+    from broker.network.connection_services import FrameDispatcher
 
 MAX_REQUEST_BYTES = 1_000_000
 PLENTY_BYTES = 2**40

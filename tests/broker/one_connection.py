@@ -6,11 +6,11 @@ import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from broker.clock import SystemClock
-from broker.dispatch import Dispatcher
 from broker.handlers import all_handlers
-from broker.metadata_cache import MetadataCache
-from broker.peer import Peer
+from broker.metadata.metadata_cache import MetadataCache
+from broker.network.client import Peer
+from broker.requests.dispatch import Dispatcher
+from broker.runtime.clock import SystemClock
 from protocol.api_keys import ApiKey
 from protocol.messages.groups import ListGroupsRequest
 from tests.support.wire import request_header

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.opening import StartError, open_directories, open_store
-from broker.platform import LocalPlatform
+from broker.runtime.platform import LocalPlatform
+from broker.startup import StartError, open_directories, open_store
 from config.broker import BrokerConfig
 from storage.disk import Disk
 

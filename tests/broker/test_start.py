@@ -14,11 +14,11 @@ import pytest
 from broker import app
 from broker.__main__ import main
 from broker.app import Broker
-from broker.clock import SystemClock
-from broker.opening import StartAbandonedError, load_logs
-from controller.embedded_store import JOURNAL_NAME, EmbeddedStore
-from controller.registrar import Registrar
-from controller.store import StoreUnavailableError
+from broker.runtime.clock import SystemClock
+from broker.startup import StartAbandonedError, load_logs
+from controller.brokers.registrar import Registrar
+from controller.metadata_store.embedded_store import JOURNAL_NAME, EmbeddedStore
+from controller.metadata_store.store import StoreUnavailableError
 from storage.errors import LogDirectoryError
 from tests.storage.produced import SMALL, TOPIC_ID, append, batch, crash, open_directories
 from tests.support.broker_process import free_port

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.app import Broker
-from broker.opening import StartError
-from broker.platform import LocalPlatform
+from broker.runtime.platform import LocalPlatform
+from broker.startup import StartError
 from config.loading import load_broker_config
-from controller import patience
-from controller.memory_store import MemoryEnsemble
+from controller.metadata_store import patience
+from controller.metadata_store.memory_store import MemoryEnsemble
 from controller.znodes import broker_path
 from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import turns

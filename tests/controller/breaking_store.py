@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from controller.memory_store import MemoryEnsemble, MemoryStore
-from controller.store import (
+from controller.metadata_store.memory_store import MemoryEnsemble, MemoryStore
+from controller.metadata_store.store import (
     Create,
     Operation,
     OutcomeUnknownError,

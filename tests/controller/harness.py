@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from controller.brokers.registration import create_skeleton, register_broker
 from controller.controller import Controller
-from controller.memory_store import MemoryEnsemble, MemoryStore
-from controller.registration import create_skeleton, register_broker
-from controller.topics import Chance, TopicCommands
+from controller.metadata_store.memory_store import MemoryEnsemble, MemoryStore
+from controller.topics.topics import Chance, TopicCommands
 from controller.znodes import BrokerRegistration, Endpoint
 from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import (
@@ -24,7 +24,7 @@ from tests.support.slices import one_step_at_a_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from controller.store import MetadataStore
+    from controller.metadata_store.store import MetadataStore
     from protocol.schema import Request, Response
 
 NOW_MS = 1_795_229_819_690

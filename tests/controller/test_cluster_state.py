@@ -8,17 +8,17 @@ from uuid import UUID
 
 import pytest
 
-from controller.adoption import FoundPartition, adopt_topics
-from controller.dynamic_configs import DynamicConfigs, read_config
-from controller.memory_store import MemoryEnsemble
-from controller.producer_ids import allocate_producer_ids
-from controller.registration import (
+from controller.brokers.dynamic_configs import DynamicConfigs, read_config
+from controller.brokers.producer_ids import allocate_producer_ids
+from controller.brokers.registration import (
     create_skeleton,
     generate_broker_id,
     obtain_cluster_id,
     register_broker,
 )
-from controller.store import MetadataStore, NodeExistsError, NoNodeError
+from controller.metadata_store.memory_store import MemoryEnsemble
+from controller.metadata_store.store import MetadataStore, NodeExistsError, NoNodeError
+from controller.topics.topic_import import FoundPartition, adopt_topics
 from controller.znodes import BrokerRegistration, Endpoint, decode_state, state_path
 from tests.controller.harness import Cluster, run_cluster, turns
 from tests.support.written_configs import write_config
@@ -26,7 +26,7 @@ from tests.support.written_configs import write_config
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from controller.dynamic_configs import Listener
+    from controller.brokers.dynamic_configs import Listener
 
 LISTENER = BrokerRegistration((Endpoint("PLAINTEXT", "h", 1),))
 

@@ -12,12 +12,12 @@ import pytest
 
 import controller.controller
 from controller.event_queue import Event, EventQueue
-from controller.store import StoreUnavailableError
+from controller.metadata_store.store import StoreUnavailableError
 from protocol.errors import ApiError, ErrorCode
 from tests.controller.harness import Cluster, run_cluster, turns
 
 if TYPE_CHECKING:
-    from controller.office import Office
+    from controller.active_controller import Office
 
 
 async def _nothing() -> None:

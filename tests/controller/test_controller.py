@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import controller.controller
+from controller.brokers.election import ControllerMovedError, FencedStore
+from controller.brokers.registration import create_skeleton, register_broker
+from controller.cluster_state import load_topics
 from controller.context import Term
 from controller.controller import Controller
-from controller.election import ControllerMovedError, FencedStore
-from controller.embedded_store import EmbeddedStore
-from controller.loading import load_topics
-from controller.partition_growth import PartitionGrowth
-from controller.registration import create_skeleton, register_broker
-from controller.store import BadVersionError, Create, Delete, SetData
-from controller.topics import Chance, CreatedTopic, NewTopic, TopicCommands
+from controller.metadata_store.embedded_store import EmbeddedStore
+from controller.metadata_store.store import BadVersionError, Create, Delete, SetData
+from controller.partitions.partition_growth import PartitionGrowth
+from controller.topics.topics import Chance, CreatedTopic, NewTopic, TopicCommands
 from controller.znodes import (
     CONTROLLER,
     CONTROLLER_EPOCH,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from controller.context import TopicPartition
-from controller.topics import NewTopic
+from controller.topics.topics import NewTopic
 from controller.znodes import CONTROLLER, DELETE_TOPICS, decode_state, state_path
 from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrRequest

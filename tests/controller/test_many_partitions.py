@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.slices import Turns
-from controller.leader_balance import ElectionType
-from controller.topics import NewTopic
+from broker.runtime.slices import Turns
+from controller.partitions.leader_balance import ElectionType
+from controller.topics.topics import NewTopic
 from tests.controller import harness
 from tests.controller.harness import Cluster, turns
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker.steps import finished
-from coordinator.join import Caller
-from coordinator.offset_store import NO_PRODUCER
+from broker.requests.steps import finished
+from coordinator.groups.join import Caller
+from coordinator.offsets.offset_store import NO_PRODUCER
 from coordinator.settings import GroupSettings
 from coordinator.shard import GroupShard
 from protocol.errors import ErrorCode

@@ -9,7 +9,7 @@ from coordinator.settings import GroupSettings
 from protocol.errors import ErrorCode
 from protocol.messages.consumer_offsets_records import GroupMetadataKey, GroupMetadataValue
 from tests.coordinator.harness import GROUP, Harness
-from tests.coordinator.test_offsets import subscription
+from tests.coordinator.offsets.test_offsets import subscription
 
 RETENTION_MS = 100_000
 

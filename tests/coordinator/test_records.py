@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from coordinator import records
-from coordinator.group import ClassicGroup
-from coordinator.member import Member
-from coordinator.offset_store import CommittedOffset
+from coordinator.groups.group import ClassicGroup
+from coordinator.groups.member import Member
+from coordinator.offsets.offset_store import CommittedOffset
 from protocol.wire import DecodeError
 
 

@@ -23,14 +23,14 @@ from hypothesis.stateful import (
     rule,
 )
 
+from coordinator.groups.states import GroupState
 from coordinator.settings import GroupSettings
-from coordinator.states import GroupState
 from protocol.errors import ErrorCode
 from protocol.messages.group_membership import LeaveGroupRequest
 from tests.coordinator.harness import Harness, Inbox
 
 if TYPE_CHECKING:
-    from coordinator.group import ClassicGroup
+    from coordinator.groups.group import ClassicGroup
     from coordinator.ports import TimerKey
 
 GROUPS = ("a", "b")

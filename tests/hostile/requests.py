@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import protocol.messages
 from broker.handlers import all_handlers
-from broker.routing import ROUTES
+from broker.requests.api_table import ROUTES
 from protocol.api_keys import ApiKey
 from protocol.fields import Field, Kind
 from protocol.schema import Request
@@ -20,7 +20,7 @@ from tests.hostile.values import extremes_of, maker_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from broker.routing import Route
+    from broker.requests.api_table import Route
     from protocol.schema import Struct
     from tests.hostile.draw import Draw
     from tests.hostile.values import Maker

@@ -42,8 +42,8 @@ RETURN_SECONDS: Final = 60.0
 EXPIRY_SECONDS: Final = 10
 KEPT_TYPES: Final = frozenset(
     {
-        *("broker.connection.Connection", "broker.frame_buffer.FrameBuffer"),
-        *("broker.context.Context", "asyncio.selector_events._SelectorSocketTransport"),
+        *("broker.network.connection.Connection", "broker.network.frame_buffer.FrameBuffer"),
+        *("broker.requests.context.Context", "asyncio.selector_events._SelectorSocketTransport"),
     }
 )
 """What must go with its last user: a garbage cycle would hold it, and all that it has, until

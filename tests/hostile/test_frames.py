@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.routing import ROUTES
+from broker.requests.api_table import ROUTES
 from protocol.api_keys import ApiKey
 from protocol.headers import parse_request_header, request_front
 from protocol.messages.configs import IncrementalAlterConfigsRequest

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.__main__ import main
-from broker.dispatch import Dispatcher
+from broker.requests.dispatch import Dispatcher
 from protocol.headers import parse_request_header
 from protocol.wire import DecodeError
 

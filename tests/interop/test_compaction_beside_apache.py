@@ -20,11 +20,11 @@ from config.topic import TopicConfig
 from protocol.records.batch import BatchHeader, iterate_headers, parse_header
 from protocol.records.compression import Codec
 from protocol.records.record import Record, iterate_records
+from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.loading import LoadHints, load_log
-from storage.log_directory import LogDirectory
-from storage.log_reading import LogPlace, LogSettings
+from storage.log.loading import LoadHints, load_log
+from storage.log.log_reading import LogPlace, LogSettings
 from tests.interop.conftest import create_topic, eventually, is_served
 from tests.storage.compaction.compacting import compact
 from tests.support.apache import ZOOKEEPER_SESSION_MS, ZooKeeperCluster

@@ -1,7 +1,7 @@
 """kill -9 at each step of a transaction: what is decided comes true whole, what is not is undone.
 
-The broker kills itself at a step that `broker.stop_points` names, is started again, and either the
-same client goes on, or it is gone and another one takes its transactional id over.
+The broker kills itself at a step that `failpoints` names, is started again, and either the same
+client goes on, or it is gone and another one takes its transactional id over.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from broker import stop_points
+from broker.runtime import failpoints
 from tests.interop.clients.reading import COMMITTED, UNCOMMITTED, ConfluentReader, visible
 from tests.interop.clients.transactional import ConfluentProducer
 from tests.interop.conftest import SHORT_SESSIONS, against_apache, create_topic, eventually
@@ -62,7 +62,7 @@ class Scene:
     def restart(self, step: str = "") -> None:
         """Kill it, if it runs, and start it so that it dies at `step`."""
         self.broker.kill()
-        self.broker.environment = {stop_points.VARIABLE: step}
+        self.broker.environment = {failpoints.VARIABLE: step}
         self.broker.start()
 
     def write(self, producer: ConfluentProducer, stem: str) -> None:

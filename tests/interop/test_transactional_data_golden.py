@@ -13,8 +13,8 @@ import pytest
 
 from protocol.records.batch import iterate_headers
 from protocol.records.record import iterate_records
-from storage.aborted_index import ENTRY
-from storage.producer_snapshot import decode
+from storage.producer.producer_snapshot import decode
+from storage.segment.aborted_index import ENTRY
 from tests.broker.coordinators.data_script import DataScript
 from tests.interop.test_transaction_golden import ConnectedProducer
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from broker.commit_waiters import CommitWaiter, CommitWaiters
-from broker.connection import Connection
-from broker.deferred import Deferred
-from broker.delayed_fetch import DelayedFetch
-from broker.frame_buffer import FrameBuffer
-from broker.handlers.produce import DelayedProduce
-from broker.outgoing import Outgoing
-from broker.partition import Partition
+from broker.fetch.delayed_fetch import DelayedFetch
+from broker.handlers.records.produce import DelayedProduce
+from broker.network.connection import Connection
+from broker.network.frame_buffer import FrameBuffer
+from broker.network.send_queue import Outgoing
+from broker.partitions.commit_waiters import CommitWaiter, CommitWaiters
+from broker.partitions.partition import Partition
+from broker.runtime.deferred import Deferred
 from protocol.errors import ErrorCode
-from storage import epoch_recovery, log
-from storage.producers import ProducerState
+from storage.log import epoch_recovery, log
+from storage.producer.producer_state import ProducerState
 from tests.simulation.sockets import End
 
 if TYPE_CHECKING:

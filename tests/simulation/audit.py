@@ -13,7 +13,7 @@ from tests.simulation.watchman import Violation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
     from tests.simulation.producers import Producer
     from tests.simulation.readers import Reader
     from tests.simulation.run import Run

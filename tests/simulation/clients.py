@@ -8,7 +8,7 @@ import math
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
-from broker.replication.links import LinkError
+from broker.network.links import LinkError
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from protocol.messages.topics import CreateTopicsRequest
 from tests.simulation.pipeline import Pipeline

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from broker.app import REPLICAS, Broker
-from broker.opening import StartError
+from broker.startup import StartError
 from config.broker import BrokerConfig
 from controller.znodes import CONTROLLER, decode_controller
 from tests.simulation.disk import SimulatedDisk
@@ -20,8 +20,8 @@ from tests.simulation.promptness import Promptness
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from broker.partition import Partition
-    from controller.store import MetadataStore
+    from broker.partitions.partition import Partition
+    from controller.metadata_store.store import MetadataStore
     from tests.simulation.virtual_loop import VirtualLoop
 
 PORT = 9092
@@ -81,7 +81,7 @@ class InlineExecutor(Executor):
 
 
 class SimulatedPlatform:
-    """`broker.platform.Platform` of one broker."""
+    """`broker.runtime.platform.Platform` of one broker."""
 
     def __init__(self, cluster: SimulatedCluster, disk: SimulatedDisk, skew_ms: int) -> None:
         self._cluster = cluster

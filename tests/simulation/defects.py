@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.commit_waiters import COMMITTED, CommitWaiter
-from broker.handlers import control
-from broker.local_channel import LocalChannels
-from broker.partition import Partition
-from broker.replication.following import Following
-from controller.election import FencedStore
-from controller.in_sync_changes import InSyncChanges
-from controller.office import Office
+from broker.cluster.control_request_queue import LocalChannels
+from broker.handlers.brokers import control
+from broker.partitions.commit_waiters import COMMITTED, CommitWaiter
+from broker.partitions.partition import Partition
+from broker.replication.replica_fetchers import Following
+from controller.active_controller import Office
+from controller.brokers.election import FencedStore
+from controller.partitions.in_sync_changes import InSyncChanges
 from protocol.errors import ErrorCode
-from storage.log_upkeep import LogUpkeep
+from storage.log.log_upkeep import LogUpkeep
 from tests.simulation.answer_defects import ANSWER_DEFECTS
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import asyncio
 import contextvars
 from typing import TYPE_CHECKING
 
-from controller.memory_store import MemoryEnsemble, MemoryStore
-from controller.store import (
+from controller.metadata_store.memory_store import MemoryEnsemble, MemoryStore
+from controller.metadata_store.store import (
     Delete,
     Operation,
     OutcomeUnknownError,
@@ -18,7 +18,7 @@ from controller.store import (
     Watch,
     Znode,
 )
-from controller.tree_store import TreeStore
+from controller.metadata_store.tree_store import TreeStore
 from controller.znodes import CONTROLLER
 from tests.simulation.hosts import HOST, Host
 
@@ -64,7 +64,7 @@ class SimulatedZooKeeper:
 
 
 class SimulatedStore(TreeStore):
-    """`controller.store.MetadataStore` of one broker; makes a new session when one expired."""
+    """The `MetadataStore` of one broker; makes a new session when one expired."""
 
     def __init__(self, zookeeper: SimulatedZooKeeper, host: Host) -> None:
         super().__init__(zookeeper.ensemble.tree)

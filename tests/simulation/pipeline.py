@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from broker.replication.links import LinkError
+from broker.network.links import LinkError
 from protocol.headers import request_front, response_header_bytes
 from protocol.wire import DecodeError
 from tests.simulation.network import READ_BYTES

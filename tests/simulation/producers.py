@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from broker.replication.links import LinkError
+from broker.network.links import LinkError
 from protocol.errors import ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tests.simulation.refusals import report
 
 if TYPE_CHECKING:
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
     from tests.simulation.cluster import Machine, SimulatedCluster
     from tests.simulation.pipeline import Answer
     from tests.simulation.values import At

@@ -6,7 +6,7 @@ import asyncio
 import math
 from typing import TYPE_CHECKING, Any
 
-from broker.replication.links import LinkError
+from broker.network.links import LinkError
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest
 from protocol.records.batch import compute_crc, iterate_headers

@@ -9,9 +9,9 @@ import dataclasses
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from broker.deferred import Deferred
 from broker.handlers import all_handlers
-from broker.routing import ROUTES
+from broker.requests.api_table import ROUTES
+from broker.runtime.deferred import Deferred
 from protocol.messages.alter_partition import AlterPartitionRequest
 from protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from protocol.messages.fetch import FetchRequest
@@ -22,7 +22,7 @@ from protocol.messages.update_metadata import UpdateMetadataRequest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.context import Context
+    from broker.requests.context import Context
 
 ANY_EPOCH = -1
 REPORTS: list[Callable[[str], None]] = []

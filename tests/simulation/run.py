@@ -10,7 +10,7 @@ import traceback
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from broker import outgoing
+from broker.network import send_queue
 from broker.replication import fetcher
 from tests.simulation.audit import audit
 from tests.simulation.cluster import GRAVEYARD, SimulatedCluster
@@ -27,8 +27,8 @@ from tests.simulation.watchman import Violation, Watchman
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from broker.partition import Partition
-    from controller.store import Operation
+    from broker.partitions.partition import Partition
+    from controller.metadata_store.store import Operation
     from tests.simulation.values import At
 
 LEDGER = "ledger"
@@ -99,14 +99,14 @@ class Run:
     def go(self) -> None:
         """Run to the end; raises Violation."""
         token_bytes, randbelow = secrets.token_bytes, secrets.randbelow
-        sizes = fetcher.MUCH_BYTES, fetcher.PIECE_BYTES, outgoing.INLINE_REGION_BYTES
+        sizes = fetcher.MUCH_BYTES, fetcher.PIECE_BYTES, send_queue.INLINE_REGION_BYTES
         fetcher.MUCH_BYTES = fetcher.PIECE_BYTES = self.piece_bytes
-        outgoing.INLINE_REGION_BYTES = self.region_bytes
+        send_queue.INLINE_REGION_BYTES = self.region_bytes
         secrets.token_bytes = lambda nbytes=32: self.random.randbytes(nbytes or 32)
         secrets.randbelow = lambda exclusive_upper_bound: self.random.randrange(  # noqa: PLW0108
             exclusive_upper_bound
         )
-        undo = stand_in(outgoing)
+        undo = stand_in(send_queue)
         tracebacks = _Tracebacks(self._note_violation)
         logging.getLogger().addHandler(tracebacks)
         asyncio.set_event_loop(self.loop)
@@ -121,7 +121,7 @@ class Run:
             undo()
             logging.getLogger().removeHandler(tracebacks)
             secrets.token_bytes, secrets.randbelow = token_bytes, randbelow
-            fetcher.MUCH_BYTES, fetcher.PIECE_BYTES, outgoing.INLINE_REGION_BYTES = sizes
+            fetcher.MUCH_BYTES, fetcher.PIECE_BYTES, send_queue.INLINE_REGION_BYTES = sizes
             asyncio.set_event_loop(None)
             for task in asyncio.all_tasks(self.loop):
                 task._log_destroy_pending = False  # type: ignore[attr-defined]

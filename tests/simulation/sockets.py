@@ -1,6 +1,6 @@
 """Sockets as a kernel keeps them: buffers that fill, writes cut short, resets that come unasked.
 
-asyncio's own transports stand on these, and `broker.outgoing` sends regions of files through them:
+asyncio's own transports stand on these, and `send_queue` sends regions of files through them:
 `SYSTEM` stands in for the few system calls that it makes itself. A reset shows in the next system
 call, whichever that is, before the loop hears of it.
 """
@@ -280,9 +280,9 @@ def _socket(fileno: int) -> SimulatedSocket:
 
 
 SYSTEM = SimpleNamespace(dup=lambda number: _open(number).dup().fileno(), sendfile=SENDFILE)
-"""Of the module `os`, what `broker.outgoing` uses."""
+"""Of the module `os`, what `broker.network.send_queue` uses."""
 SOCKET_MODULE = SimpleNamespace(socket=_socket, MSG_MORE=socket.MSG_MORE)
-"""Of the module `socket`, what `broker.outgoing` uses."""
+"""Of the module `socket`, what `broker.network.send_queue` uses."""
 
 
 def stand_in(module: Any) -> Callable[[], None]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controller.store import Create, SetData
+from controller.metadata_store.store import Create, SetData
 from controller.znodes import CONTROLLER_EPOCH, decode_epoch, decode_state
 from tests.simulation.hosts import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.partition import Partition
-    from controller.store import Operation
+    from broker.partitions.partition import Partition
+    from controller.metadata_store.store import Operation
     from tests.simulation.cluster import Machine, SimulatedCluster
 
 

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.activity_tables import TOPICS
+from spark_jobs.visitors.activity_tables import TOPICS
 from tests.spark_jobs import website
 from tests.spark_jobs.consuming import read_topic
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from spark_jobs.archive import NAME, ArchiveOptions, start
-from spark_jobs.streams import run_to_end
+from spark_jobs.jobs.archive import NAME, ArchiveOptions, start
+from spark_jobs.spark.streams import run_to_end
 from tests.spark_jobs import days
 from tests.spark_jobs.consuming import read_topic
 

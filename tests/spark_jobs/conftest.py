@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spark_jobs.jobs.produce_flights import Outcome, ProduceOptions, produce
 from spark_jobs.options import SparkOptions
-from spark_jobs.produce_flights import Outcome, ProduceOptions, produce
 from tests.spark_jobs.month import DAMAGED, MONTH
 from tests.support.apache import apache_4
 from tests.support.java_command import LONG_TEST_JVM
@@ -68,7 +68,7 @@ def produced(servers: str) -> Outcome:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Start Spark, with Java's first compiler only: tests compile much and run it once."""
-    from spark_jobs.session import start_spark
+    from spark_jobs.spark.spark_session import start_spark
 
     options = SparkOptions(spark_log=tmp_path_factory.mktemp("spark") / "spark.log")
     with pytest.MonkeyPatch.context() as environment:

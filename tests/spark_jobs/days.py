@@ -17,10 +17,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from spark_jobs.feed import Feed
+from spark_jobs.flights.flight_feed import Feed
 
 if TYPE_CHECKING:
-    from spark_jobs.feed import Line
+    from spark_jobs.flights.flight_feed import Line
 
 END = datetime(2013, 3, 3, 5, tzinfo=UTC)
 """Midnight after the second day."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.visits import Site
+from spark_jobs.visitors.visits import Site
 from tests.spark_jobs import activity_results, days, website
 from tests.spark_jobs.consuming import read_topic
 from tests.spark_jobs.job_process import Job
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from spark_jobs.feed import Line
+    from spark_jobs.flights.flight_feed import Line
 
 RECORDS_PER_BATCH = 400
 BATCHES = 4

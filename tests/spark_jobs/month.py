@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from spark_jobs.feed import Feed, Line
+from spark_jobs.flights.flight_feed import Feed, Line
 
 MONTH = 3
 """March: the clocks change in it, and it has flights of every kind."""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_jobs.route import NAME, RouteOptions, start
-from spark_jobs.streams import run_to_end
+from spark_jobs.jobs.route import NAME, RouteOptions, start
+from spark_jobs.spark.streams import run_to_end
 from tests.spark_jobs.consuming import Read, read_topic
 from tests.spark_jobs.producing import Record, create_topic, produce_records
 

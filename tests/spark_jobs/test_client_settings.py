@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_jobs import archive, route
-from spark_jobs.archive import ArchiveOptions
-from spark_jobs.backfill import Range, read_range
-from spark_jobs.produce_flights import ProduceOptions, produce
-from spark_jobs.report import ReportOptions, gather
-from spark_jobs.route import RouteOptions
-from spark_jobs.streams import run_to_end
+from spark_jobs.jobs import archive, route
+from spark_jobs.jobs.archive import ArchiveOptions
+from spark_jobs.jobs.backfill import Range, read_range
+from spark_jobs.jobs.produce_flights import ProduceOptions, produce
+from spark_jobs.jobs.report import ReportOptions, gather
+from spark_jobs.jobs.route import RouteOptions
+from spark_jobs.spark.streams import run_to_end
+from tests.spark_jobs.kills.tapped_link import (
+    CREATE_TOPICS,
+    FETCH,
+    LIST_OFFSETS,
+    PRODUCE,
+    TappedLink,
+)
 from tests.spark_jobs.month import MONTH
-from tests.spark_jobs.tapped_link import CREATE_TOPICS, FETCH, LIST_OFFSETS, PRODUCE, TappedLink
 from tests.support.apache import apache_4
 from tests.support.broker_process import free_port
 from tests.support.jars import REPOSITORY

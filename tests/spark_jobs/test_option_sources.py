@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_jobs.errors import BadOptionError
+from spark_jobs.jobs.produce_flights import ProduceOptions
 from spark_jobs.options import SparkOptions, parse_options
-from spark_jobs.produce_flights import ProduceOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

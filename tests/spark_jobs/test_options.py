@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError
+from spark_jobs.jobs.produce_flights import ProduceOptions
+from spark_jobs.jobs.produce_flights import main as produce_main
+from spark_jobs.jobs.route import RouteOptions
 from spark_jobs.options import Duration, Options, parse_options, server_address
-from spark_jobs.pipeline_options import PipelineOptions
-from spark_jobs.produce_flights import ProduceOptions
-from spark_jobs.produce_flights import main as produce_main
-from spark_jobs.route import RouteOptions
+from spark_jobs.pipeline.pipeline_options import PipelineOptions
 
 
 def test_flags_are_typed() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from spark_jobs import __main__ as package
 from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_FAILED
-from spark_jobs.jobs import JOBS as ALL_JOBS
+from spark_jobs.jobs.catalogue import JOBS as ALL_JOBS
 from spark_jobs.options import CONNECTOR
 from tests.spark_jobs.conftest import TOPIC
 from tests.support.broker_process import free_port
@@ -23,7 +23,7 @@ from tests.support.broker_process import free_port
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spark_jobs.produce_flights import Outcome
+    from spark_jobs.jobs.produce_flights import Outcome
 
 pytestmark = pytest.mark.process
 
@@ -46,8 +46,12 @@ def _run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def _module(name: str) -> str:
+    return "spark_jobs.pipeline" if name == "pipeline" else f"spark_jobs.jobs.{name}"
+
+
 def _job(name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return _run(sys.executable, "-m", f"spark_jobs.{name}", *arguments, **environment)
+    return _run(sys.executable, "-m", _module(name), *arguments, **environment)
 
 
 def test_without_a_name_the_package_lists_its_jobs() -> None:
@@ -137,7 +141,7 @@ def test_a_port_that_is_no_broker_is_one_line() -> None:
 def test_a_missing_extra_is_one_line(name: str, tmp_path: Path) -> None:
     """Given a Python with none of the packages, when a job is started, then say what to do."""
     python = f"{sys.base_prefix}/bin/python3"
-    outcome = _run(python, "-S", "-m", f"spark_jobs.{name}", PYTHONPATH="")
+    outcome = _run(python, "-S", "-m", _module(name), PYTHONPATH="")
     assert outcome.returncode == EXIT_FAILED
     assert outcome.stderr.startswith("error: not installed: confluent_kafka, ")
     assert "pip install '.[spark]'" in outcome.stderr
@@ -152,7 +156,7 @@ def test_spark_submit_runs_a_job_from_its_file(
     prefix = new_name("submitted")
     outcome = _run(
         str(Path(sys.executable).parent / "spark-submit"),
-        *("--master", "local[2]", "--packages", CONNECTOR, "spark_jobs/route.py"),
+        *("--master", "local[2]", "--packages", CONNECTOR, "spark_jobs/jobs/route.py"),
         *("--bootstrap-servers", servers, "--topic", TOPIC, "--once"),
         *("--set", f"prefix={prefix}", "--rejects-topic", f"{prefix}.rejected"),
         *("--checkpoint", str(tmp_path)),

@@ -14,7 +14,7 @@ from spark_jobs.options import CONNECTOR
 from tests.spark_jobs import days
 from tests.spark_jobs.exact_jobs import BATCHES, EXACT_JOBS, Setting
 from tests.spark_jobs.job_process import RUN_SECONDS, Job, run_job
-from tests.spark_jobs.killing import drawn_moments, run_through_strikes
+from tests.spark_jobs.kills.killing import drawn_moments, run_through_strikes
 from tests.support.broker_process import free_port
 from tests.support.spark_cluster import SparkCluster
 
@@ -59,7 +59,7 @@ def _submitted(cluster: SparkCluster, setting: Setting, name: str) -> Setting:
     command = str(Path(sys.executable).with_name("spark-submit"))
     settings = [word for pair in EXECUTORS.items() for word in ("--conf", "=".join(pair))]
     where = ("--master", cluster.url, "--packages", CONNECTOR, *settings)
-    return setting.started_with(launcher=(command, *where, f"spark_jobs/{name}.py"))
+    return setting.started_with(launcher=(command, *where, f"spark_jobs/jobs/{name}.py"))
 
 
 @pytest.mark.parametrize(

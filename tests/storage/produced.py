@@ -12,20 +12,20 @@ from config.topic import TopicConfig
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.control import ControlType, EndTransactionMarker, build_marker
 from protocol.records.record import iterate_records
-from storage.directories import LogDirectories
+from storage.directory.directories import LogDirectories
+from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFile, LocalFileSystem
-from storage.loading import LoadHints, create_log, load_log
-from storage.log_directory import LogDirectory
-from storage.log_reading import LogPlace, LogSettings
-from storage.producers import AppendOrigin
+from storage.log.loading import LoadHints, create_log, load_log
+from storage.log.log_reading import LogPlace, LogSettings
+from storage.producer.producer_state import AppendOrigin
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from protocol.wire import Buffer
-    from storage.loading import LoadOutcome
-    from storage.log import AppendInfo, Log
+    from storage.log.loading import LoadOutcome
+    from storage.log.log import AppendInfo, Log
 
 NOW_MS = 1_795_229_963_000
 TOPIC_ID = UUID(int=5)

@@ -16,14 +16,14 @@ import pytest
 from protocol.errors import ErrorCode
 from protocol.records.batch import iterate_headers
 from protocol.records.control import ControlType
-from storage import sparse_index
 from storage.disk import Disk
 from storage.errors import EXHAUSTION, ExhaustedError
 from storage.filesystem import LocalFileSystem
-from storage.loading import LoadHints, create_log, load_log
-from storage.log_reading import LogSettings
-from storage.producers import AppendOrigin
-from storage.residents import Residents
+from storage.log.loading import LoadHints, create_log, load_log
+from storage.log.log_reading import LogSettings
+from storage.open_file_cache import Residents
+from storage.producer.producer_state import AppendOrigin
+from storage.segment import sparse_index
 from tests.storage.exhaustion import ExhaustedFileSystem
 from tests.storage.produced import (
     NOW_MS,
@@ -40,7 +40,7 @@ from tests.storage.produced import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from storage.log import Log
+    from storage.log.log import Log
 
 CONFIG = dataclasses.replace(
     SMALL, segment_bytes=1200, index_interval_bytes=100, segment_index_bytes=1200

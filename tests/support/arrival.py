@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from broker.deferred import Deferred
+    from broker.runtime.deferred import Deferred
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ _START_SPARK = """
 import sys
 from pathlib import Path
 from spark_jobs.options import SparkOptions
-from spark_jobs.session import start_spark
+from spark_jobs.spark.spark_session import start_spark
 spark = start_spark(SparkOptions(spark_log=Path(sys.argv[1])), "downloads")
 print(spark.sparkContext.getConf().get("spark.jars"))
 spark.stop()

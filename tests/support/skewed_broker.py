@@ -9,7 +9,7 @@ import os
 import sys
 
 from broker.__main__ import main
-from broker.clock import SystemClock
+from broker.runtime.clock import SystemClock
 
 AHEAD = "BROKER_CLOCK_AHEAD_MS"
 
@@ -20,7 +20,7 @@ class _SkewedClock(SystemClock):
 
 
 if __name__ == "__main__":
-    import broker.platform
+    import broker.runtime.platform
 
-    vars(broker.platform)["SystemClock"] = _SkewedClock
+    vars(broker.runtime.platform)["SystemClock"] = _SkewedClock
     sys.exit(main())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from broker.slices import Turns
+from broker.runtime.slices import Turns
 
 if TYPE_CHECKING:
-    from broker.slices import Slices
+    from broker.runtime.slices import Slices
 
 
 def one_step_at_a_time() -> Slices:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-from broker.clock import SystemClock
-from broker.supervision import Supervision
-from broker.timers import Timers
+from broker.runtime.clock import SystemClock
+from broker.runtime.supervision import Supervision
+from broker.runtime.timers import Timers
 
 
 def supervision(timers: Timers | None = None) -> Supervision:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controller.dynamic_configs import alter_config
+from controller.brokers.dynamic_configs import alter_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from controller.store import MetadataStore
+    from controller.metadata_store.store import MetadataStore
 
 
 async def write_config(

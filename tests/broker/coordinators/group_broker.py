@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import broker.handlers.find_coordinator
-import broker.handlers.group_membership
-import broker.handlers.groups
-import broker.handlers.offset_commit
-import broker.handlers.offset_fetch  # noqa: F401
+import broker.handlers.groups.find_coordinator
+import broker.handlers.groups.listing
+import broker.handlers.groups.membership
+import broker.handlers.groups.offset_commit
+import broker.handlers.groups.offset_fetch  # noqa: F401
 from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
-from broker.dispatch import error_response
-from broker.loop import Loop
-from broker.routing import ROUTES
+from broker.requests.api_table import ROUTES
+from broker.requests.dispatch import error_response
+from broker.runtime.event_loop import Loop
 from config.broker import BrokerConfig
-from controller.topics import NewTopic
+from controller.topics.topics import NewTopic
 from protocol.errors import ApiError
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.group_membership import (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from broker.coordinators.local_groups import LocalGroups
-from broker.supervision import FIRST_PAUSE_MS
+from broker.coordinators.group_shard_runtime import LocalGroups
+from broker.runtime.supervision import FIRST_PAUSE_MS
 from coordinator.shard import GroupShard
 from protocol.errors import ErrorCode
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
@@ -18,7 +18,7 @@ from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
 
 SECONDS = 60
 OFFSETS_TOPIC = "__consumer_offsets"

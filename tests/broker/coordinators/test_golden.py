@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controller.topics import NewTopic
+from controller.topics.topics import NewTopic
 from tests.broker.coordinators.golden_script import Script
 from tests.broker.coordinators.group_broker import GroupBroker, run_group_broker
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from broker.fetch_sessions import FetchSessions
+from broker.fetch.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
-from controller.topics import NewTopic
+from controller.topics.topics import NewTopic
 from tests.broker.coordinators.data_script import OFFSETS_PARTITIONS, DataScript
 from tests.broker.coordinators.test_golden import InMemory
 from tests.broker.coordinators.transaction_broker import TransactionBroker, run_transaction_broker

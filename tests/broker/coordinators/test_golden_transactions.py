@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.topics import NewTopic
+from controller.topics.topics import NewTopic
 from tests.broker.coordinators.test_golden import InMemory
 from tests.broker.coordinators.transaction_broker import TransactionBroker, run_transaction_broker
 from tests.broker.coordinators.transaction_script import TransactionScript

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from controller.topics import NewTopic
+from controller.topics.topics import NewTopic
 from coordinator import records
 from protocol.errors import ErrorCode
 from protocol.messages.group_membership import HeartbeatRequest
@@ -14,7 +14,7 @@ from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.record import iterate_records
-from storage.producers import AppendOrigin
+from storage.producer.producer_state import AppendOrigin
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
 
 if TYPE_CHECKING:

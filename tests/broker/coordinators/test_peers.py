@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from broker.coordinators.peers import DELETED_KEPT_MS, Peers
-from broker.metadata_cache import MetadataCache
-from broker.replication.links import LinkError
+from broker.metadata.metadata_cache import MetadataCache
+from broker.network.links import LinkError
 from config.broker import BrokerConfig
-from controller.memory_store import MemoryEnsemble
-from controller.topic_names import TRANSACTION_STATE_TOPIC
+from controller.metadata_store.memory_store import MemoryEnsemble
+from controller.topics.topic_names import TRANSACTION_STATE_TOPIC
 from protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,

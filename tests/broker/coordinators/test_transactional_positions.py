@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import broker.handlers.txn_offset_commit
-import broker.handlers.write_txn_markers  # noqa: F401
-from broker.coordinators.local_shard import Stage
-from controller.topic_names import GROUP_METADATA_TOPIC
+import broker.handlers.transactions.txn_offset_commit
+import broker.handlers.transactions.write_txn_markers  # noqa: F401
+from broker.coordinators.shard_runtime import Stage
+from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from protocol.errors import ErrorCode
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.transactions import WriteTxnMarkersRequest

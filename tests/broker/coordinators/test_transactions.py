@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.metadata_cache import LEADER_DURING_DELETE
+from broker.metadata.metadata_cache import LEADER_DURING_DELETE
 from coordinator.transactions.states import TransactionState
 from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
@@ -30,7 +30,7 @@ from tests.broker.handlers.one_broker import BROKER_ID
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
 
 
 S = TransactionState

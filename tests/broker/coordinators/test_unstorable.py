@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.coordinators.local_shard import LocalShard, Surroundings
-from broker.deferred import Deferred
+from broker.coordinators.shard_runtime import LocalShard, Surroundings
+from broker.runtime.deferred import Deferred
 from coordinator.effects import ShardEffects
 from protocol.errors import ErrorCode
 from protocol.messages.offset_commit import OffsetCommitRequest

@@ -8,10 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-import broker.handlers.describe_transactions
-import broker.handlers.produce
-import broker.handlers.producer_ids
-import broker.handlers.transactions  # noqa: F401
 from broker.coordinators.internal_topics import TRANSACTION_KEY
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.peers import Peers
@@ -34,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from pathlib import Path
 
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
     from coordinator.transactions.states import TransactionState
     from coordinator.transactions.transaction import Transaction
     from protocol.messages.transactions import WriteTxnMarkersRequest

@@ -5,21 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-import broker.handlers.create_topics
-import broker.handlers.delete_records
-import broker.handlers.delete_topics
-import broker.handlers.fetch
-import broker.handlers.leader_epochs
-import broker.handlers.list_offsets
-import broker.handlers.produce  # noqa: F401  (the handlers register themselves)
-from broker.context import Context
-from broker.deferred import Deferred
-from broker.fetch_sessions import FetchSessions
-from broker.platform import LocalPlatform
-from broker.routing import ROUTES
-from broker.side_work import SideWork
+from broker.fetch.fetch_sessions import FetchSessions
+from broker.requests.api_table import ROUTES
+from broker.requests.context import Context
+from broker.runtime.compute_pool import SideWork
+from broker.runtime.deferred import Deferred
+from broker.runtime.platform import LocalPlatform
 from config.broker import BrokerConfig
-from controller.topics import NewTopic
+from controller.topics.topics import NewTopic
 from protocol.messages.fetch import FetchRequest
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.produce import ProduceRequest
@@ -37,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from uuid import UUID
 
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
     from protocol.schema import Request
 
 TOPIC = "orders"

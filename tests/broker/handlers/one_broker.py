@@ -6,29 +6,29 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from broker.auto_topics import AutoTopics
-from broker.broker_configs import BrokerConfigs
-from broker.context import Context
-from broker.deferred import Deferred
-from broker.local_channel import LocalChannels
-from broker.metadata_cache import MetadataCache
-from broker.producer_ids import ProducerIds
-from broker.replicas import Replicas
-from broker.routing import ROUTES
-from broker.timers import Timers
-from broker.topic_configs import TopicConfigs
+from broker.cluster.control_request_queue import LocalChannels
+from broker.coordinators.producer_id_blocks import ProducerIds
+from broker.metadata.auto_topics import AutoTopics
+from broker.metadata.broker_configs import BrokerConfigs
+from broker.metadata.metadata_cache import MetadataCache
+from broker.metadata.topic_configs import TopicConfigs
+from broker.partitions.replicas import Replicas
+from broker.requests.api_table import ROUTES
+from broker.requests.context import Context
+from broker.runtime.deferred import Deferred
+from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
+from controller.brokers.producer_ids import allocate_producer_ids
+from controller.brokers.registration import create_skeleton, register_broker
 from controller.controller import Controller
-from controller.memory_store import MemoryEnsemble
-from controller.producer_ids import allocate_producer_ids
-from controller.registration import create_skeleton, register_broker
-from controller.topics import Chance, TopicCommands
+from controller.metadata_store.memory_store import MemoryEnsemble
+from controller.topics.topics import Chance, TopicCommands
 from controller.znodes import BrokerRegistration, Endpoint
 from protocol.schema import Request, Response
-from storage.directories import LogDirectories
+from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log_reading import LogSettings
+from storage.log.log_reading import LogSettings
 from tests.broker.replication.harness import surroundings
 from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import NOW_MS

@@ -7,18 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import broker.handlers.alter_configs
-import broker.handlers.create_partitions
-import broker.handlers.create_topics
-import broker.handlers.delete_topics
-import broker.handlers.describe_configs  # noqa: F401  (the handlers register themselves)
-from broker.handlers.config_resources import TOPIC
+from broker.handlers.brokers.config_resources import TOPIC
 from protocol.messages.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from protocol.messages.topics import CreateTopicsRequest, DeleteTopicsRequest
+from tests.broker.handlers.brokers.test_configs import SET
 from tests.broker.handlers.one_broker import OneBroker, run_broker
-from tests.broker.handlers.test_configs import SET
-from tests.broker.handlers.test_create_topics import creation, growth, new
-from tests.broker.handlers.test_new_partitions_limit import placed
+from tests.broker.handlers.topics.test_create_topics import creation, growth, new
+from tests.broker.handlers.topics.test_new_partitions_limit import placed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import broker.handlers.describe_producers
-import broker.handlers.write_txn_markers  # noqa: F401  (the handlers register themselves)
+import broker.handlers.transactions.describe_producers
+import broker.handlers.transactions.write_txn_markers  # noqa: F401  (the handlers register themselves)
 from protocol.errors import ErrorCode
 from protocol.messages.producers import DescribeProducersRequest
 from protocol.messages.transactions import WriteTxnMarkersRequest
@@ -20,8 +20,8 @@ from tests.broker.handlers.data_broker import (
     records,
     run_data_broker,
 )
-from tests.broker.handlers.test_create_topics import creation, new
 from tests.broker.handlers.test_long_admin_requests import turns_of_others
+from tests.broker.handlers.topics.test_create_topics import creation, new
 
 if TYPE_CHECKING:
     from pathlib import Path

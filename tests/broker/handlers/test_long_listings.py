@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-import broker.handlers.describe_transactions
-import broker.handlers.log_dirs
-import broker.handlers.metadata
-from broker.handlers.metadata import PARTITIONS_AT_ONCE
+import broker.handlers.brokers.log_dirs
+import broker.handlers.topics.metadata
+import broker.handlers.transactions.describe_transactions
+from broker.handlers.topics.metadata import PARTITIONS_AT_ONCE
 from protocol.errors import ErrorCode
 from protocol.messages.groups import (
     DeleteGroupsRequest,
@@ -34,13 +34,13 @@ from tests.broker.coordinators.transaction_broker import (
     run_transaction_broker,
 )
 from tests.broker.handlers.one_broker import OneBroker, run_broker
-from tests.broker.handlers.test_create_topics import creation, new
 from tests.broker.handlers.test_long_admin_requests import turns_of_others
+from tests.broker.handlers.topics.test_create_topics import creation, new
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.log import Log
+    from storage.log.log import Log
 
 MANY = 60
 WIDE = PARTITIONS_AT_ONCE + 100
@@ -165,7 +165,7 @@ def test_log_directories_are_described_in_slices(tmp_path: Path) -> None:
 def test_log_that_is_deleted_while_logs_are_described_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    describe_log = broker.handlers.log_dirs._describe_log
+    describe_log = broker.handlers.brokers.log_dirs._describe_log
     brokers: list[OneBroker] = []
 
     def deleting(log: Log) -> Any:
@@ -179,7 +179,7 @@ def test_log_that_is_deleted_while_logs_are_described_is_left_out(
         (topic,) = answer.results[0].topics
         assert len(topic.partitions) == 1
 
-    monkeypatch.setattr(broker.handlers.log_dirs, "_describe_log", deleting)
+    monkeypatch.setattr(broker.handlers.brokers.log_dirs, "_describe_log", deleting)
     run_broker(tmp_path, scenario)
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import broker.handlers.create_partitions
-import broker.handlers.create_topics
-import broker.handlers.reassignments  # noqa: F401  (the handlers register themselves)
-from broker.deferred import Deferred
-from broker.routing import HangUp
+import broker.handlers.topics.create_partitions
+import broker.handlers.topics.create_topics
+import broker.handlers.topics.reassignments  # noqa: F401  (the handlers register themselves)
+from broker.requests.api_table import HangUp
+from broker.runtime.deferred import Deferred
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.reassignment import AlterPartitionReassignmentsRequest
 from protocol.messages.transactions import EndTxnRequest
@@ -33,7 +33,7 @@ from tests.broker.handlers.data_broker import (
     records,
     run_data_broker,
 )
-from tests.broker.handlers.test_create_topics import creation, growth, new
+from tests.broker.handlers.topics.test_create_topics import creation, growth, new
 
 if TYPE_CHECKING:
     from pathlib import Path

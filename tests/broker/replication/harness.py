@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.clock import SystemClock
-from broker.replication.leading import Surroundings
+from broker.partitions.partition_leader import Surroundings
+from broker.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from broker.partition import Partition
-    from broker.replication.in_sync import Proposal
+    from broker.partitions.in_sync import Proposal
+    from broker.partitions.partition import Partition
 
 MAX_LAG_MS = 30_000
 

@@ -9,31 +9,31 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
-import broker.handlers.fetch
-import broker.handlers.list_offsets  # noqa: F401  (the handlers register themselves)
-from broker.clock import SystemClock
-from broker.context import Context
-from broker.deferred import Deferred
-from broker.fetch_sessions import FetchSessions
-from broker.metadata_cache import MetadataCache
-from broker.replicas import Replicas
+import broker.handlers.records.fetch
+import broker.handlers.records.list_offsets  # noqa: F401  (the handlers register themselves)
+from broker.fetch.fetch_sessions import FetchSessions
+from broker.metadata.metadata_cache import MetadataCache
+from broker.network.links import LinkError
+from broker.partitions.partition_leader import Stored
+from broker.partitions.replicas import Replicas
 from broker.replication.fetch_requests import FetchLimits
 from broker.replication.fetcher import FetcherSettings
-from broker.replication.following import Following
-from broker.replication.leading import Stored
-from broker.replication.links import LinkError
+from broker.replication.replica_fetchers import Following
 from broker.replication.throttle import replication_throttles
-from broker.routing import ROUTES
-from broker.timers import Timers
+from broker.requests.api_table import ROUTES
+from broker.requests.context import Context
+from broker.runtime.clock import SystemClock
+from broker.runtime.deferred import Deferred
+from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
-from storage.directories import LogDirectories
+from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log_reading import LogSettings
-from storage.producers import AppendOrigin
+from storage.log.log_reading import LogSettings
+from storage.producer.producer_state import AppendOrigin
 from tests.broker.handlers.one_broker import as_bytes
 from tests.broker.replication.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
     from pathlib import Path
 
-    from broker.partition import Partition
-    from broker.replication.in_sync import Proposal
+    from broker.partitions.in_sync import Proposal
+    from broker.partitions.partition import Partition
     from protocol.schema import Request, Response
 
 TOPIC = "flights"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-import broker.handlers.delete_records as handler
-from broker.context import Context
-from broker.delayed_delete_records import DelayedDeleteRecords, Deletion
+import broker.handlers.records.delete_records as handler
+from broker.partitions.delayed_delete_records import DelayedDeleteRecords, Deletion
+from broker.requests.context import Context
 from protocol.errors import ErrorCode
 from protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from protocol.messages.stop_replica import StopReplicaRequest
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from broker.deferred import Deferred
+    from broker.runtime.deferred import Deferred
 
 ALL = (0, 1, 2)
 LONG_MS = 60_000

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
-from broker.clock import SystemClock
+from broker.network.links import LinkError
 from broker.replication.fetcher import FetcherSettings
-from broker.replication.following import Following
-from broker.replication.links import LinkError
-from broker.timers import Timers
+from broker.replication.replica_fetchers import Following
+from broker.runtime.clock import SystemClock
+from broker.runtime.timers import Timers
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from tests.broker.replication.nodes import BACKOFF_MS, LIMITS, TOPIC
@@ -19,7 +19,7 @@ from tests.storage.produced import TOPIC_ID
 from tests.support.supervised import end, supervision
 
 if TYPE_CHECKING:
-    from broker.partition import Partition
+    from broker.partitions.partition import Partition
     from protocol.schema import Request
 
 Answer = FetchResponse.Response.Partition

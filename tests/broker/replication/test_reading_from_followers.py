@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker.replica_selection import LEADER_ONLY, RACK_AWARE
+from broker.fetch.replica_selection import LEADER_ONLY, RACK_AWARE
 from config.broker import BrokerConfig
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest
 from protocol.messages.list_offsets import ListOffsetsRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
 from protocol.records.control import ControlType
-from storage.producers import AppendOrigin
+from storage.producer.producer_state import AppendOrigin
 from tests.broker.replication.nodes import TOPIC, Ensemble, Node, run_ensemble
 from tests.storage.produced import NOW_MS, TOPIC_ID, Producer, batch, marker
 

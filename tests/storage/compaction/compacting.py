@@ -9,7 +9,6 @@ from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
 from storage.compaction.choice import assess, make_job
-from storage.compaction.cleaning import clean
 from storage.compaction.job import (
     CleanedGroup,
     CleanerLimits,
@@ -18,13 +17,14 @@ from storage.compaction.job import (
     decode_report,
     encode_report,
 )
+from storage.compaction.log_rewrite import clean
 from storage.compaction.swap import LogUnderCleaning, discard_cleaned
 from tests.storage.produced import NOW_MS, Producer, append
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from storage.log import AppendInfo, Log
+    from storage.log.log import AppendInfo, Log
 
 LIMITS = CleanerLimits(1 << 20, 0.9, 4096, 1e12)
 DAY_MS = 86_400_000

@@ -9,7 +9,7 @@ import pytest
 
 from protocol.records.control import ControlType
 from storage.compaction.choice import assess, make_job
-from storage.producer import ProducedBatch
+from storage.producer.producer import ProducedBatch
 from tests.storage.compaction.compacting import LIMITS, compact, keyed, put, records_in
 from tests.storage.produced import (
     NOW_MS,
@@ -25,8 +25,8 @@ from tests.storage.produced import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.log import Log
-    from storage.producer import Producer as StoredProducer
+    from storage.log.log import Log
+    from storage.producer.producer import Producer as StoredProducer
 
 CONFIG = dataclasses.replace(SMALL, cleanup_policy=frozenset({"compact"}))
 

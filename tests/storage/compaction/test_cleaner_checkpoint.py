@@ -11,8 +11,8 @@ from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, crash, open_director
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.directories import LogDirectories
-    from storage.log import Log
+    from storage.directory.directories import LogDirectories
+    from storage.log.log import Log
 
 CONFIG = dataclasses.replace(SMALL, cleanup_policy=frozenset({"compact"}))
 

@@ -24,8 +24,8 @@ from protocol.records.batch import iterate_headers
 from protocol.records.compression import Codec
 from protocol.records.control import ControlType
 from protocol.records.record import Record, iterate_records
-from storage.loading import LoadHints, load_log
-from storage.log_reading import LogSettings
+from storage.log.loading import LoadHints, load_log
+from storage.log.log_reading import LogSettings
 from tests.storage.compaction.compacting import LIMITS, compact, keyed
 from tests.storage.produced import (
     NOW_MS,
@@ -38,7 +38,7 @@ from tests.storage.produced import (
 )
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from storage.log.log import Log
 
 RETENTION_MS = 1000
 CONFIG = TopicConfig(

@@ -9,14 +9,14 @@ from config.topic import TopicConfig
 from protocol.messages.consumer_offsets_records import OffsetCommitKey, OffsetCommitValue
 from protocol.records.builder import NewRecord, build_batch
 from storage.compaction.choice import assess
-from storage.producers import AppendOrigin
+from storage.producer.producer_state import AppendOrigin
 from tests.storage.compaction.compacting import compact, records_in
 from tests.storage.produced import NOW_MS, new_log
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.log import Log
+    from storage.log.log import Log
 
 GROUPS = 1000
 DAYS = 30

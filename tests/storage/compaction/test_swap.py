@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from storage.compaction.choice import assess, make_job
-from storage.compaction.cleaning import clean
 from storage.compaction.job import CleanedGroup
+from storage.compaction.log_rewrite import clean
 from storage.compaction.swap import LogUnderCleaning, discard_cleaned
 from storage.filesystem import LocalFileSystem
 from tests.storage.compaction.compacting import LIMITS, compact, put, records_in
@@ -26,7 +26,7 @@ from tests.storage.produced import (
 )
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from storage.log.log import Log
 
 CONFIG = dataclasses.replace(SMALL, cleanup_policy=frozenset({"compact"}))
 LONG_AGO_MS = NOW_MS - 86_400_000

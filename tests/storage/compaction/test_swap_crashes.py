@@ -13,9 +13,9 @@ import pytest
 from protocol.records.control import ControlType
 from storage.disk import Disk
 from storage.filesystem import LocalFile, LocalFileSystem
-from storage.loading import LoadHints, load_log
-from storage.log_reading import LogSettings
-from storage.segment_files import survey
+from storage.log.loading import LoadHints, load_log
+from storage.log.log_reading import LogSettings
+from storage.segment.segment_files import survey
 from tests.storage.compaction.compacting import compact, keyed, put, records_in
 from tests.storage.produced import (
     NOW_MS,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from protocol.wire import Buffer
-    from storage.log import Log
+    from storage.log.log import Log
 
 CONFIG = dataclasses.replace(
     SMALL, segment_bytes=1500, cleanup_policy=frozenset({"compact"}), delete_retention_ms=0

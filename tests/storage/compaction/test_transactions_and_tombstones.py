@@ -24,7 +24,7 @@ from tests.storage.produced import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.log import Log
+    from storage.log.log import Log
 
 RETENTION_MS = 1000
 CONFIG = dataclasses.replace(

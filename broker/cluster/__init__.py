@@ -1,0 +1,1 @@
+"""This broker among others: admission, control requests, controlled shutdown."""

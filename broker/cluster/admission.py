@@ -1,0 +1,65 @@
+"""What a broker needs to join others: a description of itself, and patience that can be ended."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from broker.startup import StartAbandonedError
+from config.listeners import read_listeners
+from controller.znodes import BrokerRegistration, Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Mapping
+
+    from config.broker import BrokerConfig
+
+T = TypeVar("T")
+
+
+def describe_broker(
+    config: BrokerConfig, endpoints: Mapping[str, tuple[str, int]], now_ms: int
+) -> BrokerRegistration:
+    """What stands in the broker's node; `endpoints` are host and port by listener name."""
+    return BrokerRegistration(
+        tuple(
+            Endpoint(advertised.name, *endpoints[advertised.name], advertised.protocol)
+            for advertised in read_listeners(config).advertised
+        ),
+        config.broker_rack,
+        now_ms,
+    )
+
+
+async def unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """Wait for what others must do; raises StartAbandonedError if `stop` is set meanwhile.
+
+    Work that is broken off has ended by then, as has what it does to clean up. Had it just come to
+    its result, that is returned: somebody must have it, to close it.
+    """
+    loop = asyncio.get_running_loop()
+    doing = loop.create_task(work)
+    stopping = loop.create_task(stop.wait())
+    is_broken_off = True
+    try:
+        await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        is_broken_off = not doing.done()
+    finally:
+        stopping.cancel()
+        await _end(doing)
+    if is_broken_off and (doing.cancelled() or doing.exception() is not None):
+        raise StartAbandonedError("stopped before the cluster had taken this broker in")
+    return await doing
+
+
+async def _end(doing: asyncio.Task[Any]) -> None:
+    """Break work off and wait until it has ended, however often this is interrupted."""
+    doing.cancel()
+    interruption: asyncio.CancelledError | None = None
+    while not doing.done():
+        try:
+            await asyncio.wait({doing})
+        except asyncio.CancelledError as error:
+            interruption = error
+    if interruption is not None:
+        raise interruption

@@ -1,0 +1,117 @@
+"""The controller's line to each broker: requests in order, one at a time, until they are answered.
+
+A broker that does not answer holds up nobody else. When it is gone from the cluster, what waits for
+it is dropped: if it comes back, the controller tells it everything anew. Nothing else is a reason
+to drop a request, which the controller sends once: after an unforeseen error it is sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.network.links import LinkError
+from protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from protocol.messages.stop_replica import StopReplicaRequest
+from protocol.messages.update_metadata import UpdateMetadataRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.network.links import Link
+    from broker.runtime.supervision import Supervision
+    from controller.ports import BrokerChannels
+    from protocol.schema import Request, Response
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_MS = 100
+
+VERSIONS: dict[type[Request], int] = {
+    LeaderAndIsrRequest: 7,
+    StopReplicaRequest: 4,
+    UpdateMetadataRequest: 8,
+}
+"""What Apache Kafka 3.9 uses in ZooKeeper mode."""
+
+
+class ControlChannels:
+    """`controller.ports.BrokerChannels` of a cluster."""
+
+    def __init__(
+        self,
+        local: tuple[int, BrokerChannels],
+        connect: Callable[[int], Link],
+        is_alive: Callable[[int], bool],
+        supervision: Supervision,
+    ) -> None:
+        """`local` is this broker's id and its channel; `is_alive` is what the controller knows."""
+        self._local_id, self._local = local
+        self._connect = connect
+        self._is_alive = is_alive
+        self._supervision = supervision
+        self._lines: dict[int, _Line] = {}
+
+    def send(self, broker_id: int, request: Request) -> asyncio.Future[Response]:
+        """Queue a request for a broker."""
+        if broker_id == self._local_id:
+            return self._local.send(broker_id, request)
+        line = self._lines.get(broker_id)
+        if line is None:
+            line = self._lines[broker_id] = _Line(asyncio.Queue(), self._connect(broker_id))
+            name = f"control requests to broker {broker_id}"
+            self._supervision.spawn(self._serve(name, broker_id, line), name)
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        line.queue.put_nowait((request, answer))
+        return answer
+
+    async def _serve(self, name: str, broker_id: int, line: _Line) -> None:
+        """Send until the broker is gone, or this one stops."""
+        try:
+            await self._supervision.persist(name, partial(self._run, broker_id, line))
+        finally:
+            if self._lines.get(broker_id) is line:
+                del self._lines[broker_id]
+            line.link.close()
+            if line.under_way is not None:
+                line.under_way[1].cancel()
+            while not line.queue.empty():
+                line.queue.get_nowait()[1].cancel()
+
+    async def _run(self, broker_id: int, line: _Line) -> None:
+        """Return when the broker is gone; called again after an error, with the same request."""
+        while True:
+            if line.under_way is None:
+                line.under_way = await line.queue.get()
+            request, answer = line.under_way
+            response = await self._send(broker_id, line.link, request)
+            if response is None:
+                return
+            line.under_way = None
+            if not answer.done():
+                answer.set_result(response)
+
+    async def _send(self, broker_id: int, link: Link, request: Request) -> Response | None:
+        """Send until it is answered; None when the broker is gone."""
+        failure = ""
+        while self._is_alive(broker_id):
+            try:
+                return await link.ask(request, VERSIONS[type(request)])
+            except LinkError as error:
+                if str(error) != failure:
+                    failure = str(error)
+                    logger.warning("%s is sent again: %s", type(request).__name__, error)
+            await self._supervision.timers.sleep(RETRY_AFTER_MS)
+        logger.info("broker %d is gone; %s is not sent", broker_id, type(request).__name__)
+        return None
+
+
+@dataclass(slots=True)
+class _Line:
+    queue: asyncio.Queue[tuple[Request, asyncio.Future[Response]]]
+    link: Link
+    under_way: tuple[Request, asyncio.Future[Response]] | None = None
+    """What was taken from the queue and is not answered yet."""

@@ -1,0 +1,105 @@
+"""One partition of `__consumer_offsets` that this broker leads: groups with a log and timers."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from broker.coordinators.shard_runtime import LocalShard, Stage, Surroundings
+from coordinator import records
+from coordinator.records import OffsetsRecord
+from coordinator.shard import GroupShard
+from protocol.records.control import ControlType, parse_marker
+from storage.producer.verification_guards import NO_VOUCHER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.partitions.partition import Partition
+    from broker.runtime.timers import Cancellable
+    from coordinator.effects import Effects, ProducerIdentity
+    from coordinator.ports import MemberIds, TimerKey
+    from coordinator.settings import GroupSettings
+    from protocol.errors import ErrorCode
+    from protocol.records.batch import BatchHeader
+    from protocol.wire import Buffer
+    from storage.producer.verification_guards import Voucher
+
+
+class LocalGroups(LocalShard[OffsetsRecord]):
+    """A `GroupShard` at work, and its timers, which do nothing after `unload`."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        surroundings: Surroundings,
+        settings: GroupSettings,
+        new_id: MemberIds,
+    ) -> None:
+        self.groups = GroupShard(settings, self, new_id)
+        self._running: dict[TimerKey, Cancellable] = {}
+        self._voucher = NO_VOUCHER
+        super().__init__(partition, surroundings, records, self.groups.replay)
+
+    def apply(self, record: OffsetsRecord, log_offset: int, producer_id: int) -> None:
+        """Apply one record of the log; positions of a transaction wait for its marker."""
+        self.groups.replay(record, log_offset, producer_id)
+
+    def apply_control(self, header: BatchHeader, batch: Buffer) -> None:
+        """Apply a marker of the log."""
+        marker = parse_marker(batch)
+        if marker is not None:
+            is_commit = marker.type is ControlType.COMMIT
+            self.groups.end_transaction(header.producer_id, is_commit=is_commit)
+
+    def run_vouched(self, effects: Effects, voucher: Voucher) -> None:
+        """As `run`, for positions in a producer's transaction that its coordinator vouches for."""
+        self._voucher = voucher
+        try:
+            self.run(effects)
+        finally:
+            self._voucher = NO_VOUCHER
+
+    def loaded(self, now_ms: int) -> Effects:
+        """Members' sessions begin."""
+        return self.groups.on_loaded(now_ms)
+
+    def unloaded(self) -> Effects:
+        """Timers end, everybody parked is sent away."""
+        effects = self.groups.on_unloaded()
+        for timer in self._running.values():
+            timer.cancel()
+        self._running.clear()
+        return effects
+
+    @property
+    def content(self) -> str:
+        """How many groups there are."""
+        return f"{len(self.groups.group_ids)} groups"
+
+    def _append(
+        self, records: Sequence[OffsetsRecord], producer: ProducerIdentity | None = None
+    ) -> ErrorCode | None:
+        if producer is None:
+            return super()._append(records)
+        with self.partition.log.producers.guards.presenting(self._voucher):
+            return super()._append(records, producer)
+
+    # coordinator.ports.Timers
+
+    def start(self, key: TimerKey, delay_ms: int) -> None:
+        """Start, or restart, a timer of a group."""
+        running = self._running.pop(key, None)
+        if running is not None:
+            running.cancel()
+        self._running[key] = self._timers.schedule(delay_ms, functools.partial(self._expire, key))
+
+    def cancel(self, key: TimerKey) -> None:
+        """Stop a timer of a group."""
+        running = self._running.pop(key, None)
+        if running is not None:
+            running.cancel()
+
+    def _expire(self, key: TimerKey) -> None:
+        if self._running.pop(key, None) is not None and self.stage is Stage.ACTIVE:
+            self.run(self.groups.expire(key, self._clock.now_ms()))

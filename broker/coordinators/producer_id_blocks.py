@@ -1,0 +1,76 @@
+"""Producer ids for this broker's clients, taken from the cluster in blocks."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from controller.metadata_store.store import StoreError
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+Refusal = tuple[ErrorCode, str]
+
+
+class ProducerIds:
+    """Hands out ids one by one. What is left of a block is lost when the broker stops."""
+
+    def __init__(self, allocate: Callable[[], Awaitable[range]]) -> None:
+        """`allocate` takes the next block; it raises ApiError or StoreError if it gets none."""
+        self._allocate = allocate
+        self._left = range(0)
+        self._asked: asyncio.Future[Refusal | None] | None = None
+        """A block is being taken; None also comes of an attempt that was cancelled."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a new block has to be taken before the next id can be handed out."""
+        return not self._left
+
+    def take(self) -> int | None:
+        """The next id, None if the block is used up: then `obtain` gets one."""
+        if not self._left:
+            return None
+        taken, self._left = self._left[0], self._left[1:]
+        return taken
+
+    async def refill(self) -> None:
+        """Have at least one id at hand; one block is taken for all who wait, or refused to all.
+
+        Raises ApiError; COORDINATOR_LOAD_IN_PROGRESS, on which every client comes again, while the
+        metadata store gives no block.
+        """
+        while not self._left:
+            if self._asked is None:
+                await self._take_block()
+                return
+            refusal = await asyncio.shield(self._asked)
+            if refusal is not None:
+                raise ApiError(*refusal)
+
+    async def _take_block(self) -> None:
+        asked = self._asked = asyncio.get_running_loop().create_future()
+        refusal: Refusal | None = None
+        try:
+            self._left = await self._allocate()
+        except StoreError as error:
+            reason = f"The metadata store gives no producer ids now: {error.reason}"
+            refusal = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, reason
+            raise ApiError(*refusal) from error
+        except ApiError as error:
+            refusal = error.code, error.message
+            raise
+        except Exception:
+            refusal = ErrorCode.UNKNOWN_SERVER_ERROR, "There are no producer ids"
+            raise
+        finally:
+            self._asked = None
+            asked.set_result(refusal)
+
+    async def obtain(self) -> int:
+        """The next id, from a new block if need be, which all who wait share. Raises ApiError."""
+        while (taken := self.take()) is None:
+            await self.refill()
+        return taken

@@ -1,0 +1,78 @@
+"""One partition of `__transaction_state` that this broker leads: transactions with a log."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.coordinators.shard_runtime import LocalShard, Stage, Surroundings
+from coordinator.transactions.effects import TransactionEffects
+from coordinator.transactions.records import TransactionFormat, TransactionRecord
+from coordinator.transactions.shard import TransactionShard
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.coordinators.marker_sender import MarkerSender
+    from broker.partitions.partition import Partition
+    from coordinator.effects import ProducerIdentity, ShardEffects
+    from coordinator.transactions.ports import ProducerIds
+    from coordinator.transactions.settings import TransactionSettings
+    from coordinator.transactions.transaction import Transaction
+
+COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+
+
+class LocalTransactions(LocalShard[TransactionRecord]):
+    """A `TransactionShard` at work; what it decides is marked by the sender of markers."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        surroundings: Surroundings,
+        settings: TransactionSettings,
+        new_id: ProducerIds,
+        sender: MarkerSender,
+    ) -> None:
+        self.transactions = TransactionShard(settings, new_id)
+        self._sender = sender
+        record_format = TransactionFormat(settings.version)
+        super().__init__(partition, surroundings, record_format, self.transactions.replay)
+
+    def loaded(self, now_ms: int) -> TransactionEffects:  # noqa: ARG002  (no timers here)
+        """What a predecessor had decided is completed."""
+        return self.transactions.on_loaded()
+
+    def unloaded(self) -> TransactionEffects:
+        """Nobody is parked here; markers under way are forgotten by their sender."""
+        return TransactionEffects()
+
+    @property
+    def content(self) -> str:
+        """How many transactional ids there are."""
+        return f"{len(self.transactions.transactional_ids)} transactional ids"
+
+    def run(self, effects: ShardEffects[TransactionRecord]) -> bool:
+        """Append, replay, answer, and have markers written once all that is committed."""
+        is_stored = super().run(effects)
+        if is_stored and isinstance(effects, TransactionEffects) and effects.to_mark:
+            mark = partial(self._mark, effects.to_mark)
+            self.partition.when_committed(self._appended_to, mark)
+        return is_stored
+
+    def _append(
+        self, records: Sequence[TransactionRecord], producer: ProducerIdentity | None = None
+    ) -> ErrorCode | None:
+        failure = super()._append(records, producer)
+        reached = self._sender.step_reached
+        if failure is None and reached is not None:
+            for _, transaction in records:
+                reached("Dead" if transaction is None else transaction.state.shown)
+        return failure
+
+    def _mark(self, decided: Sequence[Transaction], code: ErrorCode) -> None:
+        """With other codes than these leadership is lost: the next leader has them marked."""
+        if code in COMMITTED and self.stage is Stage.ACTIVE:
+            for transaction in decided:
+                self._sender.send(self, transaction)

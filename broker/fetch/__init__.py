@@ -1,0 +1,1 @@
+"""Fetch requests: sessions, reads, delayed answers, batching for followers."""

@@ -1,0 +1,160 @@
+"""A fetch that waits: for more records on its partitions, or for its time to be up.
+
+A follower's that could be answered is held back a little longer, while producers keep it busy, so
+that one answer carries several appends (decision 25).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from broker.runtime.deferred import Deferred
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.fetch.fetch_sessions import FetchSession
+    from broker.fetch.follower_batching import Pace
+    from broker.partitions.partition import Partition
+    from broker.runtime.timers import Cancellable, Timers
+    from protocol.messages.fetch import FetchResponse
+
+HOLD_MS = 4
+"""How long at most: less than a Java producer's linger."""
+ENOUGH_NEWS = 4
+"""How many more appends end it before: a Java producer has five requests under way."""
+ENOUGH_BYTES = 64 * 1024
+"""What is answered at once: somebody catches up."""
+
+
+class Read(Protocol):
+    """One fetch request's pass over its partitions, which can be made anew."""
+
+    is_by_follower: bool
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether to answer now."""
+
+    @property
+    def session(self) -> FetchSession | None:
+        """The session that it belongs to."""
+
+    def run(self) -> None:
+        """Read anew."""
+
+    def watched(self) -> list[Partition]:
+        """The partitions that are read, whose growth can satisfy the request."""
+
+    def response(self) -> FetchResponse:
+        """What was read."""
+
+
+class DelayedFetch:
+    """Waits no longer than `max_wait_ms`; a follower's may be held back when it has something."""
+
+    __slots__ = (
+        *("_hold", "_is_look_due", "_is_over", "_news", "_pace", "_read", "_timer", "_timers"),
+        *("_watched", "deferred"),
+    )
+
+    def __init__(
+        self, timers: Timers, read: Read, max_wait_ms: int, *, is_held: bool = False
+    ) -> None:
+        """`is_held` says that it has something to answer, and is held back all the same."""
+        self.deferred: Deferred[FetchResponse] = Deferred(on_abandon=self._forget)
+        self._read = read
+        self._timers = timers
+        self._is_look_due = False
+        self._is_over = False
+        self._pace: Pace | None = None
+        self._hold: Cancellable | None = None
+        self._news = 0
+        self._watched: dict[Partition, None] = {}
+        self._watch()
+        session = read.session
+        if session is not None:
+            session.waiting = self
+            if read.is_by_follower:
+                self._pace = session.pace
+        self._timer = timers.schedule(max_wait_ms, partial(self._guarded, self._expire))
+        if is_held:
+            self._hold_back()
+
+    def check(self) -> None:
+        """Look again; answer if there is enough."""
+        self._guarded(self._check)
+
+    def _check(self) -> None:
+        if self._hold is not None:
+            self._news += 1
+            if self._news >= ENOUGH_NEWS:
+                self._release()
+        elif self._pace is not None and self._pace.is_worthwhile():
+            self._hold_back()
+        else:
+            self._answer()
+
+    def look_again(self) -> None:
+        """Some partitions of the session rest no more: look once, after all that come now."""
+        if not self._is_look_due:
+            self._is_look_due = True
+            self._timers.soon(partial(self._guarded, self._look))
+
+    def _look(self) -> None:
+        self._is_look_due = False
+        if not self._is_over:
+            self._watch()
+            self._check()
+
+    def _watch(self) -> None:
+        for partition in self._read.watched():
+            self._watched[partition] = None
+            if self._read.is_by_follower:
+                partition.watch_as_follower(self)
+            else:
+                partition.watch(self)
+
+    def _hold_back(self) -> None:
+        self._news = 0
+        self._hold = self._timers.schedule(HOLD_MS, partial(self._guarded, self._release))
+
+    def _release(self) -> None:
+        hold, self._hold = self._hold, None
+        if hold is not None and self._pace is not None:
+            hold.cancel()
+            self._pace.note(has_gained=self._news > 0)
+        self._answer()
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        """Take a step; what it raises is the answer, and nobody else's trouble."""
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001 - delivered
+            self._forget()
+            self.deferred.fail(error)
+
+    def _answer(self) -> None:
+        self._read.run()
+        if self._read.is_satisfied:
+            self._complete()
+
+    def _expire(self) -> None:
+        self._read.run()
+        self._complete()
+
+    def _complete(self) -> None:
+        self._forget()
+        self.deferred.complete(self._read.response())
+
+    def _forget(self) -> None:
+        self._is_over = True
+        self._timer.cancel()
+        if self._hold is not None:
+            self._hold.cancel()
+        session = self._read.session
+        if session is not None and session.waiting is self:
+            session.waiting = None
+        for partition in self._watched:
+            partition.unwatch(self)

@@ -1,0 +1,366 @@
+"""One pass over the partitions of a fetch request, and the answer that is made of it.
+
+Record bytes are regions of log files: they are not read here. Partitions are served in the
+request's order (in a session: those that got records move to the end) until `max_bytes` is used up;
+the first batch of the first partition that has any is returned whatever its size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.fetch.delayed_fetch import ENOUGH_BYTES
+from broker.fetch.replica_selection import RACK_AWARE, follower_in_rack
+from broker.metadata.current_leader import current_leader
+from broker.partitions.partition import NO_EPOCH
+from broker.requests.steps import finished
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.fetch import FetchRequest, FetchResponse
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from broker.fetch.fetch_sessions import FetchedPartition, FetchSession, Opened
+    from broker.partitions.partition import Partition
+    from broker.partitions.partition_leader import Leading
+    from broker.replication.throttle import Throttle
+    from broker.requests.context import Context
+    from broker.requests.steps import Steps
+    from storage.log.slices import Slice
+
+Answer = FetchResponse.Response.Partition
+"""One partition's part of the answer."""
+AbortedTransaction = FetchResponse.Response.Partition.AbortedTransaction
+
+FIRST_VERSION_BY_ID = 13
+FIRST_VERSION_WITH_ZSTD = 10
+FIRST_VERSION_WITH_RACKS = 11
+ZSTD = "zstd"
+"""The `compression.type` of topics whose batches are all recompressed with it."""
+FIRST_VERSION_WITH_LEADERS = 16
+LED_OTHERWISE = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
+"""What a reader is told whose idea of the leader is wrong, with what is right (KIP-951)."""
+READ_COMMITTED = 1
+NO_OFFSET = -1
+EMPTY = b""
+
+# Shared by all answers, as making them anew would double the cost of one; never changed in place.
+_NOT_DIVERGING = Answer.DivergingEpoch()
+_NO_LEADER = Answer.CurrentLeader()
+_NO_SNAPSHOT = Answer.SnapshotId()
+
+
+class FetchRead:
+    """One pass over the partitions of a request."""
+
+    __slots__ = (
+        *("_answers", "_bytes", "_context", "_endpoints", "_is_read_committed", "_limit"),
+        *("_opened", "_rack", "_replica_id", "_request", "_throttled", "_was_noted"),
+        *("is_by_follower", "is_urgent"),
+    )
+
+    def __init__(self, context: Context, request: FetchRequest, opened: Opened) -> None:
+        self._context = context
+        self._request = request
+        self._opened = opened
+        self._is_read_committed = request.isolation_level == READ_COMMITTED
+        self._limit = min(request.max_bytes, context.broker.config.fetch_max_bytes)
+        self._replica_id = max(request.replica_id, request.replica_state.replica_id)
+        self.is_by_follower = self._replica_id >= 0
+        self._rack = self._rack_to_read_in()
+        self._answers: list[tuple[FetchedPartition, Answer]] = []
+        self._endpoints: dict[int, FetchResponse.NodeEndpoint] = {}
+        """Of the leaders that answers name."""
+        self._bytes = 0
+        self._throttled: tuple[Throttle | None, int] = None, 0
+        """What bounds the bytes to followers that are behind, and how many of these they are."""
+        self._was_noted = False
+        self.is_urgent = False
+        """Whether there is an answer that must not wait: an error, or another place to read."""
+
+    @property
+    def session(self) -> FetchSession | None:
+        """The session that it belongs to."""
+        return self._opened.session
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether to answer now."""
+        return self.is_urgent or self._bytes >= self._request.min_bytes
+
+    @property
+    def may_be_held(self) -> bool:
+        """Whether to wait for more all the same, for a follower that producers keep busy."""
+        session = self._opened.session
+        return (
+            self.is_by_follower
+            and session is not None
+            and not self.is_urgent
+            and self._bytes < ENOUGH_BYTES
+            and session.pace.is_worthwhile()
+        )
+
+    def run(self) -> None:
+        """Read all partitions anew."""
+        finished(self.run_in_steps())
+
+    def run_in_steps(self) -> Steps[None]:
+        """As `run`, pausing after each partition."""
+        self._bytes = 0
+        self._throttled = None, 0
+        self.is_urgent = False
+        self._answers = []
+        try:
+            yield from self._run()
+        finally:
+            self._was_noted = True
+
+    def _run(self) -> Steps[None]:
+        for wanted in tuple(self._opened.partitions):  # some come to rest
+            try:
+                partition = self._find(wanted)
+                if partition is not None and self._is_old_news(wanted, partition):
+                    continue
+                answer = self._read(wanted, partition)
+            except ApiError as error:
+                self.is_urgent = True
+                answer = self._refused(wanted, error.code)
+            self._answers.append((wanted, answer))
+            yield
+
+    def _refused(self, wanted: FetchedPartition, code: ErrorCode) -> Answer:
+        answer = Answer(
+            partition_index=wanted.index,
+            error_code=code,
+            high_watermark=NO_OFFSET,
+            records=EMPTY,
+            aborted_transactions=None,
+        )
+        if code in LED_OTHERWISE and self._context.api_version >= FIRST_VERSION_WITH_LEADERS:
+            metadata = self._context.broker.metadata
+            name = self._name(wanted) or metadata.topic_name(wanted.topic_id)
+            leader_id, leader_epoch, node = current_leader(self._context, name, wanted.index)
+            answer.current_leader = Answer.CurrentLeader(
+                leader_id=leader_id, leader_epoch=leader_epoch
+            )
+            if node is not None and not self.is_by_follower:
+                self._endpoints[node.id] = FetchResponse.NodeEndpoint(
+                    node_id=node.id, host=node.host, port=node.port, rack=node.rack
+                )
+        return answer
+
+    def watched(self) -> list[Partition]:
+        """The partitions whose growth can satisfy the request."""
+        found = (self._find(wanted) for wanted in self._opened.partitions)
+        return [partition for partition in found if partition is not None]
+
+    def response(self) -> FetchResponse:
+        """What was read; in an incremental session, only what is news."""
+        return finished(self.response_in_steps())
+
+    def response_in_steps(self) -> Steps[FetchResponse]:
+        """As `response`, pausing after each partition.
+
+        Nothing when the session has gone on meanwhile: what its reader knows is noted there, and
+        must not become what an answer said that came too late (`IncrementalFetchContext`).
+        """
+        opened = self._opened
+        if opened.is_superseded:
+            code = ErrorCode.INVALID_FETCH_SESSION_EPOCH
+            return FetchResponse(error_code=code, session_id=opened.session_id, responses=[])
+        throttle, size = self._throttled
+        if throttle is not None:
+            throttle.record(size)
+        response = FetchResponse(session_id=opened.session_id, responses=[])
+        if self._endpoints:
+            response.node_endpoints = list(self._endpoints.values())
+        topics: dict[str | UUID, FetchResponse.Response] = {}
+        session = opened.session
+        for wanted, answer in self._answers:
+            if session is not None:
+                is_news = wanted.note_sent(answer)
+                if opened.is_incremental and not is_news:
+                    continue
+                if answer.records:
+                    session.served(wanted)
+            name = wanted.topic or wanted.topic_id
+            topic = topics.get(name)
+            if topic is None:
+                topic = topics[name] = FetchResponse.Response(
+                    topic=wanted.topic, topic_id=wanted.topic_id, partitions=[]
+                )
+                response.responses.append(topic)
+            topic.partitions.append(answer)
+            yield
+        return response
+
+    def _find(self, wanted: FetchedPartition) -> Partition | None:
+        name = self._name(wanted)
+        replicas = self._context.broker.replicas
+        return None if name is None else replicas.partition(name, wanted.index)
+
+    def _name(self, wanted: FetchedPartition) -> str | None:
+        return wanted.topic or self._context.broker.replicas.names_by_id.get(wanted.topic_id)
+
+    def _is_old_news(self, wanted: FetchedPartition, partition: Partition) -> bool:
+        """Whether there is plainly nothing to send: most partitions, most of the time.
+
+        The same as reading it and leaving the answer out of the response, but far cheaper.
+        """
+        log = partition.log
+        high_watermark = log.high_watermark
+        return (
+            self._opened.is_incremental
+            and high_watermark == wanted.sent_high_watermark
+            and high_watermark <= wanted.fetch_offset <= log.log_end_offset
+            and log.log_start_offset == wanted.sent_log_start_offset
+            and partition.is_leader
+            and wanted.current_leader_epoch in (NO_EPOCH, partition.leader_epoch)
+            and wanted.last_fetched_epoch < 0 > self._replica_id
+            and not self._rack
+        )
+
+    def _read(self, wanted: FetchedPartition, partition: Partition | None) -> Answer:
+        if partition is None:
+            raise ApiError(self._absent(wanted))
+        partition.check_epoch(wanted.current_leader_epoch)
+        if self._replica_id >= 0 or self._context.api_version < FIRST_VERSION_WITH_RACKS:
+            partition.check_leads()
+            self._check_codec(partition)
+        log = partition.log
+        answer = Answer(
+            partition_index=wanted.index,
+            error_code=0,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            aborted_transactions=[] if self._is_read_committed else None,
+            records=EMPTY,
+            diverging_epoch=_NOT_DIVERGING,
+            current_leader=_NO_LEADER,
+            snapshot_id=_NO_SNAPSHOT,
+        )
+        if self._is_sent_on(wanted, partition, answer) or self._diverges(wanted, partition, answer):
+            return answer
+        piece = self._slice(wanted, partition)
+        if self.is_by_follower:
+            leading = self._note_follower(wanted, partition)
+            if piece is None:
+                self._let_rest(wanted, partition, leading)
+        if piece is not None:
+            self._bytes += piece.length
+            answer.records = piece
+            if self._is_read_committed:
+                answer.aborted_transactions = [
+                    AbortedTransaction(
+                        producer_id=aborted.producer_id, first_offset=aborted.first_offset
+                    )
+                    for aborted in log.aborted_in(piece, wanted.fetch_offset)
+                ]
+        return answer
+
+    def _check_codec(self, partition: Partition) -> None:
+        """Refuse a consumer that does not know zstd where all batches are in it (KIP-110).
+
+        Others may hold zstd, too, if that is what came; as in Apache Kafka 3.9 they are served.
+        """
+        is_old = self._context.api_version < FIRST_VERSION_WITH_ZSTD and not self.is_by_follower
+        if is_old and partition.log.config.compression_type == ZSTD:
+            raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Fetch v10")
+
+    def _rack_to_read_in(self) -> str:
+        """Where the consumer is, if it is to be sent to a replica near to it; else ""."""
+        is_consumer = self._replica_id < 0
+        is_wanted = is_consumer and self._context.broker.config.replica_selector_class == RACK_AWARE
+        return self._request.rack_id if is_wanted else ""
+
+    def _is_sent_on(self, wanted: FetchedPartition, partition: Partition, answer: Answer) -> bool:
+        """Tell a consumer of a better place to read, instead of reading for it (KIP-392)."""
+        if not self._rack or not partition.is_leader:
+            return False
+        follower = follower_in_rack(partition, self._rack, wanted.fetch_offset, self._rack_of)
+        if follower is None:
+            return False
+        answer.preferred_read_replica = follower
+        self.is_urgent = True
+        return True
+
+    def _rack_of(self, broker_id: int) -> str | None:
+        node = self._context.broker.metadata.node(broker_id, self._context.listener)
+        return None if node is None else node.rack
+
+    def _note_follower(self, wanted: FetchedPartition, partition: Partition) -> Leading:
+        """What a follower asks for tells how far it is; but only when it asks, not when we look."""
+        leading = partition.leading
+        if leading is None:
+            raise ApiError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._replica_id} is not a replica here"
+            )
+        if not self._was_noted:
+            leading.fetched(
+                self._replica_id,
+                self._request.replica_state.replica_epoch,
+                wanted.fetch_offset,
+                wanted.log_start_offset,
+            )
+        return leading
+
+    def _let_rest(self, wanted: FetchedPartition, partition: Partition, leading: Leading) -> None:
+        """Look no more at what is committed to the end, while the follower has and knows all."""
+        log = partition.log
+        session = self._opened.session
+        if (
+            session is not None
+            and wanted.fetch_offset == log.log_end_offset == log.high_watermark
+            and wanted.sent_high_watermark == log.high_watermark
+            and wanted.sent_log_start_offset == log.log_start_offset
+            and self._replica_id in leading.in_sync.committed
+        ):
+            wanted.rest(session, partition, leading.in_sync.followers[self._replica_id])
+
+    def _slice(self, wanted: FetchedPartition, partition: Partition) -> Slice | None:
+        if self._replica_id >= 0:
+            end = partition.log.log_end_offset
+        else:
+            end = partition.readable_end(is_read_committed=self._is_read_committed)
+        room = min(wanted.max_bytes, self._limit - self._bytes)
+        is_first = self._bytes == 0
+        log = partition.log
+        if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
+            raise log.out_of_range(wanted.fetch_offset)
+        if wanted.fetch_offset >= end or (room <= 0 and not is_first):
+            return None
+        leading = partition.leading if self._replica_id >= 0 else None
+        throttle = None if leading is None else leading.throttle
+        is_in_sync = self._replica_id in partition.in_sync_replicas
+        if throttle is not None and not is_in_sync and throttle.is_exceeded:
+            return None
+        piece = partition.read(wanted.fetch_offset, max(room, 0), end, minimum_one_batch=is_first)
+        if throttle is not None:
+            self._throttled = throttle, self._throttled[1] + piece.length
+        return piece if piece.length else None
+
+    def _diverges(self, wanted: FetchedPartition, partition: Partition, answer: Answer) -> bool:
+        """Tell a reader whose history is not ours where to truncate (KIP-595, Fetch v12+)."""
+        epoch = wanted.last_fetched_epoch
+        if epoch < 0 or wanted.fetch_offset < partition.log.log_start_offset:
+            return False
+        ours, end_offset = partition.log.end_offset_for_epoch(epoch)
+        if ours < 0 or end_offset < 0:
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if ours == epoch and end_offset >= wanted.fetch_offset:
+            return False
+        answer.diverging_epoch = Answer.DivergingEpoch(epoch=ours, end_offset=end_offset)
+        self.is_urgent = True
+        return True
+
+    def _absent(self, wanted: FetchedPartition) -> ErrorCode:
+        metadata = self._context.broker.metadata
+        name: str | None = wanted.topic
+        if self._context.api_version >= FIRST_VERSION_BY_ID:
+            name = metadata.topic_name(wanted.topic_id)
+            if name is None:
+                return ErrorCode.UNKNOWN_TOPIC_ID
+        if name is None or metadata.partition(name, wanted.index) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER

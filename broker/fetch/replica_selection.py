@@ -1,0 +1,43 @@
+"""Which replica a consumer should read from: one in its own rack, if there is one (KIP-392).
+
+The leader says so in its answer to a fetch, and the consumer goes on with that follower. It comes
+back when the follower refuses it, and after `metadata.max.age.ms` in any case.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.partitions.partition import Partition
+
+RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+"""The value of `replica.selector.class` by which clients are sent to followers."""
+LEADER_ONLY: Final = "org.apache.kafka.common.replica.LeaderSelector"
+
+
+def follower_in_rack(
+    partition: Partition, rack: str, offset: int, rack_of: Callable[[int], str | None]
+) -> int | None:
+    """The follower that a consumer in `rack` should read `offset` from; None for the leader.
+
+    Only a follower that is in sync and has the offset: one that lags would keep its readers back.
+    `rack_of` tells a live broker's rack. Of several, the one that is furthest, then the one that
+    was last seen at the leader's end.
+    """
+    leading = partition.leading
+    if leading is None or rack_of(partition.leader_id) == rack:
+        return None
+    candidates = [
+        follower
+        for follower in leading.in_sync.followers.values()
+        if follower.broker_id in partition.in_sync_replicas
+        and 0 <= follower.log_start_offset <= offset <= follower.log_end_offset
+        and rack_of(follower.broker_id) == rack
+    ]
+    if not candidates:
+        return None
+    best = max(candidates, key=lambda one: (one.log_end_offset, one.last_caught_up_ms))
+    return best.broker_id

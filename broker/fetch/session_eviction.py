@@ -1,0 +1,75 @@
+"""Which fetch session gives way to a new one when all slots are taken (KIP-227).
+
+    the one that nobody used for longest     if that was longer than `eviction_ms`, whatever it is
+    else, for a follower's session           the smallest of the consumers'; without any, the
+                                             smallest of the mature followers' that is smaller
+    else, for a consumer's session           the smallest of the mature consumers' that is smaller
+
+A session is *mature* when it was used more than `eviction_ms` after its creation; its size is the
+number of its partitions when it was used last. So a session that was just granted is not taken away
+by the next larger one, and readers that come and go do not evict those that stay.
+
+Worked example, with a limit of two minutes and two slots: a consumer's session of 5 partitions is
+ten minutes old, a follower's of 3 just made. A consumer with 5 gets no session, one with 6 takes
+the place of the first. A follower takes the place of the consumer's whatever the sizes; the next
+one, none, as both are followers' and new.
+
+Source: `FetchSessionCacheShard.tryEvict` and `touch` in Apache Kafka, which has eight such caches,
+so as to share no lock; here is one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.fetch.fetch_sessions import FetchSession
+
+Rank = tuple[bool, int, int]
+"""Whether it is a follower's, number of partitions, id: what gives way first comes first."""
+
+NO_RANK: Rank = (False, -1, -1)
+
+
+class EvictionOrder:
+    """The sessions that may give way, in order. A use costs nothing unless it changes the order."""
+
+    def __init__(self, eviction_ms: int) -> None:
+        self._eviction_ms = eviction_ms
+        self._by_followers: list[Rank] = []
+        """Those that a follower's session may evict: consumers' and mature ones."""
+        self._by_all: list[Rank] = []
+        """Those that any session may evict: mature ones."""
+
+    def note_use(self, session: FetchSession, now_ms: int) -> None:
+        """Call it when a session was made, and after each request of it."""
+        is_mature = session.is_mature or now_ms - session.created_ms > self._eviction_ms
+        size = len(session.partitions)
+        if size == session.rank[1] and is_mature == session.is_mature:
+            return
+        self.forget(session)
+        session.is_mature = is_mature
+        session.rank = rank = (session.is_by_follower, size, session.identity)
+        if is_mature:
+            insort(self._by_all, rank)
+        if is_mature or not session.is_by_follower:
+            insort(self._by_followers, rank)
+
+    def forget(self, session: FetchSession) -> None:
+        """The session is no more."""
+        for order in (self._by_all, self._by_followers):
+            place = bisect_left(order, session.rank)
+            if place < len(order) and order[place] == session.rank:
+                del order[place]
+
+    def is_stale(self, session: FetchSession, now_ms: int) -> bool:
+        """Whether nobody has used it for so long that anybody may have its place."""
+        return now_ms - session.last_used_ms > self._eviction_ms
+
+    def first_below(self, size: int, *, is_by_follower: bool) -> int | None:
+        """The id of the session that gives way to a new one, None if none does."""
+        order = self._by_followers if is_by_follower else self._by_all
+        if not order or (is_by_follower, size, 0) < order[0]:
+            return None
+        return order[0][2]

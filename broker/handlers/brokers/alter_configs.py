@@ -1,0 +1,241 @@
+"""AlterConfigs and IncrementalAlterConfigs: changing the configuration of topics and brokers.
+
+Versions 0 to 2 and 0 to 1. AlterConfigs replaces everything that was set; IncrementalAlterConfigs
+sets, deletes, appends and subtracts single values. Errors are per resource, and a resource that
+occurs twice is one. A broker changes itself, and what is set for all brokers (no name).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from broker.handlers.brokers.config_resources import BROKER, TOPIC
+from broker.requests.api_table import handles
+from broker.runtime.background_answer import answer_later
+from config.alteration import (
+    AlterationError,
+    Operation,
+    alter_incrementally,
+    validate_topic_config,
+)
+from config.catalogue import BROKER_KEYS, TOPIC_KEYS
+from config.dynamic import check_dynamic_settings
+from config.errors import ConfigError
+from controller.brokers.dynamic_configs import read_config
+from controller.metadata_store.store import OutcomeUnknownError, StoreError, TooLargeError
+from controller.topics.topics import unknown_topic
+from controller.znodes import BROKER_ENTITY, DEFAULT_ENTITY, TOPIC_ENTITY
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from broker.requests.context import Context
+    from broker.runtime.deferred import Deferred
+    from controller.brokers.dynamic_configs import Alteration
+
+logger = logging.getLogger(__name__)
+
+Replacement = AlterConfigsRequest.Resource
+Increment = IncrementalAlterConfigsRequest.Resource
+
+
+@handles(AlterConfigsRequest, versions="0-2")
+def alter_configs(context: Context, request: AlterConfigsRequest) -> Deferred[AlterConfigsResponse]:
+    """Replace the configurations of topics and brokers."""
+
+    def respond(errors: Iterable[ApiError | None]) -> AlterConfigsResponse:
+        return AlterConfigsResponse(
+            responses=[
+                AlterConfigsResponse.Response(
+                    error_code=ErrorCode.NONE if error is None else error.code,
+                    error_message=None if error is None else error.message,
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+                for resource, error in zip(request.resources, errors, strict=True)
+            ]
+        )
+
+    async def work() -> AlterConfigsResponse:
+        alteration = _Alteration(context, request.resources, validate_only=request.validate_only)
+        slices = context.broker.slices()
+        return respond([await alteration.replace(r) async for r in slices.each(request.resources)])
+
+    def refuse(error: ApiError) -> AlterConfigsResponse:
+        return respond([error] * len(request.resources))
+
+    return answer_later(context, work(), refuse, "alter configs")
+
+
+@handles(IncrementalAlterConfigsRequest, versions="0-1")
+def incremental_alter_configs(
+    context: Context, request: IncrementalAlterConfigsRequest
+) -> Deferred[IncrementalAlterConfigsResponse]:
+    """Change single values of configurations."""
+
+    def respond(errors: Iterable[ApiError | None]) -> IncrementalAlterConfigsResponse:
+        return IncrementalAlterConfigsResponse(
+            responses=[
+                IncrementalAlterConfigsResponse.Response(
+                    error_code=ErrorCode.NONE if error is None else error.code,
+                    error_message=None if error is None else error.message,
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+                for resource, error in zip(request.resources, errors, strict=True)
+            ]
+        )
+
+    async def work() -> IncrementalAlterConfigsResponse:
+        alteration = _Alteration(context, request.resources, validate_only=request.validate_only)
+        slices = context.broker.slices()
+        return respond(
+            [await alteration.increment(r) async for r in slices.each(request.resources)]
+        )
+
+    def refuse(error: ApiError) -> IncrementalAlterConfigsResponse:
+        return respond([error] * len(request.resources))
+
+    return answer_later(context, work(), refuse, "alter configs")
+
+
+class _Alteration:
+    """What both requests have in common, for one request."""
+
+    def __init__(
+        self,
+        context: Context,
+        resources: Iterable[Replacement | Increment],
+        *,
+        validate_only: bool,
+    ) -> None:
+        self._context = context
+        self._validate_only = validate_only
+        seen: set[tuple[int, str]] = set()
+        self._doubles: set[tuple[int, str]] = set()
+        for resource in resources:
+            key = (resource.resource_type, resource.resource_name)
+            (self._doubles if key in seen else seen).add(key)
+
+    async def replace(self, resource: Replacement) -> ApiError | None:
+        """Give a resource exactly the values of the request."""
+        try:
+            self._check(resource)
+            values = {config.name: config.value for config in resource.configs}
+            if len(values) != len(resource.configs):
+                raise ApiError(ErrorCode.INVALID_REQUEST, "The request names a key twice.")
+            missing = sorted(name for name, value in values.items() if value is None)
+            if missing:
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Null value not supported for : {','.join(missing)}",
+                )
+            await self._apply(resource, lambda _: {k: v or "" for k, v in values.items()})
+        except ApiError as error:
+            return error
+        return None
+
+    async def increment(self, resource: Increment) -> ApiError | None:
+        """Apply the request's operations to what a resource has."""
+        try:
+            self._check(resource)
+            changes = [(c.name, _operation(c.config_operation), c.value) for c in resource.configs]
+            table = TOPIC_KEYS if resource.resource_type == TOPIC else BROKER_KEYS
+            await self._apply(
+                resource, lambda current: alter_incrementally(current, changes, table)
+            )
+        except ApiError as error:
+            return error
+        return None
+
+    def _check(self, resource: Replacement | Increment) -> None:
+        if (resource.resource_type, resource.resource_name) in self._doubles:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "The request names this resource twice.")
+        if resource.resource_type not in (TOPIC, BROKER):
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Resources of type {resource.resource_type} have no configuration here.",
+            )
+
+    async def _apply(self, resource: Replacement | Increment, change: Alteration) -> None:
+        try:
+            if resource.resource_type == TOPIC:
+                await self._alter_topic(resource.resource_name, change)
+            else:
+                await self._alter_broker(resource.resource_name, change)
+        except AlterationError as error:
+            raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
+        except ConfigError as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        except TooLargeError as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"That is too much: {error.reason}") from error
+        except OutcomeUnknownError as error:
+            raise ApiError(
+                ErrorCode.REQUEST_TIMED_OUT, f"It may have been changed or not: {error.reason}"
+            ) from error
+        except StoreError as error:
+            raise ApiError(
+                ErrorCode.REQUEST_TIMED_OUT, f"Nothing was changed: {error.reason}"
+            ) from error
+
+    async def _alter_topic(self, topic: str, change: Alteration) -> None:
+        broker = self._context.broker
+        self._require(topic)
+
+        def alter(before: Mapping[str, str]) -> Mapping[str, str]:
+            self._require(topic)  # deleted, perhaps, while it was read
+            altered = change(before)
+            validate_topic_config(altered, broker.topic_configs.defaults)
+            return altered
+
+        await self._store(TOPIC_ENTITY, topic, alter)
+
+    def _require(self, topic: str) -> None:
+        if self._context.broker.metadata.topic(topic) is None:
+            raise unknown_topic(topic)
+
+    async def _alter_broker(self, name: str, change: Alteration) -> None:
+        broker = self._context.broker
+        if name not in ("", str(broker.config.broker_id)):
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Broker {broker.config.broker_id} changes itself and the cluster's default, "
+                f"not broker '{name}'.",
+            )
+
+        def alter(before: Mapping[str, str]) -> Mapping[str, str]:
+            altered = change(before)
+            news = {key: text for key, text in altered.items() if before.get(key) != text}
+            try:
+                check_dynamic_settings(broker.config, news, is_cluster_default=not name)
+            except ConfigError as error:
+                raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
+            return altered
+
+        await self._store(BROKER_ENTITY, name or DEFAULT_ENTITY, alter)
+
+    async def _store(self, entity_type: str, entity: str, alter: Alteration) -> None:
+        broker = self._context.broker
+        if self._validate_only:
+            alter(await read_config(broker.store, entity_type, entity))
+            return
+        await broker.topic_configs.dynamic.alter(entity_type, entity, alter)
+        try:
+            await broker.topic_configs.dynamic.refresh()
+        except StoreError as error:
+            logger.warning("change of %s %s is stored, not applied: %s", entity_type, entity, error)
+
+
+def _operation(code: int) -> Operation:
+    try:
+        return Operation(code)
+    except ValueError as error:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"There is no operation {code}.") from error

@@ -1,0 +1,67 @@
+"""AlterReplicaLogDirs: in which of its directories a broker shall keep a replica (KIP-113).
+
+Versions 1 and 2. A replica that is there already is left there, and one that is yet to come will be
+created there; who moves partitions between brokers asks for both. A replica is not moved from one
+directory to the other: UNSUPPORTED_VERSION says that this is not served.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from broker.requests.api_table import handles
+from broker.requests.steps import in_steps
+from protocol.errors import ErrorCode
+from protocol.messages.log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
+
+if TYPE_CHECKING:
+    from broker.requests.context import Context
+    from broker.requests.steps import Steps
+    from storage.directory.log_directory import LogDirectory
+
+Result = AlterReplicaLogDirsResponse.Result
+
+
+@handles(AlterReplicaLogDirsRequest, versions="1-2")
+@in_steps
+def alter_replica_log_dirs(
+    context: Context, request: AlterReplicaLogDirsRequest
+) -> Steps[AlterReplicaLogDirsResponse]:
+    """Answer for each replica, by topic."""
+    directories = {
+        os.path.abspath(directory.path): directory  # noqa: PTH100  (text, not a file)
+        for directory in context.broker.logs.directories
+    }
+    topics: dict[str, list[Result.Partition]] = {}
+    for wanted in request.dirs:
+        directory = directories.get(wanted.path)
+        yield
+        for topic in wanted.topics:
+            yield
+            kept = topics.setdefault(topic.name, [])
+            for index in topic.partitions:
+                code = _keep(context, directory, topic.name, index)
+                kept.append(Result.Partition(partition_index=index, error_code=code))
+                yield
+    return AlterReplicaLogDirsResponse(
+        results=[Result(topic_name=name, partitions=parts) for name, parts in topics.items()]
+    )
+
+
+def _keep(context: Context, directory: LogDirectory | None, topic: str, index: int) -> ErrorCode:
+    """Note where a replica shall be kept; returns what to say of it."""
+    if directory is None:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    if directory.failure is not None:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    broker = context.broker
+    log = broker.logs.get(topic, index)
+    if log is not None:
+        if log.directory.failure is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NONE if log.directory is directory else ErrorCode.UNSUPPORTED_VERSION
+    if broker.metadata.partition(topic, index) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    broker.logs.want(topic, index, directory)
+    return ErrorCode.REPLICA_NOT_AVAILABLE

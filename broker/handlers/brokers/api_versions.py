@@ -1,0 +1,68 @@
+"""ApiVersions: what this broker serves, straight from the route table, and its features.
+
+Versions 0 to 4: v3 features and the client's software (KIP-511, KIP-584), v4 also lists features
+that can be at level 0, at which clients of v3 stumble.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from broker.metadata.features import EPOCH, FEATURES
+from broker.requests.api_table import ROUTES, handles
+from protocol.errors import ErrorCode
+from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+if TYPE_CHECKING:
+    from broker.requests.context import Context
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+FIRST_VERSION_WITH_SOFTWARE_NAME = 3
+FIRST_VERSION_WITH_LEVEL_0 = 4
+
+
+@handles(ApiVersionsRequest, versions="0-4")
+def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    """List requests and versions. A malformed software name is refused (KIP-511)."""
+    if context.api_version >= FIRST_VERSION_WITH_SOFTWARE_NAME and not (
+        _SOFTWARE.fullmatch(request.client_software_name)
+        and _SOFTWARE.fullmatch(request.client_software_version)
+    ):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
+    is_in_cluster = context.broker.is_in_cluster
+    return ApiVersionsResponse(
+        error_code=ErrorCode.NONE,
+        api_keys=_served(in_cluster=is_in_cluster),
+        supported_features=[
+            ApiVersionsResponse.SupportedFeature(
+                name=feature.name, min_version=feature.first, max_version=feature.last
+            )
+            for feature in FEATURES
+            if feature.first > 0 or context.api_version >= FIRST_VERSION_WITH_LEVEL_0
+        ],
+        finalized_features_epoch=EPOCH,
+        finalized_features=[
+            ApiVersionsResponse.FinalizedFeature(
+                name=feature.name,
+                max_version_level=feature.finalised(is_in_cluster=is_in_cluster),
+                min_version_level=feature.finalised(is_in_cluster=is_in_cluster),
+            )
+            for feature in FEATURES
+            if feature.finalised(is_in_cluster=is_in_cluster)
+        ],
+    )
+
+
+@cache
+def _served(*, in_cluster: bool) -> list[ApiVersionsResponse.ApiKey]:
+    return [
+        ApiVersionsResponse.ApiKey(
+            api_key=key,
+            min_version=route.advertised.first,
+            max_version=route.advertised.last,
+        )
+        for key, route in sorted(ROUTES.items())
+        if in_cluster or not route.is_for_clusters
+    ]

@@ -1,0 +1,201 @@
+"""DescribeConfigs and ListConfigResources: what is configured, and where it came from.
+
+DescribeConfigs versions 0 to 4; v0 knows only whether a value is the default. A null list of keys
+asks for all; unknown keys are left out. What is asked for twice in the same way is answered once.
+Synonyms come on request, and from v3 documentation. A broker describes topics, itself and what is
+set for all brokers; the configuration of a topic of which it has no replica it reads first.
+
+ListConfigResources versions 0 and 1 lists what has configurations: v0 knows only client metrics, of
+which there are none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.handlers.brokers.config_resources import BROKER, CLIENT_METRICS, GROUP, TOPIC
+from broker.requests.api_table import handles
+from broker.requests.encoded_response import encoded_in_slices
+from broker.runtime.background_answer import answer_later
+from config.describe import ConfigEntry, describe_broker, describe_cluster_default, describe_topic
+from controller.topics.topic_names import check_name
+from controller.topics.topics import unknown_topic
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from broker.requests.context import Context
+    from broker.runtime.deferred import Deferred
+
+DESCRIBED_AT_ONCE = 4
+"""As many resources are described without giving way to others."""
+
+Wanted = DescribeConfigsRequest.Resource
+Result = DescribeConfigsResponse.Result
+Config = DescribeConfigsResponse.Result.Config
+Listed = ListConfigResourcesResponse.ConfigResource
+
+
+@handles(DescribeConfigsRequest, versions="0-4")
+def describe_configs(
+    context: Context, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse | Deferred[DescribeConfigsResponse]:
+    """Describe each resource; errors are per resource."""
+    resources = _distinct(request.resources)
+    unread = {
+        resource.resource_name
+        for resource in resources
+        if resource.resource_type == TOPIC
+        and context.broker.metadata.topic(resource.resource_name) is not None
+        and not context.broker.topic_configs.dynamic.knows_topic(resource.resource_name)
+    }
+    if not unread and len(resources) <= DESCRIBED_AT_ONCE:
+        description = _Description(context, request)
+        results = [description.result(resource) for resource in resources]
+        return DescribeConfigsResponse(results=results)
+
+    async def work() -> DescribeConfigsResponse:
+        await context.broker.topic_configs.dynamic.load_topics(unread)
+        description = _Description(context, request)
+        slices = context.broker.slices()
+        results = [description.result(one) async for one in slices.each(resources)]
+        return await encoded_in_slices(context, DescribeConfigsResponse(results=results))
+
+    def refuse(error: ApiError) -> DescribeConfigsResponse:
+        return DescribeConfigsResponse(
+            results=[_refusal(resource, error) for resource in resources]
+        )
+
+    return answer_later(context, work(), refuse, "describe configs")
+
+
+def _distinct(resources: Iterable[Wanted]) -> list[Wanted]:
+    """Without those that ask the same again: a few bytes must not cost an answer each."""
+    found: dict[tuple[object, ...], Wanted] = {}
+    for one in resources:
+        keys = None if one.configuration_keys is None else tuple(one.configuration_keys)
+        found.setdefault((one.resource_type, one.resource_name, keys), one)
+    return list(found.values())
+
+
+def _refusal(resource: Wanted, error: ApiError) -> Result:
+    return Result(
+        error_code=error.code,
+        error_message=error.message or error.code.meaning,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[],
+    )
+
+
+class _Description:
+    """What one request asks for; resources that are set alike are described once."""
+
+    def __init__(self, context: Context, request: DescribeConfigsRequest) -> None:
+        self._broker = context.broker
+        self._layers = context.broker.broker_configs.layers
+        self._request = request
+        self._made: dict[tuple[object, ...], list[Config]] = {}
+
+    def result(self, resource: Wanted) -> Result:
+        """One resource's part of the answer."""
+        try:
+            configs = self._configs(resource)
+        except ApiError as error:
+            return _refusal(resource, error)
+        return Result(
+            error_code=ErrorCode.NONE,
+            error_message=None,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            configs=configs,
+        )
+
+    def _configs(self, resource: Wanted) -> list[Config]:
+        keys = resource.configuration_keys
+        is_topic = resource.resource_type == TOPIC
+        name = resource.resource_name
+        settings = self._overrides(name) if is_topic else {}
+        alike = (
+            *(resource.resource_type, "" if is_topic else name),
+            *(tuple(sorted(settings.items())), None if keys is None else tuple(keys)),
+        )
+        made = self._made.get(alike)
+        if made is None:
+            entries = (
+                describe_topic(settings, self._layers, keys)
+                if is_topic
+                else self._of_broker(resource)
+            )
+            made = self._made[alike] = [self._config(entry) for entry in entries]
+        return made
+
+    def _overrides(self, topic: str) -> Mapping[str, str]:
+        check_name(topic)
+        if self._broker.metadata.topic(topic) is None:
+            raise unknown_topic(topic)
+        return self._broker.topic_configs.overrides(topic)
+
+    def _of_broker(self, resource: Wanted) -> list[ConfigEntry]:
+        name, keys = resource.resource_name, resource.configuration_keys
+        if resource.resource_type != BROKER:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Resources of type {resource.resource_type} have no configuration here.",
+            )
+        if name == "":
+            return describe_cluster_default(self._layers, keys)
+        broker_id = self._broker.config.broker_id
+        if name != str(broker_id):
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Broker {broker_id} describes itself and the cluster's default, "
+                f"not broker '{name}'.",
+            )
+        return describe_broker(self._layers, keys)
+
+    def _config(self, entry: ConfigEntry) -> Config:
+        synonyms = entry.synonyms if self._request.include_synonyms else ()
+        return Config(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.is_read_only,
+            is_default=entry.is_default,
+            config_source=entry.source,
+            is_sensitive=entry.is_sensitive,
+            synonyms=[
+                Config.Synonym(name=synonym.name, value=synonym.text, source=synonym.source)
+                for synonym in synonyms
+            ],
+            config_type=entry.type_code,
+            documentation=entry.documentation if self._request.include_documentation else None,
+        )
+
+
+@handles(ListConfigResourcesRequest, versions="0-1")
+def list_config_resources(
+    context: Context, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
+    """List topics and brokers, as far as they were asked for."""
+    if context.api_version == 0:
+        return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=[])
+    served = {TOPIC, BROKER, GROUP, CLIENT_METRICS}
+    wanted = set(request.resource_types) or served
+    if not wanted <= served:
+        return ListConfigResourcesResponse(
+            error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=[]
+        )
+    cache = context.broker.metadata
+    resources = []
+    if TOPIC in wanted:
+        resources += [Listed(resource_name=name, resource_type=TOPIC) for name in cache.topics]
+    if BROKER in wanted:
+        resources += [Listed(resource_name=str(b), resource_type=BROKER) for b in cache.brokers]
+    return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=resources)

@@ -1,0 +1,77 @@
+"""DescribeLogDirs: what lies in which log directory.
+
+Versions 1 to 5. Null asks for all topics. From v4 with the sizes of the file system. Paths are
+absolute, however they were configured: who asks was not started where the broker was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from broker.requests.api_table import handles
+from broker.requests.encoded_response import encoded_in_slices
+from broker.runtime.background_answer import in_background
+from protocol.errors import ErrorCode
+from protocol.messages.log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from storage.directory.descriptions import describe_directory
+
+if TYPE_CHECKING:
+    from broker.requests.context import Context
+    from broker.runtime.deferred import Deferred
+    from storage.directory.log_directory import LogDirectory
+    from storage.log.log import Log
+
+Result = DescribeLogDirsResponse.Result
+
+
+@handles(DescribeLogDirsRequest, versions="1-5")
+def describe_log_dirs(
+    context: Context, request: DescribeLogDirsRequest
+) -> Deferred[DescribeLogDirsResponse]:
+    """Describe every directory, with those of its logs that were asked for."""
+    wanted = None
+    if request.topics is not None:
+        wanted = {(t.topic, partition) for t in request.topics for partition in t.partitions}
+
+    async def work() -> DescribeLogDirsResponse:
+        logs = context.broker.logs
+        results = {one: await _describe(one) for one in logs.directories}
+        topics: dict[tuple[LogDirectory, str], Result.Topic] = {}
+        async for log in context.broker.slices().each(logs):
+            result = results.get(log.directory)
+            if result is None:  # the log was deleted since
+                continue
+            if result.error_code or not (wanted is None or (log.topic, log.partition) in wanted):
+                continue
+            topic = topics.get((log.directory, log.topic))
+            if topic is None:
+                topic = Result.Topic(name=log.topic, partitions=[])
+                topics[log.directory, log.topic] = topic
+                result.topics.append(topic)
+            topic.partitions.append(_describe_log(log))
+        response = DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=[*results.values()])
+        return await encoded_in_slices(context, response)
+
+    return in_background(context.broker.spawn, work(), "log directories described")
+
+
+async def _describe(directory: LogDirectory) -> Result:
+    described = await asyncio.to_thread(describe_directory, directory)
+    return Result(
+        error_code=described.error_code,
+        log_dir=os.path.abspath(described.path),  # noqa: ASYNC240, PTH100  (text, not a file)
+        topics=[],
+        total_bytes=described.total_bytes,
+        usable_bytes=described.usable_bytes,
+    )
+
+
+def _describe_log(log: Log) -> Result.Topic.Partition:
+    return Result.Topic.Partition(
+        partition_index=log.partition,
+        partition_size=log.size_in_bytes,
+        offset_lag=max(0, log.log_end_offset - log.high_watermark),
+        is_future_key=False,
+    )

@@ -1,0 +1,1 @@
+"""Handlers of group requests: membership, offsets, listing, FindCoordinator."""

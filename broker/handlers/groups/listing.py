@@ -1,0 +1,125 @@
+"""ListGroups, DescribeGroups, DeleteGroups: what tools ask about groups.
+
+ListGroups 0-5: v4 states filter (KIP-518), v5 types filter (KIP-848).
+DescribeGroups 0-6: v3 authorized operations, v4 static members, v6 GROUP_ID_NOT_FOUND (KIP-1043).
+DeleteGroups 0-2. Groups of one request may live in different shards; each has its own error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.requests.api_table import handles
+from broker.requests.encoded_response import encoded_in_slices
+from broker.runtime.background_answer import in_background
+from broker.runtime.countdown import Gather
+from coordinator.groups.responses import group_storage_error
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.groups import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.requests.context import Context
+    from broker.runtime.deferred import Deferred
+
+ERROR_MESSAGE_SINCE = 6
+ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
+"""Read, Delete, Describe, DescribeConfigs, AlterConfigs: nothing is restricted yet."""
+
+Result = DeleteGroupsResponse.Result
+
+
+@handles(ListGroupsRequest, versions="0-5")
+def list_groups(context: Context, request: ListGroupsRequest) -> Deferred[ListGroupsResponse]:
+    """All groups that this broker coordinates; says so if it does not know all of them yet."""
+    coordinators = context.broker.groups
+    is_loading = coordinators.is_loading
+    states, types = request.states_filter, request.types_filter
+
+    async def work() -> ListGroupsResponse:
+        slices = context.broker.slices()
+        groups = [
+            group
+            for shard in list(coordinators.active_shards())
+            async for group in slices.each(shard.groups.handle_list(states, types))
+        ]
+        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE
+        response = ListGroupsResponse(error_code=error, groups=groups)
+        return await encoded_in_slices(context, response)
+
+    return in_background(context.broker.spawn, work(), "groups listed")
+
+
+@handles(DescribeGroupsRequest, versions="0-6")
+def describe_groups(
+    context: Context, request: DescribeGroupsRequest
+) -> Deferred[DescribeGroupsResponse]:
+    """State and members of each group."""
+
+    async def work() -> DescribeGroupsResponse:
+        described = []
+        async for group_id in context.broker.slices().each(request.groups):
+            group = _describe(context, group_id)
+            if request.include_authorized_operations and not group.error_code:
+                group.authorized_operations = ALL_GROUP_OPERATIONS
+            described.append(group)
+        return await encoded_in_slices(context, DescribeGroupsResponse(groups=described))
+
+    return in_background(context.broker.spawn, work(), "groups described")
+
+
+def _describe(context: Context, group_id: str) -> DescribeGroupsResponse.Group:
+    version = context.api_version
+    try:
+        return context.broker.groups.shard_for(group_id).groups.handle_describe(group_id, version)
+    except ApiError as error:
+        return DescribeGroupsResponse.Group(
+            error_code=error.code,
+            error_message=error.message if version >= ERROR_MESSAGE_SINCE else None,
+            group_id=group_id,
+            group_state="",
+            protocol_type="",
+            protocol_data="",
+            members=[],
+        )
+
+
+@handles(DeleteGroupsRequest, versions="0-2")
+def delete_groups(context: Context, request: DeleteGroupsRequest) -> Deferred[DeleteGroupsResponse]:
+    """Delete empty groups; answered when that is committed."""
+    response = DeleteGroupsResponse(results=[])
+    gather = Gather(lambda: response)
+
+    async def work() -> None:
+        try:
+            async for group_id in context.broker.slices().each(dict.fromkeys(request.groups_names)):
+                result = Result(group_id=group_id, error_code=ErrorCode.NONE)
+                response.results.append(result)
+                _delete(context, result, gather)
+            gather.close()
+        except Exception as error:  # noqa: BLE001 - delivered
+            gather.deferred.fail(error)
+
+    context.broker.spawn(work(), "groups deleted")
+    return gather.deferred
+
+
+def _delete(context: Context, result: Result, gather: Gather[DeleteGroupsResponse]) -> None:
+    try:
+        shard = context.broker.groups.shard_for(result.group_id)
+    except ApiError as error:
+        result.error_code = error.code
+        return
+    code, tombstones = shard.groups.handle_delete_group(result.group_id)
+    result.error_code = code or group_storage_error(shard.forget(tombstones))
+
+    def committed(failure: ErrorCode) -> None:
+        result.error_code = result.error_code or group_storage_error(failure)
+
+    shard.when_committed(gather.expect(committed))

@@ -1,0 +1,104 @@
+"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup: members of classic groups.
+
+JoinGroup 0-9: v1 rebalance timeout, v4 MEMBER_ID_REQUIRED (KIP-394), v5 static members (KIP-345),
+v7 protocol type and null protocol name, v8 reason, v9 skip_assignment (KIP-814).
+SyncGroup 0-5: v3 static members, v5 requires protocol type and name.
+Heartbeat 0-4: v3 static members. LeaveGroup 0-5: v3 batches, v5 reason.
+
+While a shard is loading, Heartbeat answers NONE and SyncGroup REBALANCE_IN_PROGRESS, as in Apache:
+the member then finds out by itself, without looking for another coordinator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.requests.api_table import handles
+from broker.runtime.deferred import Deferred
+from coordinator.groups.join import Caller
+from coordinator.groups.responses import join_error, sync_error
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.group_membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.requests.context import Context
+
+NULL_PROTOCOL_SINCE = 7
+LEAVE_BATCH_SINCE = 3
+PROTOCOL_IN_SYNC_SINCE = 5
+
+
+@handles(JoinGroupRequest, versions="0-9")
+def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
+    """Become, or stay, a member; answered when the rebalance has everybody."""
+    reply: Deferred[JoinGroupResponse] = Deferred()
+    version = context.api_version
+    caller = Caller(context.client_id or "", context.client_host, version)
+    try:
+        shard = context.broker.groups.shard_for_member(request.group_id)
+    except ApiError as error:
+        reply.complete(join_error(error.code, request.member_id))
+    else:
+        shard.run(shard.groups.handle_join(request, caller, reply, context.now_ms))
+    return reply if version >= NULL_PROTOCOL_SINCE else reply.map(_without_null_protocol)
+
+
+def _without_null_protocol(response: JoinGroupResponse) -> JoinGroupResponse:
+    """Below version 7 "no protocol" is written as an empty string."""
+    if response.protocol_name is None:
+        response.protocol_name = ""
+    return response
+
+
+@handles(SyncGroupRequest, versions="0-5")
+def sync_group(
+    context: Context, request: SyncGroupRequest
+) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
+    """Hand in, as leader, and receive the assignment of a generation."""
+    if context.api_version >= PROTOCOL_IN_SYNC_SINCE and (
+        request.protocol_type is None or request.protocol_name is None
+    ):
+        return sync_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    try:
+        shard = context.broker.groups.shard_for_member(request.group_id)
+    except ApiError as error:
+        is_loading = error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return sync_error(ErrorCode.REBALANCE_IN_PROGRESS if is_loading else error.code)
+    answer: Deferred[SyncGroupResponse] = Deferred()
+    shard.run(shard.groups.handle_sync(request, answer, context.now_ms))
+    return answer
+
+
+@handles(HeartbeatRequest, versions="0-4")
+def heartbeat(context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
+    """Keep a member's session alive; tell it when a rebalance is under way."""
+    try:
+        shard = context.broker.groups.shard_for_member(request.group_id)
+    except ApiError as error:
+        is_loading = error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return HeartbeatResponse(error_code=ErrorCode.NONE if is_loading else error.code)
+    return HeartbeatResponse(error_code=shard.groups.handle_heartbeat(request, context.now_ms))
+
+
+@handles(LeaveGroupRequest, versions="0-5")
+def leave_group(context: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
+    """Take members out. Below version 3 there is one, and its error is that of the response."""
+    shard = context.broker.groups.shard_for_member(request.group_id)
+    is_batch = context.api_version >= LEAVE_BATCH_SINCE
+    members = request.members
+    if not is_batch:
+        members = [LeaveGroupRequest.Member(member_id=request.member_id)]
+    left, effects = shard.groups.handle_leave(request.group_id, members, context.now_ms)
+    shard.run(effects)
+    if not is_batch:
+        return LeaveGroupResponse(error_code=left[0].error_code)
+    return LeaveGroupResponse(error_code=ErrorCode.NONE, members=left)

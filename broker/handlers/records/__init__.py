@@ -1,0 +1,1 @@
+"""Handlers of requests about records: Produce, Fetch, ListOffsets, DeleteRecords."""

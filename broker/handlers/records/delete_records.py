@@ -1,0 +1,101 @@
+"""DeleteRecords: moves the start of a partition's log forward.
+
+Versions 0 to 2. Offset -1 stands for the high watermark; beyond it is OFFSET_OUT_OF_RANGE. An
+offset before the present start changes nothing. Internal topics refuse, and so do topics that are
+only compacted. The answer comes when all live replicas begin there, and when the new starts are on
+the disk: what a client was told is gone does not come back with a crash (Apache notes them once a
+minute). See `broker.partitions.delayed_delete_records`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from broker.partitions.delayed_delete_records import (
+    NO_LOW_WATERMARK,
+    DelayedDeleteRecords,
+    Deletion,
+)
+from broker.requests.api_table import handles
+from broker.requests.steps import in_steps
+from controller.topics.topic_names import INTERNAL_TOPICS
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+
+if TYPE_CHECKING:
+    from broker.partitions.partition import Partition
+    from broker.requests.context import Context
+    from broker.requests.steps import Steps
+    from broker.runtime.deferred import Deferred
+    from storage.directory.log_directory import LogDirectory
+
+Answer = DeleteRecordsResponse.Topic.Partition
+
+HIGH_WATERMARK = -1
+
+
+@handles(DeleteRecordsRequest, versions="0-2")
+@in_steps
+def delete_records(
+    context: Context, request: DeleteRecordsRequest
+) -> Steps[Deferred[DeleteRecordsResponse]]:
+    """Move the starts; errors are per partition. The low watermark is that of all replicas."""
+    loop = asyncio.get_running_loop()
+    logs = context.broker.logs
+    response = DeleteRecordsResponse(topics=[])
+    deletions: list[Deletion] = []
+    for topic in request.topics:
+        answers: list[Answer] = []
+        response.topics.append(DeleteRecordsResponse.Topic(name=topic.name, partitions=answers))
+        yield
+        for wanted in topic.partitions:
+            index = wanted.partition_index
+            try:
+                partition = _leader(context, topic.name, index)
+                offset = _move_start(partition, wanted.offset)
+            except ApiError as error:
+                answers.append(_answer(index, error.code))
+            else:
+                answers.append(_answer(index, ErrorCode.NONE))
+                deletions.append(Deletion(partition, offset, answers[-1]))
+            yield
+    delayed = DelayedDeleteRecords(context.broker, response, deletions, request.timeout_ms)
+
+    def note() -> None:
+        written: frozenset[LogDirectory] = frozenset()
+        try:
+            written = logs.checkpoint_log_starts()
+        finally:
+            loop.call_soon_threadsafe(delayed.note_written, written)
+
+    logs.settings.run_later(note)
+    return delayed.deferred
+
+
+def _answer(index: int, code: ErrorCode) -> Answer:
+    return Answer(partition_index=index, low_watermark=NO_LOW_WATERMARK, error_code=code)
+
+
+def _leader(context: Context, topic: str, index: int) -> Partition:
+    if topic in INTERNAL_TOPICS:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is internal")
+    if context.broker.metadata.partition(topic, index) is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    partition = context.broker.replicas.partition(topic, index)
+    if partition is None or not partition.is_leader:
+        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if "delete" not in partition.log.config.cleanup_policy:
+        raise ApiError(ErrorCode.POLICY_VIOLATION, f"{topic} does not delete records")
+    return partition
+
+
+def _move_start(partition: Partition, offset: int) -> int:
+    """Move it as far as that; returns the offset that -1 stands for."""
+    log = partition.log
+    target = log.high_watermark if offset == HIGH_WATERMARK else offset
+    if target < 0:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is negative")
+    if log.advance_log_start_offset(target):
+        partition.wake()
+    return target

@@ -1,0 +1,61 @@
+"""OffsetForLeaderEpoch 2 to 4: where a leader epoch ends in our log (KIP-101, KIP-320)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.requests.api_table import handles
+from broker.requests.steps import in_steps
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.leader_epochs import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.requests.context import Context
+    from broker.requests.steps import Steps
+
+Answer = OffsetForLeaderEpochResponse.Topic.Partition
+Wanted = OffsetForLeaderEpochRequest.Topic.Partition
+
+
+@handles(OffsetForLeaderEpochRequest, versions="2-4")
+@in_steps
+def offset_for_leader_epoch(
+    context: Context, request: OffsetForLeaderEpochRequest
+) -> Steps[OffsetForLeaderEpochResponse]:
+    """Answer per partition; -1, -1 when the epoch is newer than any that we know."""
+    response = OffsetForLeaderEpochResponse(topics=[])
+    for topic in request.topics:
+        answers: list[Answer] = []
+        for wanted in topic.partitions:
+            answers.append(_answer(context, topic.topic, wanted))
+            yield
+        response.topics.append(
+            OffsetForLeaderEpochResponse.Topic(topic=topic.topic, partitions=answers)
+        )
+        yield
+    return response
+
+
+def _answer(context: Context, topic: str, wanted: Wanted) -> Answer:
+    try:
+        partition = context.broker.replicas.partition(topic, wanted.partition)
+        if partition is None:
+            known = context.broker.metadata.partition(topic, wanted.partition)
+            raise ApiError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if known is None
+                else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            )
+        partition.check_leader(wanted.current_leader_epoch)
+        epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
+    except ApiError as error:
+        return Answer(partition=wanted.partition, error_code=error.code)
+    return Answer(
+        partition=wanted.partition,
+        error_code=ErrorCode.NONE,
+        leader_epoch=epoch,
+        end_offset=end_offset,
+    )

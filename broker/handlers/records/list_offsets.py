@@ -1,0 +1,173 @@
+"""ListOffsets: where a partition starts and ends, and which offset goes with a time.
+
+Versions 1 to 11. Special timestamps: -1 latest, -2 earliest, -3 the greatest timestamp (v7), -4 the
+earliest local (v8), -5 the latest tiered (v9), -6 the earliest waiting for upload (v11). Nothing is
+tiered here, so -4 is the log's start and -5 and -6 find nothing.
+
+Consumers see up to the high watermark, or the last stable offset; followers see all. A new leader
+whose high watermark has not reached the start of its epoch says OFFSET_NOT_AVAILABLE, as it may not
+know yet what an earlier leader has told: the end that consumers see never goes back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.requests.api_table import handles
+from broker.requests.steps import in_steps
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+
+if TYPE_CHECKING:
+    from broker.partitions.partition import Partition
+    from broker.requests.context import Context
+    from broker.requests.steps import Steps
+
+Answer = ListOffsetsResponse.Topic.Partition
+Wanted = ListOffsetsRequest.Topic.Partition
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+FIRST_VERSION = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+READ_COMMITTED = 1
+CONSUMER = -1
+DEBUGGER = -2
+"""As replica id: reads from any replica what a follower could."""
+FIRST_VERSION_WITH_NOT_AVAILABLE = 5
+
+
+class View(NamedTuple):
+    """How much of a partition is seen by who asks."""
+
+    is_consumer: bool = True
+    is_read_committed: bool = False
+    is_leader_asked: bool = True
+
+
+class Found(NamedTuple):
+    """An offset with its timestamp and leader epoch; -1 where there is none."""
+
+    offset: int = -1
+    timestamp: int = -1
+    leader_epoch: int = -1
+
+
+@handles(ListOffsetsRequest, versions="1-11")
+@in_steps
+def list_offsets(context: Context, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
+    """Look each partition up; one that is listed twice is an invalid request (for it alone)."""
+    counts: dict[tuple[str, int], int] = {}
+    for topic in request.topics:
+        for wanted in topic.partitions:
+            key = (topic.name, wanted.partition_index)
+            counts[key] = counts.get(key, 0) + 1
+        yield
+    view = View(
+        is_consumer=request.replica_id == CONSUMER,
+        is_read_committed=request.isolation_level == READ_COMMITTED,
+        is_leader_asked=request.replica_id != DEBUGGER,
+    )
+    response = ListOffsetsResponse(topics=[])
+    for topic in request.topics:
+        answers = []
+        for wanted in topic.partitions:
+            is_double = counts[topic.name, wanted.partition_index] > 1
+            answers.append(_answer(context, topic.name, wanted, view, is_double))
+            yield
+        response.topics.append(ListOffsetsResponse.Topic(name=topic.name, partitions=answers))
+        yield
+    return response
+
+
+def _answer(context: Context, topic: str, wanted: Wanted, view: View, is_double: bool) -> Answer:
+    try:
+        if is_double:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "partition is listed twice")
+        if wanted.timestamp < 0:
+            first_version = FIRST_VERSION.get(wanted.timestamp)
+            if first_version is None or context.api_version < first_version:
+                raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+        partition = _replica(context, topic, wanted, view)
+        found = find(partition, wanted.timestamp, view)
+    except ApiError as error:
+        return Answer(
+            partition_index=wanted.partition_index, error_code=_shown(context, error.code)
+        )
+    return Answer(
+        partition_index=wanted.partition_index,
+        error_code=ErrorCode.NONE,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=found.leader_epoch,
+    )
+
+
+def _shown(context: Context, code: ErrorCode) -> ErrorCode:
+    """The nearest code that the client's version knows."""
+    is_old = context.api_version < FIRST_VERSION_WITH_NOT_AVAILABLE
+    if is_old and code is ErrorCode.OFFSET_NOT_AVAILABLE:
+        return ErrorCode.LEADER_NOT_AVAILABLE
+    return code
+
+
+def _replica(context: Context, topic: str, wanted: Wanted, view: View) -> Partition:
+    partition = context.broker.replicas.partition(topic, wanted.partition_index)
+    if partition is None:
+        known = context.broker.metadata.partition(topic, wanted.partition_index)
+        raise ApiError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if known is None
+            else ErrorCode.NOT_LEADER_OR_FOLLOWER
+        )
+    partition.check_epoch(wanted.current_leader_epoch)
+    if view.is_leader_asked:
+        partition.check_leads()
+    return partition
+
+
+def find(partition: Partition, timestamp: int, view: View) -> Found:
+    """The offset that `timestamp` (or a special value) stands for, as `view` lets it be seen.
+
+    Raises ApiError OFFSET_NOT_AVAILABLE.
+    """
+    log = partition.log
+    end = log.log_end_offset
+    if view.is_consumer:
+        end = partition.readable_end(is_read_committed=view.is_read_committed)
+    if timestamp == LATEST:
+        _check_end_is_known(partition, view)
+        return Found(end, leader_epoch=partition.leader_epoch)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        start = log.log_start_offset
+        return Found(start, leader_epoch=log.epoch_at(start))
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return Found()
+    if timestamp == MAX_TIMESTAMP:
+        hit = log.offset_of_max_timestamp()
+    else:
+        hit = log.offset_for_timestamp(timestamp)
+    if hit is None or hit.offset >= end:
+        _check_end_is_known(partition, view)
+        return Found()
+    return Found(hit.offset, hit.timestamp, log.epoch_at(hit.offset))
+
+
+def _check_end_is_known(partition: Partition, view: View) -> None:
+    if view.is_consumer and partition.is_behind_its_epoch:
+        raise ApiError(
+            ErrorCode.OFFSET_NOT_AVAILABLE,
+            f"the high watermark of {partition.topic}-{partition.index} is "
+            f"{partition.log.high_watermark}, its leader epoch began at "
+            f"{partition.leader_epoch_start_offset}",
+        )

@@ -1,0 +1,1 @@
+"""Handlers of topic requests: Metadata, creation, growth, deletion, elections, reassignment."""

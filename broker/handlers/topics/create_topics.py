@@ -1,0 +1,222 @@
+"""CreateTopics: served by the controller, answered once metadata shows the leaders.
+
+Versions 0 to 7. A count of -1 (v4) means the broker's default; an assignment by hand excludes both
+counts. From v5 the answer tells counts and configuration, from v7 the topic id. A topic that occurs
+twice is an error, for itself alone. With `validate_only` (v1) nothing is created.
+
+A request for more partitions than `max.new.partitions.per.request` is refused whole, before its
+names and configurations are looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from broker.metadata.bounded_creation import create_within
+from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
+from broker.requests.api_table import handles
+from broker.requests.encoded_response import encoded_in_slices
+from broker.runtime.background_answer import answer_later
+from config.alteration import validate_topic_config
+from config.describe import describe_topic
+from config.errors import ConfigError
+from controller.topics.topics import CreatedTopic, NewTopic
+from protocol.errors import ApiError, ErrorCode, detached
+from protocol.messages.topics import CreateTopicsRequest, CreateTopicsResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from broker.requests.context import Context
+    from broker.runtime.deferred import Deferred
+    from broker.runtime.slices import Slices
+    from config.describe import ConfigEntry
+
+logger = logging.getLogger(__name__)
+
+Wanted = CreateTopicsRequest.Topic
+Answer = CreateTopicsResponse.Topic
+
+BROKER_DEFAULT = -1
+KRAFT_METADATA_TOPIC = "__cluster_metadata"
+FIRST_VERSION_WITH_CONFIGS = 5
+
+
+@handles(CreateTopicsRequest, versions="0-7")
+def create_topics(
+    context: Context, request: CreateTopicsRequest
+) -> CreateTopicsResponse | Deferred[CreateTopicsResponse]:
+    """Check all, create what can be, wait for leaders."""
+
+    def refuse(error: ApiError) -> CreateTopicsResponse:
+        names = dict.fromkeys(topic.name for topic in request.topics)
+        return CreateTopicsResponse(topics=[_refusal(name, error) for name in names])
+
+    if not context.broker.controller.is_active:
+        return refuse(not_controller())
+    return answer_later(context, _create(context, request), refuse, "create topics")
+
+
+async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    broker = context.broker
+    slices = broker.slices()
+    planned, refused = await _plan(context, request.topics, slices)
+    results = await create_within(
+        broker, list(planned.values()), request.timeout_ms, validate_only=request.validate_only
+    )
+    created = {n: r for n, r in results.items() if isinstance(r, CreatedTopic)}
+    if not request.validate_only:
+        async for name, topic in slices.each(created.items()):
+            logger.info(
+                "topic %s is created: %s; asked for by %s", name, topic, context.client_host
+            )
+        for name in await _wait_for_leaders(context, created, request.timeout_ms):
+            results[name] = timed_out(name, "created")
+    answers = []
+    descriptions = _Descriptions(context)
+    async for name in slices.each(dict.fromkeys(topic.name for topic in request.topics)):
+        result = refused.get(name) or results[name]
+        if isinstance(result, ApiError):
+            answers.append(_refusal(name, result))
+        else:
+            answers.append(_success(name, result, descriptions.of(planned[name].configs)))
+    return await encoded_in_slices(context, CreateTopicsResponse(topics=answers))
+
+
+async def _plan(
+    context: Context, topics: Iterable[Wanted], slices: Slices
+) -> tuple[dict[str, NewTopic], dict[str, ApiError]]:
+    """What to create, and what is wrong with the rest. Raises ApiError for the whole request."""
+    doubles = repeated(topic.name for topic in topics)
+    refused = {name: _repeated(name) for name in doubles}
+    refused[KRAFT_METADATA_TOPIC] = _reserved()
+    wanted = [topic for topic in topics if topic.name not in refused]
+    context.broker.topics.check_total(_partition_count(context, topic) for topic in wanted)
+    planned: dict[str, NewTopic] = {}
+    async for topic in slices.each(wanted):
+        try:
+            planned[topic.name] = _new_topic(context, topic)
+        except ApiError as error:
+            refused[topic.name] = detached(error)
+    return planned, refused
+
+
+def _repeated(name: str) -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_REQUEST, f"The request contains topic '{name}' more than once."
+    )
+
+
+def _reserved() -> ApiError:
+    return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"'{KRAFT_METADATA_TOPIC}' is reserved.")
+
+
+def _partition_count(context: Context, topic: Wanted) -> int:
+    if topic.assignments:
+        return len(topic.assignments)
+    is_default = topic.num_partitions == BROKER_DEFAULT
+    return context.broker.config.num_partitions if is_default else topic.num_partitions
+
+
+def _new_topic(context: Context, topic: Wanted) -> NewTopic:
+    configs = _checked_configs(context, topic)
+    if topic.assignments:
+        return NewTopic(topic.name, assignment=_manual_assignment(topic), configs=configs)
+    factor = topic.replication_factor
+    if factor == BROKER_DEFAULT:
+        factor = context.broker.config.default_replication_factor
+    return NewTopic(topic.name, _partition_count(context, topic), factor, configs=configs)
+
+
+def _manual_assignment(topic: Wanted) -> dict[int, tuple[int, ...]]:
+    if topic.num_partitions != BROKER_DEFAULT or topic.replication_factor != BROKER_DEFAULT:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            "A topic with an assignment cannot have a number of partitions or a replication "
+            "factor too: both must be -1.",
+        )
+    assignment = {a.partition_index: tuple(a.broker_ids) for a in topic.assignments}
+    if len(assignment) != len(topic.assignments):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The assignment names a partition twice."
+        )
+    return assignment
+
+
+def _checked_configs(context: Context, topic: Wanted) -> dict[str, str]:
+    missing = sorted(config.name for config in topic.configs if config.value is None)
+    if missing:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            f"Null value not supported for topic configs: {','.join(missing)}",
+        )
+    configs = {config.name: config.value or "" for config in topic.configs}
+    try:
+        validate_topic_config(configs, context.broker.topic_configs.defaults)
+    except ConfigError as error:
+        raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
+    return configs
+
+
+async def _wait_for_leaders(
+    context: Context, created: Mapping[str, CreatedTopic], timeout_ms: int
+) -> set[str]:
+    cache = context.broker.metadata
+
+    def is_shown(name: str) -> bool:
+        known = cache.topic(name)
+        return (
+            known is not None
+            and known.topic_id == created[name].topic_id
+            and len(known.partitions) == len(created[name].assignment)
+            and known.has_all_leaders
+        )
+
+    return await wait_for_topics(cache, created, is_shown, timeout_ms)
+
+
+class _Descriptions:
+    """Configurations as the answer tells them; topics that set the same have one together."""
+
+    def __init__(self, context: Context) -> None:
+        self._is_wanted = context.api_version >= FIRST_VERSION_WITH_CONFIGS
+        self._layers = context.broker.broker_configs.layers
+        self._made: dict[tuple[tuple[str, str], ...], list[Answer.Config]] = {}
+
+    def of(self, overrides: Mapping[str, str]) -> list[Answer.Config]:
+        """Every key of a topic that overrides some; nothing for clients that know of none."""
+        if not self._is_wanted:
+            return []
+        key = tuple(sorted(overrides.items()))
+        made = self._made.get(key)
+        if made is None:
+            entries = describe_topic(overrides, self._layers)
+            made = self._made[key] = [_described(entry) for entry in entries]
+        return made
+
+
+def _described(entry: ConfigEntry) -> Answer.Config:
+    return Answer.Config(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.is_read_only,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+    )
+
+
+def _success(name: str, result: CreatedTopic, configs: list[Answer.Config]) -> Answer:
+    return Answer(
+        name=name,
+        topic_id=result.topic_id,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        num_partitions=len(result.assignment),
+        replication_factor=result.replication_factor,
+        configs=configs,
+    )
+
+
+def _refusal(name: str, error: ApiError) -> Answer:
+    return Answer(name=name, error_code=error.code, error_message=error.message, configs=[])

@@ -1,0 +1,146 @@
+"""DeleteTopics: served by the controller, answered once metadata shows the topic no more.
+
+Versions 0 to 6. From v6 a topic is given by name or by id. The answer also waits for the files to
+be given up if all replicas are there, so that the name can be used again at once; if one is not,
+the deletion stays pending and is finished when its broker returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
+from broker.requests.api_table import handles
+from broker.runtime.background_answer import answer_later
+from controller.metadata_store.store import StoreError
+from controller.topics.topics import unknown_topic
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse
+from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+    from broker.requests.context import Context
+    from broker.runtime.deferred import Deferred
+
+logger = logging.getLogger(__name__)
+
+Answer = DeleteTopicsResponse.Response
+
+FIRST_VERSION_WITH_DISABLED_ERROR = 3
+
+
+@handles(DeleteTopicsRequest, versions="0-6")
+def delete_topics(
+    context: Context, request: DeleteTopicsRequest
+) -> DeleteTopicsResponse | Deferred[DeleteTopicsResponse]:
+    """Resolve ids, delete what exists, wait until it is gone."""
+    wanted = [(topic.name, topic.topic_id) for topic in request.topics]
+    wanted += [(name, ZERO_UUID) for name in request.topic_names]
+
+    def refuse(error: ApiError) -> DeleteTopicsResponse:
+        return DeleteTopicsResponse(
+            responses=[_answer(name, topic_id, error) for name, topic_id in wanted]
+        )
+
+    broker = context.broker
+    if not broker.controller.is_active:
+        return refuse(not_controller())
+    if not broker.config.delete_topic_enable:
+        return refuse(_disabled(context.api_version))
+    return answer_later(context, _delete(context, request, wanted), refuse, "delete topics")
+
+
+def _disabled(version: int) -> ApiError:
+    code = (
+        ErrorCode.TOPIC_DELETION_DISABLED
+        if version >= FIRST_VERSION_WITH_DISABLED_ERROR
+        else ErrorCode.INVALID_REQUEST
+    )
+    return ApiError(code, "Topic deletion is disabled (delete.topic.enable=false).")
+
+
+async def _delete(
+    context: Context, request: DeleteTopicsRequest, wanted: list[tuple[str | None, UUID]]
+) -> DeleteTopicsResponse:
+    broker = context.broker
+    answers: dict[tuple[str | None, UUID], Answer] = {}
+    names: dict[str, UUID] = {}
+    ids: dict[str, UUID] = {}
+    for (name, topic_id), resolved in (await _resolve(context, wanted)).items():
+        if isinstance(resolved, ApiError):
+            answers[name, topic_id] = _answer(name, topic_id, resolved)
+        else:
+            names[resolved] = broker.metadata.topic_id(resolved)
+            if name is None:
+                ids[resolved] = topic_id
+    results = await broker.topics.delete(names, ids)
+    going = [name for name, error in results.items() if error is None]
+    slices = broker.slices()
+    async for name in slices.each(going):
+        logger.info("topic %s is to be deleted; asked for by %s", name, context.client_host)
+    late = await _wait_until_gone(context, going, request.timeout_ms)
+    async for name, topic_id in slices.each(names.items()):
+        error = timed_out(name, "deleted") if name in late else results[name]
+        is_other = error is not None and error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if name in ids and is_other:
+            answers[None, topic_id] = _answer(None, topic_id, _unknown_id(topic_id))
+        else:
+            answers[name, topic_id] = _answer(name, topic_id, error)
+    return DeleteTopicsResponse(responses=list(answers.values()))
+
+
+async def _resolve(
+    context: Context, wanted: list[tuple[str | None, UUID]]
+) -> dict[tuple[str | None, UUID], str | ApiError]:
+    """The name of each topic asked for, or what is wrong with how it was asked for."""
+    doubles = repeated(name for name, _ in wanted if name is not None)
+    double_ids = repeated(topic_id for _, topic_id in wanted if topic_id != ZERO_UUID)
+    resolved: dict[tuple[str | None, UUID], str | ApiError] = {}
+    async for name, topic_id in context.broker.slices().each(wanted):
+        if name is not None and topic_id != ZERO_UUID:
+            result: str | ApiError = ApiError(
+                ErrorCode.INVALID_REQUEST, "A topic is given by its name or its id, not by both."
+            )
+        elif name in doubles or topic_id in double_ids:
+            result = ApiError(ErrorCode.INVALID_REQUEST, "The request names this topic twice.")
+        elif name is not None:
+            known = context.broker.metadata.topic(name)
+            result = unknown_topic(name) if known is None else name
+        else:
+            result = context.broker.metadata.topic_name(topic_id) or _unknown_id(topic_id)
+        resolved[name, topic_id] = result
+    return resolved
+
+
+def _unknown_id(topic_id: UUID) -> ApiError:
+    return ApiError(ErrorCode.UNKNOWN_TOPIC_ID, f"There is no topic with id {topic_id}.")
+
+
+async def _wait_until_gone(context: Context, names: Iterable[str], timeout_ms: int) -> set[str]:
+    cache = context.broker.metadata
+    going = list(names)
+    late = await wait_for_topics(cache, going, lambda n: cache.topic(n) is None, timeout_ms)
+    if not late and going:
+        controller = context.broker.controller
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await controller.wait_until_settled(going)
+        except TimeoutError:
+            return late
+        except StoreError as error:  # they go all the same, and nobody is told of them any more
+            logger.warning("deletion of topics is not waited for: %s", error)
+    return late
+
+
+def _answer(name: str | None, topic_id: UUID, error: ApiError | None) -> Answer:
+    return Answer(
+        name=name,
+        topic_id=topic_id,
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else error.message,
+    )

@@ -1,0 +1,273 @@
+"""Metadata: brokers, topics, leaders.
+
+Versions 0 to 13. Null asks for all topics and an empty list for none, but in v0 an empty list asks
+for all. Topics are named by id from v12; from v4 a request may forbid automatic creation.
+
+A partition without a leader carries LEADER_NOT_AVAILABLE and leader -1, and its leader epoch if
+that is known. So does one whose leader lacks the listener that was asked; from v6 as
+LISTENER_NOT_FOUND.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from broker.metadata import authorized_operations
+from broker.metadata.metadata_cache import LiveBroker
+from broker.requests.api_table import handles
+from broker.requests.encoded_response import EncodedResponse, encoded_in_slices
+from broker.runtime.background_answer import in_background
+from broker.runtime.deferred import Deferred, from_future
+from controller.topics.topic_names import INTERNAL_TOPICS, name_problem
+from protocol.errors import ErrorCode
+from protocol.messages.metadata import MetadataRequest, MetadataResponse
+from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from broker.metadata.metadata_cache import MetadataCache, TopicMetadata
+    from broker.requests.context import Context
+    from protocol.messages.update_metadata import UpdateMetadataPartitionState
+
+    Known = MetadataResponse
+
+Topic = MetadataResponse.Topic
+Partition = MetadataResponse.Topic.Partition
+
+FIRST_VERSION_WITH_LISTENER_ERROR = 6
+FIRST_VERSION_BY_ID = 12
+REMEMBERED_ANSWERS = 32
+PARTITIONS_WORTH_KEEPING = 100
+"""A smaller answer is made anew each time: that takes no longer than looking it up is worth."""
+PARTITIONS_AT_ONCE = 1000
+"""A larger answer is made in slices: these take five milliseconds."""
+
+Brokers = Mapping[int, LiveBroker]
+
+
+@handles(MetadataRequest, versions="0-13")
+def metadata(
+    context: Context, request: MetadataRequest
+) -> MetadataResponse | Deferred[MetadataResponse]:
+    """Answer from the cache; unknown topics may be created, for the next time.
+
+    Clients repeat themselves, and 10,000 partitions take a while to encode: the bytes of a large
+    answer are kept until the metadata changes. While it is made, whoever asks for it too waits for
+    the same; its brokers are those of when it was begun, its topics each as they are when their
+    turn comes.
+    """
+    cache = context.broker.metadata
+    wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
+    if context.is_long:  # too long to be kept as a key
+        work = _make(context, request, _without_topics(context, request), wants_all=False)
+        return in_background(context.broker.spawn, work, "metadata")
+    wanted = None if wants_all else tuple((t.name, t.topic_id) for t in request.topics or ())
+    key = (
+        context.api_version,
+        context.listener,
+        request.include_topic_authorized_operations,
+        request.include_cluster_authorized_operations,
+        wanted,
+    )
+    known = cache.derived.get(key)
+    if known is not None:
+        return from_future(known) if isinstance(known, asyncio.Future) else cast("Known", known)
+    response = _without_topics(context, request)
+    if _is_long(cache, wanted):
+        return _make_in_slices(context, request, response, key)
+    for topic, found in _topics(context, request, wants_all=wants_all):
+        topic.partitions = [*_partitions(context, found, cache.brokers)]
+        response.topics.append(topic)
+    if _is_worth_keeping(response.topics) and len(cache.derived) < REMEMBERED_ANSWERS:
+        cache.derived[key] = EncodedResponse(response.encode_parts(context.api_version))
+    return response
+
+
+def _is_long(cache: MetadataCache, wanted: tuple[tuple[str | None, UUID], ...] | None) -> bool:
+    """Whether an answer has so many partitions, or topics, that others would wait for it."""
+    left = PARTITIONS_AT_ONCE
+    topics: Iterator[TopicMetadata | None] = (
+        iter(cache.topics.values())
+        if wanted is None
+        else (cache.topic(name or cache.topic_name(id_) or "") for name, id_ in wanted)
+    )
+    for topic in topics:
+        left -= 1 if topic is None else max(1, len(topic.partitions))
+        if left < 0:
+            return True
+    return False
+
+
+def _make_in_slices(
+    context: Context, request: MetadataRequest, response: MetadataResponse, key: tuple[object, ...]
+) -> Deferred[MetadataResponse]:
+    derived = context.broker.metadata.derived
+    made: asyncio.Future[MetadataResponse] = asyncio.get_running_loop().create_future()
+    if len(derived) < REMEMBERED_ANSWERS:
+        derived[key] = made
+
+    async def run() -> None:
+        try:
+            wants_all = key[-1] is None
+            made.set_result(await _make(context, request, response, wants_all=wants_all))
+        except Exception as error:  # noqa: BLE001 - delivered
+            made.set_exception(error)
+        finally:
+            made.cancel()
+            if derived.get(key) is made:  # nothing has changed meanwhile
+                del derived[key]
+                if not made.cancelled() and made.exception() is None and _is_sound(response.topics):
+                    derived[key] = made.result()
+
+    context.broker.spawn(run(), "metadata")
+    return from_future(made)
+
+
+async def _make(
+    context: Context, request: MetadataRequest, response: MetadataResponse, *, wants_all: bool
+) -> MetadataResponse:
+    brokers = context.broker.metadata.brokers
+    slices = context.broker.slices()
+    async for topic, found in slices.each(_topics(context, request, wants_all=wants_all)):
+        partitions = _partitions(context, found, brokers)
+        topic.partitions = [each async for each in slices.each(partitions)]
+        response.topics.append(topic)
+    return await encoded_in_slices(context, response)
+
+
+def _is_sound(topics: list[Topic]) -> bool:
+    """Whether there is no error that the next request may change."""
+    return not any(topic.error_code for topic in topics)
+
+
+def _is_worth_keeping(topics: list[Topic]) -> bool:
+    count = sum(len(topic.partitions) for topic in topics)
+    return count >= PARTITIONS_WORTH_KEEPING and _is_sound(topics)
+
+
+def _without_topics(context: Context, request: MetadataRequest) -> MetadataResponse:
+    cache = context.broker.metadata
+    return MetadataResponse(
+        brokers=[
+            MetadataResponse.Broker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in cache.nodes(context.listener)
+        ],
+        cluster_id=context.broker.cluster_id,
+        controller_id=cache.live_controller_id,
+        topics=[],
+        cluster_authorized_operations=authorized_operations.CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else authorized_operations.NOT_REQUESTED,
+    )
+
+
+def _topics(
+    context: Context, request: MetadataRequest, *, wants_all: bool
+) -> Iterator[tuple[Topic, TopicMetadata | None]]:
+    """Each topic of the answer, yet without partitions, and what they are made from."""
+    if wants_all:
+        for known in list(context.broker.metadata.topics.values()):
+            yield _topic(request, known), known
+        return
+    topics = request.topics or ()
+    is_refused = context.api_version < FIRST_VERSION_BY_ID and any(
+        topic.name is None or topic.topic_id != ZERO_UUID for topic in topics
+    )
+    is_by_id = any(topic.topic_id != ZERO_UUID for topic in topics)
+    seen: set[tuple[str | None, UUID]] = set()
+    for topic in topics:
+        name, topic_id = topic.name, topic.topic_id
+        if (name, topic_id) in seen:
+            continue
+        seen.add((name, topic_id))
+        if is_refused:
+            yield _error(ErrorCode.INVALID_REQUEST, name or "", topic_id), None
+        elif not is_by_id:
+            yield _topic_by_name(context, request, name or "")
+        elif topic_id != ZERO_UUID:
+            yield _topic_by_id(context, request, topic_id)
+
+
+def _topic_by_id(
+    context: Context, request: MetadataRequest, topic_id: UUID
+) -> tuple[Topic, TopicMetadata | None]:
+    cache = context.broker.metadata
+    name = cache.topic_name(topic_id)
+    known = None if name is None else cache.topic(name)
+    if known is None:
+        return _error(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id), None
+    return _topic(request, known), known
+
+
+def _topic_by_name(
+    context: Context, request: MetadataRequest, name: str
+) -> tuple[Topic, TopicMetadata | None]:
+    known = context.broker.metadata.topic(name)
+    if known is not None:
+        return _topic(request, known), known
+    if request.allow_auto_topic_creation and context.broker.config.auto_create_topics_enable:
+        code = context.broker.auto_topics.request(name)
+    elif name_problem(name):
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    else:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return _error(code, name, ZERO_UUID), None
+
+
+def _error(code: ErrorCode, name: str | None, topic_id: UUID) -> Topic:
+    return Topic(
+        error_code=code,
+        name=name,
+        topic_id=topic_id,
+        is_internal=name in INTERNAL_TOPICS,
+        partitions=[],
+    )
+
+
+def _topic(request: MetadataRequest, topic: TopicMetadata) -> Topic:
+    return Topic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=[],
+        topic_authorized_operations=authorized_operations.TOPIC_OPERATIONS
+        if request.include_topic_authorized_operations
+        else authorized_operations.NOT_REQUESTED,
+    )
+
+
+def _partitions(
+    context: Context, topic: TopicMetadata | None, brokers: Brokers
+) -> Iterator[Partition]:
+    for state in () if topic is None else list(topic.partitions.values()):
+        yield _partition(brokers, state, context.listener, context.api_version)
+
+
+def _partition(
+    brokers: Brokers, state: UpdateMetadataPartitionState, listener: str, version: int
+) -> Partition:
+    code = leader_error(brokers, state, listener)
+    if code is ErrorCode.LISTENER_NOT_FOUND and version < FIRST_VERSION_WITH_LISTENER_ERROR:
+        code = ErrorCode.LEADER_NOT_AVAILABLE
+    return Partition(
+        error_code=code,
+        partition_index=state.partition_index,
+        leader_id=state.leader if code is ErrorCode.NONE else -1,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=state.replicas,
+        isr_nodes=state.isr,
+        offline_replicas=state.offline_replicas,
+    )
+
+
+def leader_error(brokers: Brokers, state: UpdateMetadataPartitionState, listener: str) -> ErrorCode:
+    """Why clients of a listener cannot reach a partition's leader; NONE if they can."""
+    broker = brokers.get(state.leader)
+    if broker is None:
+        return ErrorCode.LEADER_NOT_AVAILABLE
+    return ErrorCode.NONE if listener in broker.endpoints else ErrorCode.LISTENER_NOT_FOUND

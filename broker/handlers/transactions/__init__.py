@@ -1,0 +1,1 @@
+"""Handlers of transaction requests and of those about producers."""

@@ -1,0 +1,75 @@
+"""DescribeProducers: who writes to a partition, and since when with an open transaction (KIP-664).
+
+Version 0. Any replica answers, from what its log knows: producers that are not expired. A partition
+is described once, however often it is named: each may have thousands of producers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.requests.api_table import handles
+from broker.requests.encoded_response import encoded_in_slices
+from broker.runtime.background_answer import in_background
+from protocol.errors import ErrorCode
+from protocol.messages.producers import DescribeProducersRequest, DescribeProducersResponse
+
+if TYPE_CHECKING:
+    from broker.requests.context import Context
+    from broker.runtime.deferred import Deferred
+    from broker.runtime.slices import Slices
+    from storage.producer.producer import Producer
+
+Topic = DescribeProducersResponse.Topic
+Partition = DescribeProducersResponse.Topic.Partition
+ActiveProducer = DescribeProducersResponse.Topic.Partition.ActiveProducer
+
+
+@handles(DescribeProducersRequest, versions="0")
+def describe_producers(
+    context: Context, request: DescribeProducersRequest
+) -> Deferred[DescribeProducersResponse]:
+    """The producers of each partition."""
+    wanted: dict[str, dict[int, None]] = {}
+    for topic in request.topics:
+        wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+
+    async def work() -> DescribeProducersResponse:
+        slices = context.broker.slices()
+        response = DescribeProducersResponse(topics=[])
+        for name, indexes in wanted.items():
+            partitions = [
+                await _describe(context, name, index, slices)
+                async for index in slices.each(indexes)
+            ]
+            response.topics.append(Topic(name=name, partitions=partitions))
+        return await encoded_in_slices(context, response)
+
+    return in_background(context.broker.spawn, work(), "producers described")
+
+
+async def _describe(context: Context, topic: str, index: int, slices: Slices) -> Partition:
+    partition = context.broker.replicas.partition(topic, index)
+    if partition is None:
+        is_known = context.broker.metadata.partition(topic, index) is not None
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if is_known:
+            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return Partition(partition_index=index, error_code=code, active_producers=[])
+    producers = list(partition.log.producers.producers.values())
+    return Partition(
+        partition_index=index,
+        error_code=ErrorCode.NONE,
+        active_producers=[_active(producer) async for producer in slices.each(producers)],
+    )
+
+
+def _active(producer: Producer) -> ActiveProducer:
+    return ActiveProducer(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        last_sequence=producer.last_sequence,
+        last_timestamp=producer.last_timestamp,
+        coordinator_epoch=producer.coordinator_epoch,
+        current_txn_start_offset=producer.transaction_first_offset,
+    )

@@ -1,0 +1,82 @@
+"""DescribeTransactions and ListTransactions: what tools ask about transactions (KIP-664).
+
+ListTransactions 0-2: v1 how long they run (KIP-994), v2 a pattern of ids (KIP-1152).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.requests.api_table import handles
+from broker.requests.encoded_response import encoded_in_slices
+from broker.runtime.background_answer import in_background
+from coordinator.transactions.listing import not_described, read_filters, unknown_states
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.producers import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.requests.context import Context
+    from broker.runtime.deferred import Deferred
+    from coordinator.transactions.listing import Description
+
+
+@handles(DescribeTransactionsRequest, versions="0")
+def describe_transactions(
+    context: Context, request: DescribeTransactionsRequest
+) -> Deferred[DescribeTransactionsResponse]:
+    """Each transactional id with its producer, state and partitions, or its own error."""
+
+    async def work() -> DescribeTransactionsResponse:
+        wanted = context.broker.slices().each(request.transactional_ids)
+        states = [_describe(context, each) async for each in wanted]
+        response = DescribeTransactionsResponse(transaction_states=states)
+        return await encoded_in_slices(context, response)
+
+    return in_background(context.broker.spawn, work(), "transactions described")
+
+
+def _describe(context: Context, transactional_id: str) -> Description:
+    if not transactional_id:
+        return not_described(transactional_id, ErrorCode.INVALID_REQUEST)
+    try:
+        shard = context.broker.transactions.shard_for(transactional_id)
+    except ApiError as error:
+        return not_described(transactional_id, error.code)
+    return shard.transactions.handle_describe(transactional_id)
+
+
+@handles(ListTransactionsRequest, versions="0-2")
+def list_transactions(
+    context: Context, request: ListTransactionsRequest
+) -> ListTransactionsResponse | Deferred[ListTransactionsResponse]:
+    """All that this broker coordinates and the filters let pass; none while some are loading."""
+    coordinators = context.broker.transactions
+    if coordinators.is_loading:
+        return ListTransactionsResponse(
+            error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+            unknown_state_filters=[],
+            transaction_states=[],
+        )
+    filters = read_filters(request, context.broker.config.transactional_id_pattern_max_length)
+
+    async def work() -> ListTransactionsResponse:
+        slices = context.broker.slices()
+        states = [
+            each
+            for shard in list(coordinators.active_shards())
+            async for each in slices.each(shard.transactions.handle_list(filters, context.now_ms))
+            if each is not None
+        ]
+        response = ListTransactionsResponse(
+            error_code=ErrorCode.NONE,
+            unknown_state_filters=unknown_states(request),
+            transaction_states=states,
+        )
+        return await encoded_in_slices(context, response)
+
+    return in_background(context.broker.spawn, work(), "transactions listed")

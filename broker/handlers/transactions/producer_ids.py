@@ -1,0 +1,82 @@
+"""InitProducerId: an id for an idempotent producer, or who a transactional one is from now on.
+
+Versions 0 to 5; v3 lets a producer go on from the id and epoch it has (KIP-360), v4 tells a fenced
+one so (KIP-588; INVALID_PRODUCER_EPOCH before). Version 6 (KIP-939) is not final in Apache Kafka
+4.3 either. Without a transactional id every request gets a new id at epoch 0, also one that wants
+to raise the epoch of an id it has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.requests.api_table import handles
+from broker.runtime.background_answer import answer_later
+from broker.runtime.deferred import Deferred
+from coordinator.transactions.ports import Identity, Initialisation
+from protocol.errors import ErrorCode
+from protocol.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
+
+if TYPE_CHECKING:
+    from broker.requests.context import Context
+
+NONE = -1
+PRODUCER_FENCED_SINCE = 4
+
+Answer = InitProducerIdResponse | Deferred[InitProducerIdResponse]
+
+
+@handles(InitProducerIdRequest, versions="0-5")
+def init_producer_id(context: Context, request: InitProducerIdRequest) -> Answer:
+    """Hand out an id, or ask the coordinator; a wait only when a new block has to be taken."""
+    if (request.producer_id == NONE) != (request.producer_epoch == NONE):
+        return _refusal(ErrorCode.INVALID_REQUEST)
+    if request.transactional_id is not None:
+        return _initialise(context, request, request.transactional_id)
+    producer_id = context.broker.producer_ids.take()
+    if producer_id is not None:
+        return _answer(producer_id)
+    return answer_later(
+        context, _obtain(context), lambda error: _refusal(error.code), "producer id"
+    )
+
+
+def _initialise(
+    context: Context, request: InitProducerIdRequest, transactional_id: str
+) -> Deferred[InitProducerIdResponse]:
+    reply: Deferred[Identity] = Deferred()
+
+    def initialised(identity: Identity) -> InitProducerIdResponse:
+        code = identity.error
+        if code is ErrorCode.PRODUCER_FENCED and context.api_version < PRODUCER_FENCED_SINCE:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return InitProducerIdResponse(
+            error_code=code,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
+        )
+
+    expected = (request.producer_id, request.producer_epoch)
+    initialisation = Initialisation(
+        transactional_id=transactional_id,
+        timeout_ms=request.transaction_timeout_ms,
+        expected=None if request.producer_id == NONE else expected,
+        is_two_phase=request.enable2_pc,
+        keeps_prepared=request.keep_prepared_txn,
+    )
+    context.broker.transactions.initialise(initialisation, reply)
+    return reply.map(initialised)
+
+
+async def _obtain(context: Context) -> InitProducerIdResponse:
+    return _answer(await context.broker.producer_ids.obtain())
+
+
+def _answer(producer_id: int) -> InitProducerIdResponse:
+    return InitProducerIdResponse(
+        error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0
+    )
+
+
+def _refusal(code: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=code, producer_id=NONE, producer_epoch=NONE)

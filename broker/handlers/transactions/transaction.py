@@ -1,0 +1,206 @@
+"""AddPartitionsToTxn, AddOffsetsToTxn, EndTxn: a producer's transaction, request by request.
+
+AddPartitionsToTxn 0-5: clients speak up to v3 and name one transaction; from v4 on brokers ask for
+several at once, and may only ask whether partitions were added (KIP-890).
+AddOffsetsToTxn 0-4. EndTxn 0-5: v5 is of transaction version 2, which raises the epoch and says so.
+What fenced producers are told was INVALID_PRODUCER_EPOCH before v2 (KIP-588).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.requests.api_table import handles
+from broker.requests.steps import in_steps
+from broker.runtime.countdown import Gather
+from broker.runtime.deferred import Deferred
+from controller.topics.topic_names import GROUP_METADATA_TOPIC
+from coordinator.transactions.ports import End, Identity
+from coordinator.transactions.transaction import EPOCH_PER_TRANSACTION
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopicResult,
+    EndTxnRequest,
+    EndTxnResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.requests.context import Context
+    from broker.requests.steps import Steps
+    from coordinator.transactions.transaction import TopicPartition
+
+    Codes = dict[TopicPartition, ErrorCode]
+
+BATCHED_SINCE = 4
+PRODUCER_FENCED_SINCE = 2
+EPOCH_PER_TRANSACTION_SINCE = 5
+OLD_PROTOCOL = 0
+
+Wanted = AddPartitionsToTxnRequest.Transaction
+Result = AddPartitionsToTxnResponse.ResultsByTransaction
+
+
+@handles(AddPartitionsToTxnRequest, versions="0-5")
+@in_steps
+def add_partitions_to_txn(
+    context: Context, request: AddPartitionsToTxnRequest
+) -> Steps[Deferred[AddPartitionsToTxnResponse]]:
+    """Add, or verify, the partitions of each transaction; if one partition is wrong, none is."""
+    results: list[Result] = []
+    is_batch = context.api_version >= BATCHED_SINCE
+
+    def respond() -> AddPartitionsToTxnResponse:
+        if is_batch:
+            return AddPartitionsToTxnResponse(
+                error_code=ErrorCode.NONE, results_by_transaction=results
+            )
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
+
+    gather = Gather(respond)
+    for wanted in request.transactions if is_batch else [_only(request)]:
+        result = Result(transactional_id=wanted.transactional_id, topic_results=[])
+        results.append(result)
+        _add(context, wanted, result, gather)
+        yield
+    gather.close()
+    return gather.deferred
+
+
+def _only(request: AddPartitionsToTxnRequest) -> Wanted:
+    """The one transaction of an old request."""
+    return Wanted(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+
+
+def _add(
+    context: Context,
+    wanted: Wanted,
+    result: Result,
+    gather: Gather[AddPartitionsToTxnResponse],
+) -> None:
+    partitions = list(
+        dict.fromkeys((topic.name, index) for topic in wanted.topics for index in topic.partitions)
+    )
+    metadata = context.broker.metadata
+    missing = {each for each in partitions if metadata.partition(*each) is None}
+    if missing:
+        result.topic_results = _topic_results(
+            {
+                each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if each in missing
+                else ErrorCode.OPERATION_NOT_ATTEMPTED
+                for each in partitions
+            }
+        )
+        return
+
+    codes: Deferred[Codes]
+    if wanted.verify_only:
+        codes = _verify(context, wanted, partitions)
+    else:
+        producer = (wanted.transactional_id, wanted.producer_id, wanted.producer_epoch)
+        client_version = (
+            EPOCH_PER_TRANSACTION if context.api_version >= BATCHED_SINCE else OLD_PROTOCOL
+        )
+        reply = _add_to_transaction(context, producer, frozenset(partitions), client_version)
+        codes = reply.map(lambda code: dict.fromkeys(partitions, _shown(context, code)))
+
+    def answered(arrived: Codes) -> None:
+        result.topic_results = _topic_results(arrived)
+
+    gather.await_(codes, answered)
+
+
+def _verify(context: Context, wanted: Wanted, partitions: list[TopicPartition]) -> Deferred[Codes]:
+    reply: Deferred[Codes] = Deferred()
+    try:
+        shard = context.broker.transactions.shard_for(wanted.transactional_id)
+    except ApiError as error:
+        reply.complete(dict.fromkeys(partitions, error.code))
+        return reply
+    producer = (wanted.transactional_id, wanted.producer_id, wanted.producer_epoch)
+    shard.run(shard.transactions.handle_verify(producer, partitions, reply))
+    return reply
+
+
+def _topic_results(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
+    by_topic: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    for (topic, index), code in codes.items():
+        by_topic.setdefault(topic, []).append(
+            AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
+        )
+    return [
+        AddPartitionsToTxnTopicResult(name=topic, results_by_partition=results)
+        for topic, results in by_topic.items()
+    ]
+
+
+@handles(AddOffsetsToTxnRequest, versions="0-4")
+def add_offsets_to_txn(
+    context: Context, request: AddOffsetsToTxnRequest
+) -> Deferred[AddOffsetsToTxnResponse]:
+    """Add the partition in which the group's positions are kept."""
+    partition = (GROUP_METADATA_TOPIC, context.broker.groups.partition_for(request.group_id))
+    producer = (request.transactional_id, request.producer_id, request.producer_epoch)
+    reply = _add_to_transaction(context, producer, frozenset({partition}), OLD_PROTOCOL)
+    return reply.map(lambda code: AddOffsetsToTxnResponse(error_code=_shown(context, code)))
+
+
+def _add_to_transaction(
+    context: Context,
+    producer: tuple[str, int, int],
+    partitions: frozenset[TopicPartition],
+    client_version: int,
+) -> Deferred[ErrorCode]:
+    reply: Deferred[ErrorCode] = Deferred()
+    try:
+        shard = context.broker.transactions.shard_for(producer[0])
+    except ApiError as error:
+        reply.complete(error.code)
+        return reply
+    shard.run(
+        shard.transactions.handle_add_partitions(
+            producer, partitions, client_version, reply, context.now_ms
+        )
+    )
+    return reply
+
+
+@handles(EndTxnRequest, versions="0-5")
+def end_txn(context: Context, request: EndTxnRequest) -> Deferred[EndTxnResponse]:
+    """Commit or abort; answered once that is decided for good, before the markers are written."""
+    reply: Deferred[Identity] = Deferred()
+
+    def ended(identity: Identity) -> EndTxnResponse:
+        return EndTxnResponse(
+            error_code=_shown(context, identity.error),
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
+        )
+
+    is_newer = context.api_version >= EPOCH_PER_TRANSACTION_SINCE
+    end = End(
+        transactional_id=request.transactional_id,
+        producer_id=request.producer_id,
+        producer_epoch=request.producer_epoch,
+        is_commit=request.committed,
+        client_version=EPOCH_PER_TRANSACTION if is_newer else OLD_PROTOCOL,
+    )
+    shard = context.broker.transactions.shard_for(request.transactional_id)
+    shard.run(shard.transactions.handle_end(end, reply, context.now_ms))
+    return reply.map(ended)
+
+
+def _shown(context: Context, code: ErrorCode) -> ErrorCode:
+    if code is ErrorCode.PRODUCER_FENCED and context.api_version < PRODUCER_FENCED_SINCE:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return code

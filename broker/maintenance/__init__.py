@@ -1,0 +1,1 @@
+"""Work by the clock: checkpoints, retention, compaction, failed disks."""

@@ -1,0 +1,140 @@
+"""What a broker does by the clock: checkpoints, flushes, retention, removal, producer expiry."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from storage.errors import LogDirectoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from broker.runtime.event_loop import Loop
+    from broker.runtime.timers import Cancellable
+    from config.broker import BrokerConfig
+    from storage.directory.directories import LogDirectories
+
+logger = logging.getLogger(__name__)
+
+REMOVAL_INTERVAL_MS = 1000
+FLUSH_CHECK_INTERVAL_MS = 1000
+"""Apache looks after `flush.ms` every log.flush.scheduler.interval.ms, by default never."""
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
+class Housekeeping:
+    """Periodic work on the logs. What waits for the disk goes to the executor."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        logs: LogDirectories,
+        loop: Loop,
+        executor: Executor,
+        on_expired: Callable[[], None] = _nothing,
+    ) -> None:
+        """`on_expired` is called when retention has given up files."""
+        self._config = config
+        self._logs = logs
+        self._clock, self._timers, self._spawn, self._slices, _ = loop
+        self._executor = executor
+        self._series: list[Cancellable] = []
+        self._checkpointed: object = None
+        self._is_deleting = False
+        self._on_expired = on_expired
+        self.expired_files = 0
+        """Files that retention gave up so far."""
+
+    def start(self) -> None:
+        """Begin."""
+        timers = self._timers
+        config = self._config
+        flush_ms = min(config.log_flush_scheduler_interval_ms, FLUSH_CHECK_INTERVAL_MS)
+        work: list[tuple[int, Callable[[], None]]] = [
+            (config.replica_high_watermark_checkpoint_interval_ms, self._checkpoint_watermarks),
+            (config.log_flush_offset_checkpoint_interval_ms, self._checkpoint_recovery_points),
+            (config.log_flush_start_offset_checkpoint_interval_ms, self._checkpoint_log_starts),
+            (config.log_retention_check_interval_ms, self._delete_expired),
+            (config.producer_id_expiration_check_interval_ms, self._expire_producers),
+            (flush_ms, self._flush),
+            (REMOVAL_INTERVAL_MS, self._remove),
+        ]
+        self._series = [timers.every(interval_ms, task) for interval_ms, task in work]
+        # As in Apache, what comes rarely comes soon after the start as well: a broker that is
+        # started anew each minute must free its disk too.
+        for early in (self._delete_expired, self._checkpoint_recovery_points):
+            self._series.append(timers.schedule(config.log_initial_task_delay_ms, early))
+
+    def stop(self) -> None:
+        """End; what is on the executor already is finished there."""
+        for series in self._series:
+            series.cancel()
+
+    def _checkpoint_watermarks(self) -> None:
+        """Write high watermarks, unless nothing has changed since they were last written."""
+        logs = list(self._logs)
+        state = logs, [log.high_watermark for log in logs]
+        if state != self._checkpointed:
+            self._submit(lambda: self._write_watermarks(state))
+
+    def _write_watermarks(self, state: object) -> None:
+        written = self._logs.checkpoint_high_watermarks()
+        if all(one.failure is not None or one in written for one in self._logs.directories):
+            self._checkpointed = state  # what was written is that, or newer
+
+    def _checkpoint_recovery_points(self) -> None:
+        self._submit(self._logs.checkpoint_recovery_points)
+
+    def _checkpoint_log_starts(self) -> None:
+        self._submit(self._logs.checkpoint_log_starts)
+        self._submit(self._logs.checkpoint_cleaner_offsets)
+
+    def _delete_expired(self) -> None:
+        if not self._is_deleting:
+            self._is_deleting = True
+            self._spawn(self._give_up_expired(), "retention")
+
+    async def _give_up_expired(self) -> None:
+        """Go through the logs, in slices: on many of them, segments have to be read for this."""
+        count = 0
+        try:
+            async for files in self._slices().each(self._logs.delete_expired(self._clock.now_ms())):
+                count += files
+        finally:  # should this raise, the next pass begins as usual
+            self._is_deleting = False
+        self.expired_files += count
+        if count:
+            self._on_expired()
+            logger.info("retention gave up %d files", count)
+
+    def _expire_producers(self) -> None:
+        self._spawn(self._forget_idle_producers(), "producer id expiry")
+
+    async def _forget_idle_producers(self) -> None:
+        async for _ in self._slices().each(self._logs.expire_producers(self._clock.now_ms())):
+            pass
+
+    def _flush(self) -> None:
+        for flush in self._logs.flush_due(self._clock.now_ms()):
+            self._submit(flush)
+
+    def _remove(self) -> None:
+        for path in self._logs.take_removals(self._clock.now_ms()):
+            self._submit(lambda path=path: self._logs.remove(path))  # type: ignore[misc]
+
+    def _submit(self, work: Callable[[], object]) -> None:
+        self._executor.submit(_run, work)
+
+
+def _run(work: Callable[[], object]) -> None:
+    try:
+        work()
+    except LogDirectoryError as error:
+        logger.warning("%s", error)
+    except Exception:
+        logger.exception("housekeeping failed")

@@ -1,0 +1,286 @@
+"""When which log is compacted, and what becomes of one that cannot be.
+
+Each of `log.cleaner.threads` takes the log that is worth it most (`storage.compaction.choice`),
+has a process rewrite it, and puts each new segment in place as soon as that is written. When
+nothing is worth it the process ends, and after `log.cleaner.backoff.ms` there is another look.
+
+A log that is cut, deleted or no longer compacted meanwhile is left as it is, with what was put in
+place so far: each segment is whole. So is one whose disk is full, and tried again later. One that
+cannot be read is said to be so once, and left alone until the broker starts again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from broker.maintenance.cleaner_process import CleanerProcess, ProcessEndedError
+from protocol.errors import ApiError
+from storage.compaction.choice import COMPACT, assess, make_job
+from storage.compaction.job import CleanedGroup, CleanerLimits, CleaningDone, CleaningFailed
+from storage.compaction.swap import LogUnderCleaning, discard_cleaned
+from storage.errors import EXHAUSTION, ExhaustedError, LogDirectoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from broker.runtime.event_loop import Loop
+    from broker.runtime.supervision import Supervision
+    from config.broker import BrokerConfig
+    from storage.compaction.choice import Cleanable
+    from storage.directory.directories import LogDirectories
+    from storage.log.log import Log
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+CHECK_SECONDS: Final = 1.0
+"""How often it is seen to it that a log under cleaning is still wanted."""
+HOLD_MS: Final = 60_000
+"""How long a log is left alone after a cleaning that failed for want of something."""
+LARGEST_MAP: Final = 2**31 - 1
+PASSING: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, *EXHAUSTION}
+"""What may be over the next time: a disk that is full, no descriptors."""
+
+
+class _UnwantedError(Exception):
+    """The log is not what it was when its cleaning began."""
+
+
+@dataclass(slots=True)
+class CleanerCounts:
+    """What the cleaner has done so far."""
+
+    cleanings: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    """Of the same logs."""
+    uncleanable_logs: int = 0
+
+
+class LogCleaner:
+    """All decisions and all renaming of files happen on the event loop."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        logs: LogDirectories,
+        loop: Loop,
+        executor: Executor,
+        supervision: Supervision,
+    ) -> None:
+        self._logs = logs
+        self._clock, self._timers, _, self._slices, _ = loop
+        self._executor = executor
+        self._supervision = supervision
+        self._is_started = False
+        self._running: set[int] = set()
+        self.reconfigure(config)
+        self._uncleanable: set[Log] = set()
+        self._held_until_ms: dict[Log, int] = {}
+        self.counts = CleanerCounts()
+
+    def start(self) -> None:
+        """Begin, as often at once as there may be processes."""
+        self._is_started = True
+        self._fill()
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Go on by this configuration, once what is under way is done."""
+        threads = self._threads = config.log_cleaner_threads
+        share = max(1, threads)
+        self._backoff_ms = config.log_cleaner_backoff_ms
+        self._limits = CleanerLimits(
+            min(config.log_cleaner_dedupe_buffer_size // share, LARGEST_MAP),
+            config.log_cleaner_io_buffer_load_factor,
+            config.log_cleaner_io_buffer_size // share // 2,
+            config.log_cleaner_io_max_bytes_per_second / share,
+        )
+        self._fill()
+
+    def _fill(self) -> None:
+        for number in range(self._threads):
+            if self._is_started and number not in self._running:
+                self._running.add(number)
+                name = f"log cleaner {number}"
+                self._supervision.spawn(self._serve(name, number), name)
+
+    async def _serve(self, name: str, number: int) -> None:
+        try:
+            await self._supervision.persist(name, partial(self._run, number))
+        finally:
+            self._running.discard(number)
+
+    async def _run(self, number: int) -> None:
+        """Clean until the broker stops, or wants fewer to do so."""
+        process = CleanerProcess()
+        try:
+            while number < self._threads:
+                chosen = await self._choose()
+                if chosen is None:
+                    await process.close()
+                    await self._timers.sleep(self._backoff_ms)
+                    continue
+                try:
+                    await self._clean(chosen, process)
+                finally:
+                    chosen.log.is_being_cleaned = False
+        finally:
+            await process.close()
+
+    async def _choose(self) -> Cleanable | None:
+        """What is worth it most, marked as in progress; None when nothing is worth it."""
+        best: Cleanable | None = None
+        now_ms = self._clock.now_ms()
+        self._forget_what_is_over(now_ms)
+        async for log in self._slices().each(self._logs):
+            if self._may_clean(log, now_ms):
+                found = self._assess(log, now_ms)
+                if found and found.is_worth_it and (not best or found.ratio > best.ratio):
+                    best = found
+        if best is None or not self._may_clean(best.log, now_ms):
+            return None
+        best.log.is_being_cleaned = True
+        return best
+
+    def _forget_what_is_over(self, now_ms: int) -> None:
+        """Let go of logs that are deleted, and of those that may be tried again."""
+        self._uncleanable = {log for log in self._uncleanable if self._is_known(log)}
+        self.counts.uncleanable_logs = len(self._uncleanable)
+        self._held_until_ms = {
+            log: until_ms
+            for log, until_ms in self._held_until_ms.items()
+            if until_ms > now_ms and self._is_known(log)
+        }
+
+    def _is_known(self, log: Log) -> bool:
+        return self._logs.get(log.topic, log.partition) is log
+
+    def _assess(self, log: Log, now_ms: int) -> Cleanable | None:
+        try:
+            with log.directory:
+                return assess(log, now_ms)
+        except Exception as error:  # noqa: BLE001 - told
+            self._cannot_clean(log, error)
+            return None
+
+    def _may_clean(self, log: Log, now_ms: int) -> bool:
+        return (
+            not log.is_being_cleaned
+            and log not in self._uncleanable
+            and self._held_until_ms.get(log, now_ms) <= now_ms
+            and self._is_present(log)
+        )
+
+    def _is_present(self, log: Log) -> bool:
+        return (
+            self._is_known(log)
+            and log.directory.failure is None
+            and COMPACT in log.config.cleanup_policy
+        )
+
+    async def _clean(self, chosen: Cleanable, process: CleanerProcess) -> None:
+        """Clean one log; whatever goes wrong with it is told and keeps nothing else from going."""
+        log = chosen.log
+        started_ms = self._clock.monotonic_ms()
+        try:
+            done = await self._rewrite(chosen, process)
+        except _UnwantedError:
+            await process.close()
+            logger.info("compaction of %s is given up: the log has changed meanwhile", log.name)
+        except Exception as error:  # noqa: BLE001 - told
+            await process.close()
+            self._cannot_clean(log, error)
+        else:
+            if isinstance(done, CleaningFailed):
+                self._note_failure(log, done)
+            else:
+                self._note_success(chosen, done, started_ms)
+                await self._in_background(self._logs.checkpoint_cleaner_offsets)
+                return
+        with suppress(OSError, LogDirectoryError):
+            await self._in_background(lambda: discard_cleaned(log))
+
+    async def _rewrite(
+        self, chosen: Cleanable, process: CleanerProcess
+    ) -> CleaningDone | CleaningFailed:
+        """Have the process do it, and put in place what it writes."""
+        log = chosen.log
+        target = LogUnderCleaning(log)
+        now_ms = self._clock.now_ms()
+        await self._in_background(lambda: discard_cleaned(log))  # or this one must not begin
+        await process.submit(
+            await self._in_background(lambda: make_job(chosen, self._limits, now_ms).encode())
+        )
+        while True:
+            report = await process.report(CHECK_SECONDS)
+            if not (self._is_present(log) and target.is_as_it_was()):
+                raise _UnwantedError
+            if isinstance(report, CleanedGroup):
+                removals = target.swap_in(report)
+                if removals is None:
+                    raise _UnwantedError
+                self._logs.remove_later(log, removals, self._clock.now_ms())
+                await self._in_background(log.sync_names)
+                await process.go_on()
+            elif report is not None:
+                return report
+
+    def _note_success(self, chosen: Cleanable, done: CleaningDone, started_ms: int) -> None:
+        log = chosen.log
+        log.cleaned_offset = done.end_offset
+        before = chosen.clean_bytes + chosen.cleanable_bytes
+        self.counts.cleanings += 1
+        self.counts.bytes_before += before
+        self.counts.bytes_after += done.bytes_written
+        logger.info(
+            "compacted %s up to offset %d: %d bytes became %d, in %d ms%s",
+            log.name,
+            done.end_offset,
+            before,
+            done.bytes_written,
+            self._clock.monotonic_ms() - started_ms,
+            f"; {done.keyless} records without a key were dropped" if done.keyless else "",
+        )
+
+    def _note_failure(self, log: Log, failed: CleaningFailed) -> None:
+        if failed.errno in PASSING:
+            self._hold(log, f"{failed.message}; its segments stay as they are")
+        elif failed.errno not in (0, errno.ENOENT):
+            with suppress(LogDirectoryError), log.directory:
+                raise OSError(failed.errno, failed.message)
+        else:
+            self._give_up(log, failed.message)
+
+    def _cannot_clean(self, log: Log, error: Exception) -> None:
+        """Do what an error with one log asks for; the others are no worse for it."""
+        if isinstance(error, ApiError) and not isinstance(error, ExhaustedError):
+            if not isinstance(error, LogDirectoryError):  # told when it failed
+                self._give_up(log, error.message)
+            return
+        if not isinstance(error, ProcessEndedError | OSError | ExhaustedError):
+            self._supervision.note(f"cleaning {log.name}", error, "log cleaning")
+        self._hold(log, str(error) or repr(error))
+
+    def _give_up(self, log: Log, reason: str) -> None:
+        self._uncleanable.add(log)
+        self.counts.uncleanable_logs = len(self._uncleanable)
+        logger.error(
+            "%s is not compacted any more until the broker starts again: %s", log.name, reason
+        )
+
+    def _hold(self, log: Log, reason: str) -> None:
+        self._held_until_ms[log] = self._clock.now_ms() + HOLD_MS
+        logger.warning(
+            "compaction of %s is tried again in %d s: %s", log.name, HOLD_MS // 1000, reason
+        )
+
+    async def _in_background(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)

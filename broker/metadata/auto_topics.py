@@ -1,0 +1,132 @@
+"""Topics that come into being because somebody asked for them: by Metadata or FindCoordinator.
+
+Creation runs in the background; the client is told to come again.  A topic under way is not started
+twice, and no more partitions are under way than one request may create.
+"""
+
+from __future__ import annotations
+
+import logging
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from controller.metadata_store.store import StoreError
+from controller.topics.topic_names import (
+    GROUP_METADATA_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    find_collision,
+    name_problem,
+)
+from controller.topics.topics import NewTopic
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+    from typing import Any
+
+    from broker.metadata.metadata_cache import MetadataCache
+    from config.broker import BrokerConfig
+    from controller.topics.topics import CreatedTopic, TopicCommands
+
+logger = logging.getLogger(__name__)
+
+
+def internal_topic_configs(config: BrokerConfig) -> dict[str, dict[str, str]]:
+    """What the internal topics are configured to be, whoever creates or adopts them."""
+    return {
+        GROUP_METADATA_TOPIC: {
+            "compression.type": "producer",
+            "cleanup.policy": "compact",
+            "segment.bytes": str(config.offsets_topic_segment_bytes),
+        },
+        TRANSACTION_STATE_TOPIC: {
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": str(config.transaction_state_log_min_isr),
+            "segment.bytes": str(config.transaction_state_log_segment_bytes),
+            "unclean.leader.election.enable": "false",
+        },
+    }
+
+
+class AutoTopics:
+    """Creates topics with the broker's defaults, the internal ones with theirs."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        metadata: MetadataCache,
+        commands: TopicCommands,
+        spawn: Callable[[Coroutine[Any, Any, None], str], object],
+    ) -> None:
+        """`spawn(coroutine, name)` runs a creation in the background."""
+        self._config = config
+        self._metadata = metadata
+        self._commands = commands
+        self._spawn = spawn
+        self._under_way: dict[str, int] = {}
+        self._partitions_under_way = 0
+        self.is_alone = True
+        """Whether no other broker can ever join: then no replication factor above 1 can be met."""
+
+    def request(self, name: str) -> ErrorCode:
+        """Start to create a topic; what to tell the client meanwhile."""
+        if name in self._under_way:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        others = chain(self._metadata.topics, self._under_way)
+        if name_problem(name) or find_collision(name, others):
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        topic = self._new_topic(name)
+        if self._under_way and self._is_too_much(topic):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        brokers = self._metadata.racks
+        if topic.replication_factor > len(brokers):
+            logger.error(
+                "topic %s is not created: it needs %d replicas and there are %d live brokers",
+                name,
+                topic.replication_factor,
+                len(brokers),
+            )
+            return ErrorCode.INVALID_REPLICATION_FACTOR
+        self._under_way[name] = topic.partitions
+        self._partitions_under_way += topic.partitions
+        self._spawn(self._create(topic, brokers), f"create topic {name}")
+        return ErrorCode.LEADER_NOT_AVAILABLE
+
+    async def _create(self, topic: NewTopic, brokers: Mapping[int, str | None]) -> None:
+        result: CreatedTopic | ApiError | StoreError
+        try:
+            result = (await self._commands.create([topic], brokers))[topic.name]
+        except StoreError as error:
+            result = error
+        finally:
+            self._partitions_under_way -= self._under_way.pop(topic.name)
+        if isinstance(result, StoreError):
+            logger.error("topic %s is not created: %s", topic.name, result)
+        elif not isinstance(result, ApiError):
+            logger.info("topic %s is created on demand: %s", topic.name, result)
+        elif result.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+            # What a client asked for, and may ask again: one that collides was quicker, say.
+            logger.warning("topic %s is not created: %s", topic.name, result)
+
+    def _is_too_much(self, topic: NewTopic) -> bool:
+        """Whether to create it now would be more than one request may create at once."""
+        wanted = self._partitions_under_way + topic.partitions
+        return wanted > self._config.max_new_partitions_per_request
+
+    def _new_topic(self, name: str) -> NewTopic:
+        config = self._config
+        counts = {
+            GROUP_METADATA_TOPIC: (
+                config.offsets_topic_num_partitions,
+                1 if self.is_alone else config.offsets_topic_replication_factor,
+            ),
+            TRANSACTION_STATE_TOPIC: (
+                config.transaction_state_log_num_partitions,
+                1 if self.is_alone else config.transaction_state_log_replication_factor,
+            ),
+        }
+        defaults = (config.num_partitions, config.default_replication_factor)
+        partitions, factor = counts.get(name, defaults)
+        configs = internal_topic_configs(config).get(name, {})
+        return NewTopic(name, partitions, factor, configs=configs)

@@ -1,0 +1,57 @@
+"""Waiting until this broker's metadata shows what an admin request asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from broker.metadata.metadata_cache import MetadataCache
+
+T = TypeVar("T")
+
+
+async def wait_for_topics(
+    cache: MetadataCache, names: Iterable[str], is_shown: Callable[[str], bool], timeout_ms: int
+) -> set[str]:
+    """Wait until all topics are as they should be; returns those that are not in time.
+
+    With no time to wait, as Kafka has it, all of them are late.
+    """
+    late = set(names)
+    if timeout_ms <= 0:
+        return late
+
+    def are_all_shown() -> bool:
+        late.difference_update([name for name in late if is_shown(name)])
+        return not late
+
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            await cache.wait_until(are_all_shown)
+    except TimeoutError:
+        return late
+    return set()
+
+
+def timed_out(topic: str, what: str) -> ApiError:
+    """The error for a topic whose change goes on, but was not finished in time."""
+    return ApiError(
+        ErrorCode.REQUEST_TIMED_OUT,
+        f"Topic '{topic}' is being {what}, but this was not finished within the timeout.",
+    )
+
+
+def not_controller() -> ApiError:
+    """The error for an admin request that another broker must serve."""
+    return ApiError(ErrorCode.NOT_CONTROLLER, "This broker is not the controller.")
+
+
+def repeated(names: Iterable[T]) -> set[T]:
+    """Names or ids that occur more than once."""
+    seen: set[T] = set()
+    return {name for name in names if name in seen or seen.add(name)}  # type: ignore[func-returns-value]

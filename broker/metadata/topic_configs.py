@@ -1,0 +1,137 @@
+"""The topics' configurations on this broker: dynamic overrides on top of the broker's defaults.
+
+A change that a notification announces is applied to the running logs at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from config.alteration import topic_config
+from config.errors import ConfigError
+from controller.brokers.dynamic_configs import DynamicConfigs
+from controller.metadata_store.store import StoreError
+from controller.znodes import TOPIC_ENTITY
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+    from typing import Any
+
+    from config.topic import TopicConfig
+    from controller.metadata_store.store import MetadataStore
+
+logger = logging.getLogger(__name__)
+
+
+class TopicConfigs:
+    """Typed configurations by topic, kept up to date from the store."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        defaults: TopicConfig,
+        keep: Callable[[str, Callable[[], Coroutine[Any, Any, None]]], object],
+    ) -> None:
+        """`keep(name, work)` runs the reading that a notification asks for until it is done."""
+        self._store = store
+        self.defaults = defaults
+        self._keep = keep
+        self._listeners: list[Callable[[str, TopicConfig], Awaitable[None]]] = []
+        self._configs: dict[str, TopicConfig] = {}
+        self.dynamic = DynamicConfigs(store, self._refresh)
+        self.dynamic.on_change(self._changed)
+
+    def on_change(self, listener: Callable[[str, TopicConfig], Awaitable[None]]) -> None:
+        """Have `listener(topic, config)` called when a topic's configuration changes."""
+        self._listeners.append(listener)
+
+    async def start(self) -> None:
+        """Read all topics' configurations and watch for changes."""
+        await self.dynamic.start()
+
+    async def load(self, topics: Iterable[str]) -> None:
+        """Read the configurations of topics that this broker is about to hold.
+
+        Waits for the store while it is away: without them nobody could tell how to hold a topic.
+        """
+        names = list(topics)
+        while True:
+            try:
+                await self.dynamic.load_topics(names)
+            except StoreError as error:
+                logger.warning("configurations of topics must wait: %s", error)
+                await self._store.wait_until_reachable()
+            else:
+                break
+        for name in names:
+            self._configs.pop(name, None)
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """Drop topics that are deleted."""
+        names = list(topics)
+        self.dynamic.forget_topics(names)
+        for name in names:
+            self._configs.pop(name, None)
+
+    def overrides(self, topic: str) -> Mapping[str, str]:
+        """What is set for the topic itself."""
+        return self.dynamic.topic_overrides(topic)
+
+    def topic_config(self, topic: str) -> TopicConfig:
+        """The topic's whole configuration."""
+        overrides = self.overrides(topic)
+        if not overrides:
+            return self.defaults
+        config = self._configs.get(topic)
+        if config is None:
+            config = self._configs[topic] = self._build(topic, overrides)
+        return config
+
+    def _build(self, topic: str, overrides: Mapping[str, str]) -> TopicConfig:
+        """Values that another broker let through and this one does not know are left out."""
+        try:
+            return topic_config(overrides, self.defaults)
+        except ConfigError as error:
+            logger.warning("topic %s: %s; the key is ignored", topic, error)
+        usable: dict[str, str] = {}
+        for name, text in overrides.items():
+            try:
+                topic_config({**usable, name: text}, self.defaults)
+            except ConfigError:
+                continue
+            usable[name] = text
+        return topic_config(usable, self.defaults)
+
+    async def apply_defaults(self, defaults: TopicConfig, topics: Iterable[str]) -> None:
+        """Go on with other defaults, also for those topics of which this broker has replicas."""
+        if defaults == self.defaults:
+            return
+        self.defaults = defaults
+        self._configs.clear()
+        for topic in list(topics):
+            await self._tell(topic)
+
+    def _refresh(self) -> None:
+        self._keep("configuration changes", self._refresh_patiently)
+
+    async def _refresh_patiently(self) -> None:
+        """Read the news; once the store can be reached again, if it cannot be now."""
+        while True:
+            try:
+                await self.dynamic.refresh()
+            except StoreError as error:
+                logger.warning("configuration changes must wait: %s", error)
+                await self._store.wait_until_reachable()
+            else:
+                return
+
+    async def _changed(self, entity_type: str, entity: str, _: Mapping[str, str]) -> None:
+        if entity_type != TOPIC_ENTITY:
+            return
+        self._configs.pop(entity, None)
+        await self._tell(entity)
+
+    async def _tell(self, topic: str) -> None:
+        for listener in self._listeners:
+            await listener(topic, self.topic_config(topic))

@@ -1,0 +1,1 @@
+"""Sockets: listeners, connections, their buffers, queues and quotas, links to other brokers."""

@@ -1,0 +1,227 @@
+"""A connection from this broker to another one: ask, wait, be answered.
+
+One request is under way at a time, which is what fetchers and the controller want. Answers are
+received into the link's buffer, so that the records in one can be appended from where they lie;
+they are good until the link is asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from typing import TYPE_CHECKING, cast
+
+from broker.network.links import LinkError
+from protocol.headers import request_front, response_header_bytes
+from protocol.wire import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from protocol.schema import Request, Response
+
+logger = logging.getLogger(__name__)
+
+SIZE_BYTES = 4
+BUFFER_BYTES = 128 * 1024
+"""Room for an answer of ordinary size. A larger one gets more, kept while such answers come."""
+GULP_BYTES = 256 * 1024
+"""How much of a large answer shall be there before the loop is woken to take it (SO_RCVLOWAT)."""
+
+Address = tuple[str, int]
+
+
+class PeerLink:
+    """`replication.links.Link` over TCP; connects when first asked, and anew after a break."""
+
+    def __init__(
+        self,
+        name: str,
+        address: Callable[[], Address | None],
+        client_id: str,
+        timeout_ms: int,
+        max_answer_bytes: int,
+    ) -> None:
+        """`address` is looked up at each connect; `name` is how errors call the other broker."""
+        self._name = name
+        self._address = address
+        self._client_id = client_id.encode()
+        self._timeout_seconds = timeout_ms / 1000
+        self._max_answer_bytes = max_answer_bytes
+        self._wire: _Wire | None = None
+        self._correlation_id = 0
+        self._turn = asyncio.Lock()
+
+    async def ask(self, request: Request, version: int) -> Response:
+        """Send one request and wait for its answer; raises LinkError, and hangs up."""
+        async with self._turn:
+            try:
+                wire = self._wire
+                if wire is None or wire.is_lost:
+                    async with asyncio.timeout(self._timeout_seconds):
+                        wire = await self._connected()
+                return await self._exchange(wire, request, version)
+            except TimeoutError:
+                self.close()
+                raise LinkError(
+                    f"{self._name} has not answered {type(request).__name__} "
+                    f"for {self._timeout_seconds:g} s"
+                ) from None
+            except (OSError, DecodeError) as error:
+                self.close()
+                raise LinkError(f"{self._name}: {error}") from error
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Hang up; who waits gets a LinkError."""
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()
+
+    async def _connected(self) -> _Wire:
+        address = self._address()
+        if address is None:
+            raise LinkError(f"{self._name} is not known to be alive")
+        loop = asyncio.get_running_loop()
+        wire = _Wire(loop, self._timeout_seconds, self._max_answer_bytes)
+        await loop.create_connection(lambda: wire, *address)
+        self._wire = wire
+        return wire
+
+    async def _exchange(self, wire: _Wire, request: Request, version: int) -> Response:
+        cls = type(request)
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        body = request.encode(version)
+        front = request_front(
+            self._correlation_id, cls.API_KEY, version, self._client_id, len(body)
+        )
+        frame = await wire.exchange(front + body)
+        correlation_id = int.from_bytes(frame[:SIZE_BYTES], "big")
+        if correlation_id != self._correlation_id:
+            raise LinkError(f"{self._name} answered another request than the one asked")
+        start = response_header_bytes(cls.API_KEY, version)
+        response, _ = cls.RESPONSE.decode_from(version, frame, start)
+        return response
+
+
+class _Wire(asyncio.BufferedProtocol):
+    """The socket: one frame out, one frame in."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, timeout_seconds: float, max_answer_bytes: int
+    ) -> None:
+        self._loop = loop
+        self._timeout_seconds = timeout_seconds
+        self._max_answer_bytes = max_answer_bytes
+        self._small = self._buffer = memoryview(bytearray(BUFFER_BYTES))
+        self._filled = 0
+        self._wanted = SIZE_BYTES
+        self._is_size_known = False
+        self._answer: asyncio.Future[memoryview] | None = None
+        self._asked_at = 0.0
+        self._watchdog: asyncio.TimerHandle | None = None
+        self._transport: asyncio.Transport = cast("asyncio.Transport", None)
+        self._socket: socket.socket = cast("socket.socket", None)
+        self._low_water = 1
+        self.is_lost = False
+        self._has_ended = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._socket = transport.get_extra_info("socket")
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_lost = self._has_ended = True
+        self._rest()
+        self._fail(LinkError(f"the connection is lost: {exc or 'closed by the other side'}"))
+
+    async def exchange(self, frame: bytes) -> memoryview:
+        """Send a frame; returns the next one that comes, without its size.
+
+        It is good until the next exchange. Raises TimeoutError.
+        """
+        answer: asyncio.Future[memoryview] = self._loop.create_future()
+        self._answer = answer
+        self._asked_at = self._loop.time()
+        if self._watchdog is None:
+            self._watchdog = self._loop.call_later(self._timeout_seconds, self._watch)
+        self._transport.write(frame)
+        return await answer
+
+    def close(self) -> None:
+        self.is_lost = True
+        self._rest()
+        if not self._has_ended:  # aborting one that has would end it once more, which it cannot
+            self._transport.abort()
+        self._fail(LinkError("hung up"))
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        return self._buffer[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._filled += nbytes
+        if self._filled >= SIZE_BYTES and not self._is_size_known:
+            self._learn_size()
+        missing = self._wanted - self._filled
+        if missing > 0 or self.is_lost:
+            if self._wanted > BUFFER_BYTES and not self.is_lost:
+                self._wake_at(min(missing, GULP_BYTES))
+            return
+        self._wake_at(1)
+        answer, self._answer = self._answer, None
+        frame = self._buffer[SIZE_BYTES : self._wanted]
+        if answer is None or self._filled > self._wanted:
+            self.is_lost = True
+            self._transport.abort()  # it says more than it was asked
+        if self._wanted <= BUFFER_BYTES:
+            self._buffer = self._small
+        self._filled = 0
+        self._wanted = SIZE_BYTES
+        self._is_size_known = False
+        if answer is not None and not answer.done():
+            answer.set_result(frame)
+
+    def _wake_at(self, count: int) -> None:
+        """Have the loop see the socket as readable only once so many bytes are there."""
+        if count != self._low_water:
+            self._low_water = count
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
+
+    def _learn_size(self) -> None:
+        size = int.from_bytes(self._buffer[:SIZE_BYTES], "big", signed=True)
+        if not SIZE_BYTES <= size <= self._max_answer_bytes:
+            self.is_lost = True
+            self._fail(LinkError(f"an answer cannot have {size} bytes"))
+            self._transport.abort()
+            return
+        self._is_size_known = True
+        self._wanted = SIZE_BYTES + size
+        if self._wanted > len(self._buffer):
+            grown = memoryview(bytearray(self._wanted))
+            grown[: self._filled] = self._buffer[: self._filled]
+            self._buffer = grown
+
+    def _watch(self) -> None:
+        """One timer for many exchanges: most are over long before, and it is set anew."""
+        self._watchdog = None
+        if self._answer is None:
+            return
+        left = self._asked_at + self._timeout_seconds - self._loop.time()
+        if left > 0:
+            self._watchdog = self._loop.call_later(left, self._watch)
+        else:
+            self._fail(TimeoutError())
+
+    def _rest(self) -> None:
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+            self._watchdog = None
+
+    def _fail(self, error: Exception) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None and not answer.done():
+            answer.set_exception(error)

@@ -1,0 +1,324 @@
+"""One client connection: frames in, responses out, in the order of the requests.
+
+Bytes are received straight into the connection's `FrameBuffer`, which says who owns them. A request
+whose answer is deferred stops the connection (as in Apache, which mutes the channel), unless the
+handler marked the deferral as ordered only. The slots in `_answers` keep the order.
+
+What one peer can make the broker hold is bounded: answers are sent as soon as `FLUSH_BYTES` have
+gathered, and no request is taken while any of them is unsent, so that is one answer and
+`FLUSH_BYTES`; answers that wait for others are bounded over all connections (`InFlight`), large
+requests by `RequestMemory`. Nor does one peer keep the others waiting: after `TURN_MS` of its
+requests it is their turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import struct as structs
+from collections import deque
+from typing import TYPE_CHECKING, Any, cast
+
+from broker.network.foreign_protocols import recognise
+from broker.network.frame_buffer import FrameBuffer
+from broker.network.send_queue import Outgoing, SocketSender
+from broker.runtime.deferred import Deferred
+
+if TYPE_CHECKING:
+    from broker.network.client import Peer
+    from broker.network.connection_services import ConnectionServices
+    from broker.network.send_queue import RegionSender
+    from protocol.schema import Part
+
+    Answer = list[Part] | Deferred[list[Part] | None]
+
+logger = logging.getLogger(__name__)
+
+SELF_REFERENCES = ("_read_ready_cb", "_write_ready")
+
+_UNPACK_SIZE = structs.Struct(">i").unpack_from
+SIZE_BYTES = 4
+FLUSH_BYTES = 64 * 1024
+"""Answers gather up to here before they are sent together."""
+TURN_MS = 5
+"""How long the requests of one connection are handled before others get their turn."""
+FRAMES_PER_LOOK = 8
+"""How many are handled between two looks at the clock."""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Protocol of one accepted socket."""
+
+    def __init__(self, services: ConnectionServices, peer: Peer) -> None:
+        self._services = services
+        self._dispatch = services.dispatcher.dispatch
+        self._peer = peer
+        self._max_request_bytes = services.max_request_bytes
+        self._buffer = FrameBuffer(services.memory)
+        self._answers: deque[Answer] = deque()
+        self._blocking: Deferred[list[Part] | None] | None = None
+        self._is_reading = True
+        self._is_closing = False
+        self._is_held = False
+        self._is_turn_due = False
+        self._is_processing = False
+        self._outgoing: Outgoing = cast("Outgoing", None)
+        self._transport: asyncio.Transport = cast("asyncio.Transport", None)
+
+    @property
+    def listener(self) -> str:
+        """Name of the listener it came in on."""
+        return self._peer.listener
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note the peer and prepare the socket."""
+        self._transport = cast("asyncio.Transport", transport)
+        connected: socket.socket = transport.get_extra_info("socket")
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._outgoing = Outgoing(self._transport, _region_sender(transport), self._process)
+        if self._is_held:
+            self._transport.pause_reading()
+        refusal = self._peer.connected(self, transport.get_extra_info("peername"))
+        if refusal is not None:
+            self.close(refusal)
+
+    def hold(self) -> None:
+        """Do not listen to the peer until `begin`; only before the connection is made."""
+        self._is_held = True
+
+    def begin(self) -> None:
+        """Listen to the peer from now on."""
+        self._is_held = False
+        self._transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """Free what waits for this connection, and what it holds."""
+        self._is_closing = True
+        self._services.memory.forget(self._process)
+        self._services.in_flight.count -= len(self._answers)
+        for answer in self._answers:
+            if isinstance(answer, Deferred):
+                answer.abandon()
+        self._answers.clear()
+        self._blocking = None
+        self._outgoing.release()
+        self._buffer.release()
+        self._peer.disconnected(self)
+        _free(self._transport)
+
+    def close(self, reason: str = "") -> None:
+        """Hang up; a reason is logged, once."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        if reason:
+            logger.warning("%s: connection closed: %s", self._peer.address, reason)
+        self._outgoing.flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Hang up now, whatever is still to be sent."""
+        self._is_closing = True
+        self._transport.abort()
+
+    def look_after(self, now_ms: int, limit_ms: int) -> None:
+        """Called now and then: free what an idle connection holds, end one that is idle too long.
+
+        Idle is one that neither brings a request nor takes some of an answer, and is owed none;
+        `limit_ms` is how long it may be (negative: for ever), `now_ms` monotonic.
+        """
+        if self._outgoing.has_moved:
+            self._outgoing.has_moved = False
+            self._peer.is_active = True
+        idle_ms = self._peer.idle_ms(now_ms)
+        if self._answers or not idle_ms:
+            return
+        self._buffer.trim()
+        if 0 <= limit_ms <= idle_ms:
+            if self._outgoing.is_empty and not self._is_closing:
+                self.close()
+            else:
+                self.abort()  # closing would wait for the peer to read on
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        """Where the next bytes go: behind what is there."""
+        return self._buffer.writable()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Bytes arrived."""
+        self._peer.is_active = True
+        self._buffer.end += nbytes
+        self._process()
+
+    def pause_writing(self) -> None:
+        """The peer reads slower than we write: answers are kept, no more requests are taken."""
+        self._outgoing.pause()
+
+    def resume_writing(self) -> None:
+        """The peer has caught up.
+
+        What follows may close the transport, which must not happen within its own callback: it
+        would end twice.
+        """
+        asyncio.get_running_loop().call_soon(self._outgoing.resume)
+
+    def _process(self) -> None:
+        """Handle all whole frames that may be handled now, and send the answers together.
+
+        What is handled may complete an earlier answer of this connection, and so end up here again:
+        the call under way then goes on with whatever that has released.
+        """
+        if self._is_closing or self._is_processing:
+            return
+        self._is_processing = True
+        is_turn_over = False
+        try:
+            is_turn_over = self._take_frames()
+            if not self._is_closing:
+                self._outgoing.flush()
+                self._tidy()
+        except OSError as error:  # of memory: those of sockets and files stay in Outgoing
+            self.close(f"no memory for its requests: {error}")
+        except Exception:
+            logger.exception("%s: connection aborted", self._peer.address)
+            self._transport.abort()
+        finally:
+            self._is_processing = False
+        if is_turn_over:
+            self._have_turn()
+
+    def _have_turn(self) -> None:
+        """Go on with the requests that are here, after what is being handled now."""
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._is_turn_due = False
+        self._process()
+
+    def _take_frames(self) -> bool:
+        """Handle frames while nothing holds the connection up; whether only its time is over."""
+        buffer = self._buffer
+        memory = buffer.frames()
+        clock = self._services.clock
+        end_ms = count = 0
+        while self._may_go_on():
+            body = buffer.start + SIZE_BYTES
+            held = buffer.end - body
+            if held < 0:
+                break
+            (size,) = _UNPACK_SIZE(memory, buffer.start)
+            if not 0 <= size <= self._max_request_bytes:
+                self._refuse_size(bytes(memory[buffer.start : body]), size)
+                break
+            if held < size:
+                del memory  # so that the buffer may be used again
+                if not buffer.make_room(SIZE_BYTES + size):
+                    self._services.memory.wait(self._process)
+                break
+            buffer.start = body + size
+            answer = self._dispatch(memory[body : buffer.start], self._peer, self)
+            if answer is not None:
+                self._take_answer(answer)
+            count += 1
+            if not count % FRAMES_PER_LOOK:
+                now_ms = clock.monotonic_ms()
+                end_ms = end_ms or now_ms + TURN_MS
+                if now_ms >= end_ms:
+                    return True
+        return False
+
+    def _may_go_on(self) -> bool:
+        """Whether nothing holds the next request up: an answer before it, or one not sent."""
+        if self._is_closing or self._blocking is not None or not self._outgoing.is_ready:
+            return False
+        in_flight = self._services.in_flight
+        return not self._answers or in_flight.count < in_flight.limit
+
+    def _refuse_size(self, prefix: bytes, size: int) -> None:
+        limit = f"socket.request.max.bytes={self._max_request_bytes}"
+        self.close(recognise(prefix) or f"frame of {size} bytes ({limit})")
+
+    def _take_answer(self, answer: Answer) -> None:
+        """Send it, unless it is to come or must wait for those before it."""
+        if isinstance(answer, list) and not self._answers:
+            self._outgoing.add(answer)
+            if self._outgoing.size >= FLUSH_BYTES:
+                self._outgoing.flush()
+            return
+        self._answers.append(answer)
+        self._services.in_flight.count += 1
+        if isinstance(answer, Deferred):
+            self._await(answer)
+
+    def _await(self, answer: Deferred[list[Part] | None]) -> None:
+        if not answer.is_ordered_only and not answer.is_complete:
+            self._blocking = answer
+
+        def answered(_: object) -> None:
+            self._answered(answer)
+
+        def failed(error: Exception) -> None:
+            self.close(f"no answer could be made: {error!r}")
+
+        answer.then(answered, failed)
+
+    def _answered(self, answer: Deferred[list[Part] | None]) -> None:
+        """A deferred answer is there: send all that are now next in order, then go on reading."""
+        answers = self._answers
+        while answers:
+            head = answers[0]
+            parts: list[Part] | None
+            if isinstance(head, Deferred):
+                if not head.is_complete:
+                    break
+                parts = head.value
+            else:
+                parts = head
+            answers.popleft()
+            self._services.in_flight.count -= 1
+            if parts is not None and not self._is_closing:
+                self._outgoing.add(parts)
+        if self._blocking is answer:
+            self._blocking = None
+        if self._is_processing or self._is_closing:
+            return
+        self._outgoing.flush()
+        if not self._buffer.is_empty:
+            # Not from here: whoever completes one answer may be about to complete hundreds.
+            self._have_turn()
+
+    def _tidy(self) -> None:
+        """Keep room for the next read; stop reading while the buffer is full of waiting frames."""
+        self._buffer.tidy()
+        has_room = not self._buffer.is_full
+        if has_room != self._is_reading and not self._is_closing:
+            self._is_reading = has_room
+            if has_room:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+
+def _region_sender(transport: asyncio.BaseTransport) -> RegionSender | None:
+    """How to send from files: by the transport's own way, or by its socket; None within TLS."""
+    own: Any = transport.get_extra_info("region_sender")
+    if own is not None:
+        return cast("RegionSender", own)
+    if transport.get_extra_info("ssl_object") is not None:
+        return None
+    return SocketSender(transport.get_extra_info("socket").fileno())
+
+
+def _free(transport: asyncio.Transport) -> None:
+    """Have a transport that is closed go with its last user.
+
+    asyncio's refers to itself, by the methods that its loop calls; from Python 3.12 on `close` ends
+    that, but `abort` does not. The garbage of many short connections would be collected in one go,
+    while all clients wait: 200 ms for six thousand.
+    """
+    for name in SELF_REFERENCES:
+        if name in getattr(transport, "__dict__", ()):
+            setattr(transport, name, None)

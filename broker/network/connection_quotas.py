@@ -1,0 +1,135 @@
+"""How many connections may be open, in all and from one address, and how fast they may come.
+
+Apache lets a connection above `max.connections` wait until another one ends; here it is closed at
+once, as both do with one too many from an address. One that comes too fast is accepted and waits
+for its turn to be heard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import socket
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from config.errors import ConfigError
+from config.key import INT_MAX
+from config.listeners import read_address_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.runtime.open_files import OpenFiles
+    from config.broker import BrokerConfig
+
+
+logger = logging.getLogger(__name__)
+
+SECOND_MS = 1000
+SLOWEST_PER_SECOND = 1
+"""What a rate of 0 comes to; a broker that nobody can reach is of no use."""
+
+
+class CreationPace:
+    """Gives connections their turns: a second's worth at once, further ones evenly after that."""
+
+    def __init__(self, per_second: int) -> None:
+        self.per_second = per_second
+        self._interval_ms = SECOND_MS / per_second
+        self._turn_ms = -math.inf
+
+    def wait_ms(self, now_ms: int) -> int:
+        """Take a turn, at a monotonic time; returns how long to wait for it."""
+        turn_ms = max(self._turn_ms, now_ms - SECOND_MS + self._interval_ms)
+        self._turn_ms = turn_ms + self._interval_ms
+        return max(0, math.ceil(turn_ms - now_ms))
+
+
+class ConnectionLimits:
+    """Counts open connections against the configured limits."""
+
+    pace: CreationPace | None = None
+    """None when connections may come as fast as they do."""
+    files: OpenFiles | None = None
+    """Says whether there is a file descriptor for one more."""
+
+    def __init__(self, in_all: int, per_host: int, of_hosts: Mapping[str, int]) -> None:
+        self._limits = in_all, per_host, of_hosts
+        self._wanted: BrokerConfig | None = None
+        self._open: Counter[str] = Counter()
+        self._total = 0
+
+    def admit(self, host: str) -> str | None:
+        """Count a connection from `host`; None, or why it is one too many and is not counted.
+
+        The reason is "" if it was logged here.
+        """
+        in_all, per_host, of_hosts = self._limits
+        if self.files is not None and (refusal := self.files.refusal()) is not None:
+            return refusal
+        if self._total >= in_all:
+            return f"{self._total} connections are open (max.connections)"
+        if self._open[host] >= of_hosts.get(host, per_host):
+            return f"{self._open[host]} connections from there are open (max.connections.per.ip)"
+        self._open[host] += 1
+        self._total += 1
+        return None
+
+    async def change(self, config: BrokerConfig) -> None:
+        """Hold those that come from now on to other limits; not if a host is not to be found.
+
+        Nor if another change comes while names are looked up.
+        """
+        self._wanted = config
+        try:
+            wanted = await configured_limits(config)
+        except ConfigError as error:
+            logger.warning("the limits of connections stay as they are: %s", error)
+            return
+        if self._wanted is not config:
+            return
+        self._limits = wanted.limits
+        if _per_second(self.pace) != _per_second(wanted.pace):
+            self.pace = wanted.pace
+
+    @property
+    def limits(self) -> tuple[int, int, Mapping[str, int]]:
+        """How many in all, from one host, and from those hosts that have limits of their own."""
+        return self._limits
+
+    def release(self, host: str) -> None:
+        """A connection that was admitted is gone."""
+        self._total -= 1
+        self._open[host] -= 1
+        if not self._open[host]:
+            del self._open[host]
+
+
+async def configured_limits(config: BrokerConfig) -> ConnectionLimits:
+    """Read the limits; names of hosts are looked up. Raises ConfigError when one is unknown."""
+    configured = read_address_limits(config)
+    found = await asyncio.gather(*map(_addresses, configured))
+    of_hosts = {
+        address: limit
+        for addresses, limit in zip(found, configured.values(), strict=True)
+        for address in addresses
+    }
+    limits = ConnectionLimits(config.max_connections, config.max_connections_per_ip, of_hosts)
+    if config.max_connection_creation_rate < INT_MAX:
+        limits.pace = CreationPace(max(config.max_connection_creation_rate, SLOWEST_PER_SECOND))
+    return limits
+
+
+def _per_second(pace: CreationPace | None) -> int | None:
+    return None if pace is None else pace.per_second
+
+
+async def _addresses(host: str) -> list[str]:
+    """On a thread: a name server that does not answer takes its time, half a minute of it."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise ConfigError(f"max.connections.per.ip.overrides: {host}: {error}") from None
+    return [str(address[0]) for _, _, _, _, address in found]

@@ -1,0 +1,67 @@
+"""What all connections of a broker share: dispatcher, clock, and bounds over all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Protocol
+
+from broker.network.request_memory import RequestMemory, request_memory_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.network.client import Peer
+    from broker.network.connection import Connection
+    from broker.runtime.clock import Clock
+    from broker.runtime.deferred import Deferred
+    from config.broker import BrokerConfig
+    from protocol.schema import Part
+
+
+class FrameDispatcher(Protocol):
+    """Serves one frame at a time."""
+
+    def dispatch(
+        self, frame: memoryview, peer: Peer, connection: Connection
+    ) -> list[Part] | Deferred[list[Part] | None] | None:
+        """The answer, one that is to come, or None for none. Raises nothing."""
+
+
+@dataclasses.dataclass(slots=True)
+class InFlight:
+    """Requests whose answer waits, or stands behind one that does (`queued.max.requests`).
+
+    At the limit a connection that has such a request takes no further one; one that has none takes
+    its first, so that nobody waits for the answers of others.
+    """
+
+    limit: int
+    count: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ConnectionServices:
+    """Handed to each connection."""
+
+    dispatcher: FrameDispatcher
+    clock: Clock
+    memory: RequestMemory
+    in_flight: InFlight
+    max_request_bytes: int
+    """`socket.request.max.bytes`."""
+
+
+def connection_services(
+    config: BrokerConfig,
+    dispatcher: FrameDispatcher,
+    clock: Clock,
+    soon: Callable[[Callable[[], object]], object],
+) -> ConnectionServices:
+    """With the limits of `config`; `soon` has the event loop call a function, from any thread."""
+    return ConnectionServices(
+        dispatcher,
+        clock,
+        RequestMemory(request_memory_limit(config.queued_max_request_bytes), soon),
+        InFlight(config.queued_max_requests),
+        config.socket_request_max_bytes,
+    )

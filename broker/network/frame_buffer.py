@@ -1,0 +1,163 @@
+"""Where a connection's bytes arrive, and who owns them.
+
+The kernel writes into the buffer, frames are handed out as views of it, and a record batch goes to
+the log from there: without a copy. Two things follow.
+
+**Ownership.** A view keeps the whole buffer alive. Bytes that were handed out are overwritten only
+after every view of them is gone; if one is still held (by a produce that waits for a transaction's
+coordinator, for recompression, for the broker to join its cluster), the buffer is left to it and
+the connection goes on in a fresh one. CPython's reference counts tell, so that no handler copies
+for this and none can forget to. The count is that of the mapping: a `memoryview` of it holds one
+reference, shared by all its slices.
+
+    mapping  <-- self._memory                         1
+             <-- self._view, for the kernel           2
+             <-- a view of `frames`, or a slice of it 3   kept: it is not reused
+
+**Memory.** Buffers are anonymous mappings, not `bytearray`s. Their pages exist from the moment
+something is written to them, so a connection that sends small requests costs one page of its
+128 KB, and the claim of a frame of 100 MB costs nothing until the bytes have come. A freed mapping
+goes back to the system at once. A frame that is larger than the buffer gets a mapping of its size
+once the buffer is full of it; after it, one larger than `LARGE_BYTES` is given up.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from broker.network.request_memory import RequestMemory
+
+BUFFER_BYTES = 128 * 1024
+"""Room for the five requests of 16 KB that a Java producer has in flight at its defaults."""
+SPARE_BYTES = 128 * 1024
+"""A larger buffer holds this much beside its frame, so that one read brings many frames."""
+LARGE_BYTES = 1536 * 1024
+"""A buffer of up to this size stays for the next frame; a Java producer sends 1 MiB at most, by
+default (`max.request.size`). Only larger ones count as request memory, and they are given back at
+once."""
+
+_NO_HUGE_PAGES = getattr(mmap, "MADV_NOHUGEPAGE", None)
+"""A huge page is 2 MB from its first byte on."""
+
+
+class FrameBuffer:
+    """Bytes received and not handled yet: those from `start` to `end`."""
+
+    __slots__ = ("_memory", "_pool", "_view", "capacity", "end", "start")
+
+    def __init__(self, pool: RequestMemory) -> None:
+        self._pool = pool
+        self.start = 0
+        self.end = 0
+        self._memory = _mapping(BUFFER_BYTES)
+        self._view = memoryview(self._memory)
+        self.capacity = BUFFER_BYTES
+
+    def writable(self) -> memoryview:
+        """Where the next bytes go: behind what is there."""
+        return self._view[self.end :]
+
+    def frames(self) -> memoryview:
+        """The buffer, for slices to hand out; its holder must let go before `make_room`."""
+        return memoryview(self._memory)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all that was received is handled."""
+        return self.start == self.end
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more can be received."""
+        return self.end == self.capacity
+
+    def make_room(self, needed: int) -> bool:
+        """Have the frame at `start` fit, as far as its bytes have come; no harm if it does.
+
+        `needed` is its size with the prefix, or what of it is known. Returns False if there is no
+        memory for it now: the caller waits for `RequestMemory`. Raises OSError if the system has
+        none.
+        """
+        held = self.end - self.start
+        if self.start + needed <= self.capacity and not self.is_full:
+            return True
+        if needed > self.capacity and held == self.capacity:
+            capacity = needed + SPARE_BYTES
+            if capacity > LARGE_BYTES and not self._pool.has_room():
+                return False
+            self._replace(capacity)
+        elif self.start:
+            self._move_to_front()
+        return True
+
+    def tidy(self) -> None:
+        """After frames were handled: have room, from the front if nothing is left over."""
+        start = self.start
+        if not start:
+            return
+        held = self.end - start
+        if self.capacity > LARGE_BYTES and held <= BUFFER_BYTES:
+            self._replace(BUFFER_BYTES)
+        elif held:
+            if self.is_full:
+                self._move_to_front()
+        elif self._is_shared():
+            self._replace(self.capacity)
+        else:
+            self.start = self.end = 0
+
+    def trim(self) -> None:
+        """Give back the memory of a connection that rests."""
+        if self.start == self.end:
+            self._replace(BUFFER_BYTES)
+
+    def release(self) -> None:
+        """The connection is gone: hold nothing, whoever still holds the connection."""
+        self._view = memoryview(b"")
+        self._memory = _NOTHING
+        self.start = self.end = self.capacity = 0
+
+    def _move_to_front(self) -> None:
+        if self._is_shared():
+            self._replace(self.capacity)
+            return
+        held = self.end - self.start
+        self._memory.move(0, self.start, held)
+        self.start, self.end = 0, held
+
+    def _replace(self, capacity: int) -> None:
+        """Go on in another mapping, with what is not handled yet; views keep the old one."""
+        rest = self._view[self.start : self.end]
+        memory = _mapping(capacity)
+        if capacity > LARGE_BYTES:
+            self._pool.note(memory)
+        self._memory = memory
+        self._view = memoryview(memory)
+        self.capacity = capacity
+        self.start, self.end = 0, len(rest)
+        self._view[: self.end] = rest
+
+    def _is_shared(self) -> bool:
+        """Whether a view of some frame is still held."""
+        return self.count_references() > _OWN_REFERENCES
+
+    def count_references(self) -> int:
+        """References to the mapping, as this interpreter counts them."""
+        return sys.getrefcount(self._memory)
+
+
+def _mapping(capacity: int) -> mmap.mmap:
+    memory = mmap.mmap(-1, capacity, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if _NO_HUGE_PAGES is not None:
+        memory.madvise(_NO_HUGE_PAGES)
+    return memory
+
+
+_NOTHING = _mapping(1)
+"""What a buffer has whose connection is gone."""
+
+_OWN_REFERENCES = FrameBuffer(cast("RequestMemory", None)).count_references()
+"""Those of a buffer of which no frame is held."""

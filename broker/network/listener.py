@@ -1,0 +1,177 @@
+"""The listening sockets, one per configured listener, and the connections accepted on them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import socket
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from broker.network.client import Peer
+from broker.network.connection import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.network.connection_quotas import ConnectionLimits
+    from broker.network.connection_services import ConnectionServices
+    from broker.runtime.timers import Timers
+    from config.broker import BrokerConfig
+    from config.listeners import Endpoint
+
+logger = logging.getLogger(__name__)
+
+IDLE_CHECKS_PER_LIMIT = 10
+IDLE_CHECK_MS = 60_000
+"""The longest between two looks at idle connections: their memory is freed after one or two."""
+DRAIN_MS = 1000
+"""How long answers may take to leave when the broker stops; after that they are cut off."""
+DRAIN_CHECK_MS = 10
+SYSTEM_BUFFER = -1
+"""Size of a socket buffer that is left to the system, which fits it to the traffic."""
+
+
+class ListenError(Exception):
+    """A listener could not be opened; the text says which and why, in one line."""
+
+
+class Listeners:
+    """Accepts connections and closes those that have been idle for too long."""
+
+    def __init__(self, services: ConnectionServices, timers: Timers) -> None:
+        self._services = services
+        self._clock = services.clock
+        self._timers = timers
+        self._servers: list[tuple[Endpoint, asyncio.Server]] = []
+        self._connections: dict[Connection, None] = {}
+        """Those that are open, in the order in which they came."""
+        self.limits: ConnectionLimits | None = None
+        """What connections of all listeners are held against as they come."""
+        self.accepted_count = 0
+        """Connections accepted so far."""
+
+    async def bind(self, endpoint: Endpoint, config: BrokerConfig) -> int:
+        """Take the address without serving it yet; returns the port. Raises ListenError."""
+        loop = asyncio.get_running_loop()
+
+        def accept() -> Connection:
+            self.accepted_count += 1
+            peer = Peer(endpoint.name, self._connections, self.limits)
+            connection = Connection(self._services, peer)
+            self._pace(connection)
+            return connection
+
+        with _naming(endpoint):
+            server = await loop.create_server(
+                accept,
+                endpoint.host or None,
+                endpoint.port,
+                backlog=config.socket_listen_backlog_size,
+                start_serving=False,
+            )
+            _size_buffers(server, config)
+        self._servers.append((endpoint, server))
+        bound: int = server.sockets[0].getsockname()[1]
+        return bound
+
+    def _pace(self, connection: Connection) -> None:
+        """Let a connection that comes too fast wait (max.connection.creation.rate)."""
+        if self.limits is None or self.limits.pace is None:
+            return
+        wait_ms = self.limits.pace.wait_ms(self._clock.monotonic_ms())
+        if wait_ms:
+            connection.hold()
+            self._timers.schedule(wait_ms, connection.begin)
+
+    async def serve(self) -> None:
+        """Accept connections on all that was bound. Raises ListenError."""
+        for endpoint, server in self._servers:
+            with _naming(endpoint):
+                await server.start_serving()
+
+    def look_after_idle(self, max_idle_ms: int) -> None:
+        """Free what idle connections hold, and close those that have been idle for `max_idle_ms`.
+
+        That is connections.max.idle.ms; negative: none is closed.
+        """
+
+        def look() -> None:
+            now_ms = self._clock.monotonic_ms()
+            for connection in tuple(self._connections):
+                connection.look_after(now_ms, max_idle_ms)
+
+        interval_ms = max_idle_ms / IDLE_CHECKS_PER_LIMIT if max_idle_ms >= 0 else IDLE_CHECK_MS
+        self._timers.every(min(max(interval_ms, 1), IDLE_CHECK_MS), look)
+
+    @property
+    def connection_count(self) -> int:
+        """How many connections are open."""
+        return len(self._connections)
+
+    def open_connections(self) -> dict[str, int]:
+        """How many connections are open, by listener; from any thread."""
+        counts = Counter(connection.listener for connection in tuple(self._connections))
+        return {endpoint.name: counts[endpoint.name] for endpoint, _ in self._servers}
+
+    async def close(self) -> None:
+        """Stop listening and hang up on everybody."""
+        for _, server in self._servers:
+            server.close()
+        for connection in tuple(self._connections):
+            connection.close()
+        await self._drain()
+        for connection in tuple(self._connections):
+            connection.abort()
+        await self._timers.sleep(0)  # in which they hear that they are lost
+
+    async def _drain(self) -> None:
+        """Let what was answered leave, for a while.
+
+        Not with `Server.wait_closed`: up to Python 3.12.0 it waits for nothing, and from 3.12.1 on
+        for ever if a peer does not read.
+        """
+        until_ms = self._clock.monotonic_ms() + DRAIN_MS
+        await self._timers.sleep(0)  # which is all that most of them need
+        while self._connections and self._clock.monotonic_ms() < until_ms:
+            await self._timers.sleep(DRAIN_CHECK_MS)
+
+
+def _size_buffers(server: asyncio.Server, config: BrokerConfig) -> None:
+    """Size the listening sockets' buffers, which accepted ones inherit, window scaling too."""
+    sizes = (
+        (socket.SO_SNDBUF, config.socket_send_buffer_bytes),
+        (socket.SO_RCVBUF, config.socket_receive_buffer_bytes),
+    )
+    for listening in server.sockets:
+        for option, size in sizes:
+            if size != SYSTEM_BUFFER:
+                listening.setsockopt(socket.SOL_SOCKET, option, size)
+
+
+@contextlib.contextmanager
+def _naming(endpoint: Endpoint) -> Iterator[None]:
+    """Say of an error which listener it is about."""
+    where = f"{endpoint.host or '*'}:{endpoint.port}"
+    try:
+        yield
+    except OSError as error:
+        raise ListenError(
+            f"listener {endpoint.name}: {why_not_bound(error, endpoint.host, where)}"
+        ) from None
+
+
+def why_not_bound(error: OSError, host: str, where: str) -> str:
+    """Say what is wrong with an address in words: the system's own repeat it, and have numbers."""
+    if error.errno == errno.EADDRINUSE:
+        return f"{where} is already in use"
+    if isinstance(error, socket.gaierror):
+        reason = f"no address is known for {host}"
+    elif error.errno is None:
+        reason = str(error)
+    else:
+        reason = os.strerror(error.errno).lower()
+    return f"cannot listen on {where}: {reason}"

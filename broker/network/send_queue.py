@@ -1,0 +1,306 @@
+"""Sends responses, in order, with file regions going from the page cache by `sendfile`.
+
+A transport knows bytes only, and `loop.sendfile` costs a task each. So: while the transport holds
+nothing back (its high-water mark is zero, hence "not paused" means "nothing buffered"), a region is
+sent with `os.sendfile` on the socket itself, and what stands before it so that it leaves with it.
+When the socket is full, the loop tells us when it no longer is; since it watches the socket for the
+transport already, it is asked about a second descriptor of it. TLS connections read the file.
+
+What is queued here is bounded by its connection, which handles no further request while anything
+is. Small regions are read as they are sent and not before: one run of `RUN_BYTES` is in memory at
+a time, whatever the size of the response.
+
+Nothing raises here. A peer that is gone, or a file that cannot be read, costs this connection: it
+is aborted, and whoever was answering goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections import deque
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from protocol.schema import Part
+
+logger = logging.getLogger(__name__)
+
+INLINE_REGION_BYTES = 32 * 1024
+"""Smaller regions are read and sent together with what stands around them: one system call less."""
+
+RUN_BYTES = 256 * 1024
+"""How much is gathered for one write; also how much of a region is read if it cannot be sent."""
+
+_BYTES = (bytes, bytearray, memoryview)
+"""A tuple, as `bytes | bytearray` in a loop would make a type each time round."""
+
+_PEER_IS_GONE = (ConnectionError, TimeoutError)
+
+
+class Readable(Protocol):
+    """An open file that can be read at a position or sent from."""
+
+    def fileno(self) -> int:
+        """Descriptor, valid while the object lives."""
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Up to `length` bytes from `position`; fewer at the end of the file."""
+
+
+class Region(Protocol):
+    """A piece of a file standing in a response (`storage.log.log` makes them)."""
+
+    file: Readable
+    position: int
+    length: int
+
+
+class RegionSender(Protocol):
+    """Sends past the transport, straight from files. Raises BlockingIOError when it would wait."""
+
+    def send(self, data: bytes) -> int:
+        """Send some bytes that more will follow; returns how many."""
+
+    def send_file(self, file: Readable, position: int, count: int) -> int:
+        """Send some of a file; returns how many bytes, 0 at its end."""
+
+    def when_writable(self, callback: Callable[[], object]) -> None:
+        """Call back once, when more can be sent."""
+
+    def close(self) -> None:
+        """Call back no more."""
+
+
+class SocketSender:
+    """A socket, beside the transport that has it."""
+
+    def __init__(self, number: int) -> None:
+        """`number` is the socket's descriptor."""
+        self._number = number
+        self._twin: socket.socket | None = None
+        """The same socket under a descriptor of our own, from the first region on."""
+
+    def send(self, data: bytes) -> int:
+        """Send some bytes that more will follow; returns how many."""
+        return self._second().send(data, socket.MSG_MORE)
+
+    def send_file(self, file: Readable, position: int, count: int) -> int:
+        """Send some of a file; returns how many bytes, 0 at its end."""
+        return os.sendfile(self._number, file.fileno(), position, count)
+
+    def when_writable(self, callback: Callable[[], object]) -> None:
+        """Call back once, when more can be sent."""
+        # By number: asked for a socket that it does not know, a selector describes it in words.
+        number = self._second().fileno()
+        loop = asyncio.get_running_loop()
+
+        def writable() -> None:
+            loop.remove_writer(number)
+            callback()
+
+        loop.add_writer(number, writable)
+
+    def close(self) -> None:
+        """Call back no more."""
+        if self._twin is not None:
+            asyncio.get_running_loop().remove_writer(self._twin.fileno())
+            self._twin.close()
+            self._twin = None
+
+    def _second(self) -> socket.socket:
+        if self._twin is None:
+            self._twin = socket.socket(fileno=os.dup(self._number))
+        return self._twin
+
+
+class Outgoing:
+    """The unsent rest of one connection's responses."""
+
+    __slots__ = ("_on_drained", "_parts", "_sender", "_transport", "has_moved", "is_paused", "size")
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        sender: RegionSender | None,
+        on_drained: Callable[[], None],
+    ) -> None:
+        """`sender` is None when bytes must pass TLS."""
+        transport.set_write_buffer_limits(high=0)
+        self._transport = transport
+        self._sender = sender
+        self._on_drained: Callable[[], None] | None = on_drained
+        self._parts: deque[bytes | bytearray | memoryview | _Rest] = deque()
+        self.size = 0
+        """Bytes added since the last `flush`."""
+        self.is_paused = False
+        self.has_moved = False
+        """Set when a full socket took more; cleared by whoever looks."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all was handed to the kernel: if not, the peer reads slower than we answer."""
+        return not self._parts and not self.is_paused
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the socket takes more, as far as we know."""
+        return not self.is_paused
+
+    def add(self, parts: list[Part]) -> None:
+        """Queue one whole response, size prefix included; `flush` sends it.
+
+        Answers to requests that came together leave together: a system call costs more than a
+        response of ordinary size.
+        """
+        for part in parts:
+            self.size += len(part)
+            if isinstance(part, _BYTES):
+                self._parts.append(part)
+            elif len(part):
+                self._parts.append(_Rest(cast("Region", part)))
+
+    def flush(self) -> None:
+        """Send what was queued, as far as the socket takes it."""
+        self.size = 0
+        if self._parts and not self.is_paused:
+            try:
+                self._pump()
+            except _PEER_IS_GONE:
+                self._give_up()
+            except OSError as error:
+                logger.warning("connection aborted: a response could not be sent: %s", error)
+                self._give_up()
+            except Exception:
+                logger.exception("connection aborted: a response could not be sent")
+                self._give_up()
+
+    def release(self) -> None:
+        """The connection is gone."""
+        self.is_paused = True
+        self._on_drained = None
+        self._parts.clear()
+        if self._sender is not None:
+            self._sender.close()
+            self._sender = None
+
+    def pause(self) -> None:
+        """The transport holds bytes back."""
+        self.is_paused = True
+
+    def resume(self) -> None:
+        """The socket takes more."""
+        if self._on_drained is None:
+            return
+        self.has_moved = True
+        self.is_paused = False
+        self.flush()
+        if self.is_empty:
+            self._on_drained()
+
+    def _give_up(self) -> None:
+        """Nothing of this connection may be sent any more."""
+        self._parts.clear()
+        self.is_paused = True
+        self._transport.abort()
+
+    def _pump(self) -> None:
+        """Send until all is gone or the socket is full."""
+        parts = self._parts
+        while parts and not self.is_paused:
+            data = self._next_run()
+            if parts and self._sender is not None and isinstance(parts[0], _Rest):
+                if data and not self._send_before_region(self._sender, data):
+                    return
+                self._send_region(self._sender, parts[0])
+            elif data:
+                self._transport.write(data)
+            elif parts:  # else only empty bytes were left, as a message that ends in records has
+                self._send_copy(cast("_Rest", parts[0]))
+
+    def _next_run(self) -> bytes | bytearray | memoryview:
+        """Take what is sent in one write: bytes and small regions, up to a large one."""
+        parts = self._parts
+        run: list[bytes | bytearray | memoryview] = []
+        size = 0
+        while parts and size < RUN_BYTES:
+            head = parts[0]
+            if isinstance(head, _Rest):
+                if head.length > INLINE_REGION_BYTES:
+                    break
+                head = head.read(head.length)
+            parts.popleft()
+            run.append(head)
+            size += len(head)
+        return run[0] if len(run) == 1 else b"".join(run)
+
+    def _send_before_region(
+        self, sender: RegionSender, data: bytes | bytearray | memoryview
+    ) -> bool:
+        """Send bytes that shall not leave before some of the region behind them does."""
+        data = bytes(data)
+        try:
+            sent = sender.send(data)
+        except BlockingIOError:
+            sent = 0
+        if sent == len(data):
+            return True
+        self._parts.appendleft(data[sent:])
+        self._wait_for_room(sender)
+        return False
+
+    def _send_region(self, sender: RegionSender, rest: _Rest) -> None:
+        """Send some of the region at the head."""
+        try:
+            sent = sender.send_file(rest.file, rest.position, rest.length)
+        except BlockingIOError:
+            self._wait_for_room(sender)
+            return
+        self._skip(rest, sent)
+
+    def _send_copy(self, rest: _Rest) -> None:
+        chunk = rest.read(min(rest.length, RUN_BYTES))
+        self._transport.write(chunk)
+        self._skip(rest, len(chunk))
+
+    def _skip(self, rest: _Rest, count: int) -> None:
+        if not count:
+            raise ShortFileError
+        rest.position += count
+        rest.length -= count
+        if not rest.length:
+            self._parts.popleft()
+
+    def _wait_for_room(self, sender: RegionSender) -> None:
+        """Go on once the socket, which is full, takes more."""
+        self.is_paused = True
+        sender.when_writable(self.resume)
+
+
+class ShortFileError(OSError):
+    """A log file is shorter than the region that was to be sent."""
+
+    def __str__(self) -> str:
+        return "the log file is shorter than the region that was to be sent"
+
+
+class _Rest:
+    """What is left of a region. Holds its file, so that the descriptor outlives deletion."""
+
+    __slots__ = ("file", "length", "position")
+
+    def __init__(self, region: Region) -> None:
+        self.file = region.file
+        self.position = region.position
+        self.length = region.length
+
+    def read(self, count: int) -> bytes:
+        """The next bytes of it. Raises ShortFileError when the file has fewer."""
+        data = self.file.read_at(self.position, count)
+        if len(data) < count:
+            raise ShortFileError
+        return data

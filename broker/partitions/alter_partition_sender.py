@@ -1,0 +1,141 @@
+"""Carries leaders' proposals for in-sync sets to the controller (AlterPartition, KIP-497).
+
+One request is under way at a time; what is proposed meanwhile goes together into the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from broker.partitions.partition_leader import Stored
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable, Coroutine
+    from uuid import UUID
+
+    from broker.partitions.in_sync import Proposal
+    from broker.partitions.partition import Partition
+    from broker.runtime.timers import Timers
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_MS = 50
+"""Pause before the controller, or its successor, is asked again."""
+
+RequestTopic = AlterPartitionRequest.Topic
+RequestPartition = RequestTopic.Partition
+Member = RequestPartition.NewIsrWithEpoch
+Answered = AlterPartitionResponse.Topic.Partition
+
+
+class Proposals:
+    """`replication.leading.InSyncChanges` by requests to whoever is controller."""
+
+    def __init__(
+        self,
+        broker: tuple[int, Callable[[], int]],
+        ask: Callable[[AlterPartitionRequest], Awaitable[AlterPartitionResponse]],
+        timers: Timers,
+        spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[object]],
+    ) -> None:
+        """`broker` is this broker's id and epoch; `ask` raises ApiError when nobody answers."""
+        self._broker_id, self._broker_epoch = broker
+        self._ask = ask
+        self._timers = timers
+        self._spawn = spawn
+        self._waiting: dict[Partition, Proposal] = {}
+        self._is_asking = False
+
+    def propose(self, partition: Partition, proposal: Proposal) -> None:
+        """Ask the controller soon; a later proposal for the partition replaces this one."""
+        self._waiting[partition] = proposal
+        if not self._is_asking:
+            self._is_asking = True
+            self._timers.soon(self._start)
+
+    def _start(self) -> None:
+        self._spawn(self._ask_controller(), "in-sync replicas")
+
+    async def _ask_controller(self) -> None:
+        asked, self._waiting = self._waiting, {}
+        try:
+            response = await self._ask(self._request(asked))
+            if response.error_code:
+                raise ApiError(ErrorCode(response.error_code))
+        except ApiError as error:
+            logger.info("in-sync replicas are proposed again: %s", error)
+            self._rest(asked)
+        except Exception:
+            self._rest(asked)
+            raise
+        else:
+            undecided, failures = self._tell(asked, response)
+            self._rest(undecided)  # who proposes again at once waits, as all do
+            if failures:
+                raise failures[0]
+
+    def _rest(self, undecided: dict[Partition, Proposal]) -> None:
+        """After a pause, ask for these and for what was proposed meanwhile, if there is any."""
+        self._waiting = undecided | self._waiting
+        self._is_asking = bool(self._waiting)
+        if self._is_asking:
+            self._timers.schedule(RETRY_AFTER_MS, self._start)
+
+    def _request(self, asked: dict[Partition, Proposal]) -> AlterPartitionRequest:
+        topics: dict[str, AlterPartitionRequest.Topic] = {}
+        for partition, proposal in asked.items():
+            topic = topics.get(partition.topic)
+            if topic is None:
+                topic = topics[partition.topic] = RequestTopic(
+                    topic_name=partition.topic, topic_id=partition.topic_id, partitions=[]
+                )
+            topic.partitions.append(
+                RequestPartition(
+                    partition_index=partition.index,
+                    leader_epoch=proposal.leader_epoch,
+                    new_isr=list(proposal.in_sync),
+                    new_isr_with_epochs=[
+                        Member(broker_id=one, broker_epoch=epoch) for one, epoch in proposal.members
+                    ],
+                    partition_epoch=proposal.partition_epoch,
+                )
+            )
+        return AlterPartitionRequest(
+            broker_id=self._broker_id,
+            broker_epoch=self._broker_epoch(),
+            topics=list(topics.values()),
+        )
+
+    def _tell(
+        self, asked: dict[Partition, Proposal], response: AlterPartitionResponse
+    ) -> tuple[dict[Partition, Proposal], list[Exception]]:
+        """Have each partition hear what was decided; returns those that failed at it, and how."""
+        answers: dict[tuple[UUID, int], Answered] = {
+            (topic.topic_id, answer.partition_index): answer
+            for topic in response.topics
+            for answer in topic.partitions
+        }
+        undecided: dict[Partition, Proposal] = {}
+        failures = []
+        for partition, proposal in asked.items():
+            try:
+                _decide(partition, proposal, answers.get((partition.topic_id, partition.index)))
+            except Exception as error:  # noqa: BLE001 - raised once all have heard
+                undecided[partition] = proposal
+                failures.append(error)
+        return undecided, failures
+
+
+def _decide(partition: Partition, proposal: Proposal, answer: Answered | None) -> None:
+    leading = partition.leading
+    if leading is None:
+        return
+    if answer is None:
+        leading.decided(proposal, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return
+    stored = Stored(tuple(answer.isr), answer.leader_epoch, answer.partition_epoch)
+    leading.decided(proposal, ErrorCode(answer.error_code), stored)

@@ -1,0 +1,352 @@
+"""Appending what a produce request brings to the partitions that this broker leads."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.metadata.current_leader import current_leader
+from broker.partitions.partition import ACKS_ALL
+from broker.partitions.recompression import Recompression
+from broker.runtime.slices import BUDGET_MS
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.produce import ProduceRequest, ProduceResponse
+from protocol.records.validation import AsideError
+from storage.producer.producer_state import AppendOrigin
+from storage.producer.verification_guards import NO_VOUCHER
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from broker.partitions.partition import Partition
+    from broker.partitions.transaction_verification import Verified
+    from broker.requests.context import Context
+    from protocol.schema import Part
+    from storage.log.log import AppendInfo
+
+Answer = ProduceResponse.Response.PartitionResponse
+"""One partition's part of the answer."""
+
+Endpoints = Mapping[int, ProduceResponse.NodeEndpoint]
+"""Where brokers listen, by their ids."""
+
+EMPTY: Endpoints = {}
+_NO_LEADER = Answer.CurrentLeader()
+"""Shared by all answers, which it makes a third cheaper; never changed in place."""
+
+_CLIENT = AppendOrigin.CLIENT
+ADDS_PARTITIONS_SINCE = 12
+"""The version whose clients follow version 2 of the transaction protocol (KIP-890)."""
+FIRST_VERSION_BY_ID = 13
+FIRST_VERSION_WITH_LEADERS = 10
+VALID_ACKS = (-1, 0, 1)
+UNTIMED_PARTITIONS = 8
+"""So many batches are appended before it is asked how long that takes: most requests have less."""
+
+ADMIN_CLIENT_ID = "__admin_client"
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+
+_NOT_NOW = {
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
+"""What a transaction's coordinator says that a producer does not expect, and tries again after."""
+
+
+_REFUSED_BY_LOG = {
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+}
+
+
+class NotVerifiedError(ApiError):
+    """The coordinator of a transaction does not vouch for a partition; the log was not asked."""
+
+
+class Uncommitted(NamedTuple):
+    """What was appended to a partition, and is not committed yet."""
+
+    partition: Partition
+    end_offset: int
+    """The high watermark that the answer waits for."""
+    leader_epoch: int
+    """In which it was appended; in another, other records may stand at its offsets."""
+    answer: Answer
+
+
+class Appends:
+    """The appends of one request, and what its answer waits for after them."""
+
+    __slots__ = (
+        "_began_ms",
+        "_count",
+        "context",
+        "endpoints",
+        "pending",
+        "request",
+        "verified",
+        "waiting",
+    )
+
+    def __init__(self, context: Context, request: ProduceRequest) -> None:
+        self.context = context
+        self.request = request
+        self.pending: list[Uncommitted] = []
+        self.waiting: list[Recompression] = []
+        """What is checked or recompressed beside the loop before it can be appended."""
+        self.endpoints: Endpoints = EMPTY
+        """Of the leaders that answers name."""
+        self.verified: Verified | None = None
+        """What the coordinator of the request's transaction says, if it is part of one."""
+        self._count = 0
+        self._began_ms = 0
+
+    def append_all(self) -> ProduceResponse:
+        """Append what is quickly checked; the rest goes into `waiting`."""
+        return ProduceResponse(
+            responses=[self.append(topic, _CLIENT) for topic in self.request.topic_data]
+        )
+
+    def append_in_steps(self) -> Generator[None, None, ProduceResponse]:
+        """As `append_all`, for requests that name many partitions."""
+        response = ProduceResponse(responses=[])
+        for topic in self.request.topic_data:
+            answers: list[Answer] = []
+            for start in range(0, len(topic.partition_data), UNTIMED_PARTITIONS):
+                some = topic.partition_data[start : start + UNTIMED_PARTITIONS]
+                self._append_some(topic, some, answers, _CLIENT)
+                yield
+            response.responses.append(_response(topic, answers))
+            yield
+        return response
+
+    def append(
+        self, topic: ProduceRequest.TopicData, origin: AppendOrigin
+    ) -> ProduceResponse.Response:
+        """Append to one topic. With the origin CHECKED, all of it has been in `waiting`."""
+        answers: list[Answer] = []
+        self._append_some(topic, topic.partition_data, answers, origin)
+        return _response(topic, answers)
+
+    def _append_some(
+        self,
+        topic: ProduceRequest.TopicData,
+        some: Sequence[ProduceRequest.TopicData.PartitionData],
+        answers: list[Answer],
+        origin: AppendOrigin,
+    ) -> None:
+        context, request = self.context, self.request
+        replicas = context.broker.replicas
+        name: str | None = topic.name
+        if context.api_version >= FIRST_VERSION_BY_ID:
+            name = replicas.names_by_id.get(topic.topic_id)
+        partitions = replicas.by_topic.get(name, {}) if name is not None else {}
+        refusal = _refusal(context, request, name)
+        is_acks_all = request.acks == ACKS_ALL
+        for data in some:
+            index = data.index
+            partition = partitions.get(index)
+            try:
+                if partition is None:
+                    raise ApiError(_absent(context, name, topic.topic_id, index))
+                if refusal is not None:
+                    answers.append(self._refused(topic, index, partition, refusal))
+                    continue
+                if self.verified is None:
+                    info = self._append(partition, data.records, origin)
+                else:
+                    info = self._append_verified(partition, data.records, origin)
+            except ApiError as error:
+                answers.append(self._refused(topic, index, partition, error))
+                continue
+            except AsideError:
+                assert partition is not None
+                self.waiting.append(_recompression(topic, data, partition, answers))
+                continue
+            answer = Answer(
+                index=index,
+                error_code=0,
+                base_offset=info.first_offset,
+                log_append_time_ms=info.log_append_time_ms,
+                log_start_offset=info.log_start_offset,
+                current_leader=_NO_LEADER,
+            )
+            answers.append(answer)
+            if is_acks_all and partition.log.high_watermark <= info.last_offset:
+                self.pending.append(
+                    Uncommitted(partition, info.last_offset + 1, partition.leader_epoch, answer)
+                )
+
+    def _refused(
+        self,
+        topic: ProduceRequest.TopicData,
+        index: int,
+        partition: Partition | None,
+        error: ApiError,
+    ) -> Answer:
+        answer = refused(index, error)
+        if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            metadata = self.context.broker.metadata
+            known = topic.name or metadata.topic_name(topic.topic_id)
+            name = known if partition is None else partition.topic
+            self.endpoints = name_leader(self.context, name, answer, self.endpoints)
+        if partition is not None and _is_by_log(error):
+            answer.log_start_offset = partition.log.log_start_offset
+        return answer
+
+    def _append(
+        self, partition: Partition, records: Part | None, origin: AppendOrigin
+    ) -> AppendInfo:
+        if records is None:
+            raise ApiError(ErrorCode.INVALID_RECORD, "there is no record batch")
+        assert isinstance(records, memoryview)
+        context = self.context
+        if origin is _CLIENT:
+            self._count += 1
+            if self._count >= UNTIMED_PARTITIONS and self._has_taken_long():
+                raise AsideError
+        return partition.append_records(
+            records, self.request.acks, origin, context.now_ms, context.api_version
+        )
+
+    def _has_taken_long(self) -> bool:
+        """Whether the rest of the request is for later turns of the loop."""
+        now_ms = self.context.broker.clock.monotonic_ms()
+        if self._count == UNTIMED_PARTITIONS:
+            self._began_ms = now_ms
+        return now_ms - self._began_ms >= BUDGET_MS
+
+    def _append_verified(
+        self, partition: Partition, records: Part | None, origin: AppendOrigin
+    ) -> AppendInfo:
+        """Append if the coordinator vouches for the partition, or need not any more."""
+        assert self.verified is not None
+        key = (partition.topic, partition.index)
+        code = self.verified.errors.get(key)
+        if code is not None:
+            raise _not_verified(code, self.context.api_version)
+        voucher = self.verified.vouchers.get(key, NO_VOUCHER)
+        with partition.log.producers.guards.presenting(voucher):
+            return self._append(partition, records, origin)
+
+
+def _response(topic: ProduceRequest.TopicData, answers: list[Answer]) -> ProduceResponse.Response:
+    return ProduceResponse.Response(
+        name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+    )
+
+
+def refuse_all(request: ProduceRequest, error: ApiError) -> ProduceResponse:
+    """The same error for all partitions of a request."""
+    return ProduceResponse(
+        responses=[
+            ProduceResponse.Response(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=[refused(data.index, error) for data in topic.partition_data],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+def refused(index: int, error: ApiError) -> Answer:
+    """The answer for a partition to which nothing was appended."""
+    answer = Answer(
+        index=index,
+        error_code=error.code,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
+        error_message=error.message or None,
+    )
+    answer.record_errors = [
+        Answer.RecordError(batch_index=number, batch_index_error_message=message)
+        for number, message in getattr(error, "record_errors", ())
+    ]
+    return answer
+
+
+def name_leader(
+    context: Context, topic: str | None, answer: Answer, endpoints: Endpoints
+) -> Endpoints:
+    """Say who leads, in an answer with NOT_LEADER_OR_FOLLOWER (`broker.metadata.current_leader`).
+
+    Returns `endpoints` with that leader's, which `add_endpoints` puts into the response.
+    """
+    if context.api_version < FIRST_VERSION_WITH_LEADERS:
+        return endpoints
+    leader_id, leader_epoch, node = current_leader(context, topic, answer.index)
+    answer.current_leader = Answer.CurrentLeader(leader_id=leader_id, leader_epoch=leader_epoch)
+    if node is None:
+        return endpoints
+    endpoint = ProduceResponse.NodeEndpoint(
+        node_id=node.id, host=node.host, port=node.port, rack=node.rack
+    )
+    return {**endpoints, node.id: endpoint}
+
+
+def add_endpoints(response: ProduceResponse, endpoints: Endpoints) -> None:
+    """Say where the leaders are that the answers name."""
+    if endpoints:
+        response.node_endpoints = list(endpoints.values())
+
+
+def _refusal(context: Context, request: ProduceRequest, topic: str | None) -> ApiError | None:
+    """Why nothing of the request may be appended to any partition of `topic`."""
+    if request.acks not in VALID_ACKS:
+        return ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}")
+    if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+        return ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by brokers only")
+    return None
+
+
+def _is_by_log(error: ApiError) -> bool:
+    """Whether the log refused, for what it knows: Apache tells where it starts, to see why."""
+    return error.code in _REFUSED_BY_LOG and not isinstance(error, NotVerifiedError)
+
+
+def _not_verified(code: ErrorCode, api_version: int) -> NotVerifiedError:
+    if code is ErrorCode.INVALID_TXN_STATE:
+        return NotVerifiedError(code, "Partition was not added to the transaction")
+    is_ending = code is ErrorCode.CONCURRENT_TRANSACTIONS
+    if code in _NOT_NOW or (is_ending and api_version < ADDS_PARTITIONS_SINCE):
+        return NotVerifiedError(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            "Unable to verify the partition has been added to the transaction. "
+            f"Underlying error: {code.name}",
+        )
+    return NotVerifiedError(code)
+
+
+def _recompression(
+    topic: ProduceRequest.TopicData,
+    data: ProduceRequest.TopicData.PartitionData,
+    partition: Partition,
+    answers: list[Answer],
+) -> Recompression:
+    """Note what waits, with a place for its answer."""
+    assert isinstance(data.records, memoryview)
+    alone = ProduceRequest.TopicData(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partition_data=[ProduceRequest.TopicData.PartitionData(index=data.index, records=None)],
+    )
+    answers.append(Answer(index=data.index, error_code=0, base_offset=-1))
+    rules = partition.log.produce_rules
+    return Recompression(alone, data.records, rules, answers, len(answers) - 1)
+
+
+def _absent(context: Context, name: str | None, topic_id: UUID, index: int) -> ErrorCode:
+    """The code for a partition that is not here: another broker may have it, or nobody."""
+    if name is None:
+        name = context.broker.metadata.topic_name(topic_id)
+        if name is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+    if context.broker.metadata.partition(name, index) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER

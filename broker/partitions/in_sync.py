@@ -1,0 +1,137 @@
+"""Which replicas are in sync with their leader, and how far all of them are (KIP-497, KIP-966).
+
+The set changes in two steps: the leader proposes, the controller commits. Until then a replica on
+its way in counts already, and one on its way out counts still, so that the high watermark holds
+under either outcome (the *maximal* set).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+from broker.partitions.followers import UNKNOWN, Follower
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A set the controller was asked for, and the epochs it was asked with."""
+
+    in_sync: tuple[int, ...]
+    leader_epoch: int
+    partition_epoch: int
+    broker_epochs: tuple[int, ...] = ()
+    """In which of their lives the members were seen, in the order of `in_sync`; -1 for any.
+
+    Who was restarted since may lack what it had then, and is not let in by this (KIP-903).
+    """
+
+    @property
+    def members(self) -> Iterator[tuple[int, int]]:
+        """Brokers with their epochs."""
+        return zip(self.in_sync, self.broker_epochs or repeat(UNKNOWN), strict=False)
+
+
+class InSyncReplicas:
+    """The in-sync set of a partition that this broker leads, and its followers' progress."""
+
+    __slots__ = ("_max_lag_ms", "committed", "followers", "local_id", "maximal", "proposal")
+
+    def __init__(self, local_id: int, max_lag_ms: int) -> None:
+        self.local_id = local_id
+        self._max_lag_ms = max_lag_ms
+        self.followers: dict[int, Follower] = {}
+        self.committed: tuple[int, ...] = ()
+        self.maximal: frozenset[int] = frozenset()
+        self.proposal: Proposal | None = None
+
+    def lead(
+        self, state: LeaderAndIsrPartitionState, now_ms: int, leader_end: int, *, is_new_epoch: bool
+    ) -> None:
+        """The controller's word: these replicas, these in sync. What was proposed is void.
+
+        Unless it only repeats itself: then what was proposed may be stored by now, and counts.
+        """
+        others = [one for one in state.replicas if one != self.local_id]
+        known = self.followers
+        self.followers = {one: known.get(one) or Follower(one) for one in others}
+        for one, follower in self.followers.items():
+            if is_new_epoch or one not in known:
+                follower.start_over(now_ms, leader_end, is_in_sync=one in state.isr)
+        if is_new_epoch or tuple(state.isr) != self.committed:
+            self.settle(state.isr)
+
+    def settle(self, in_sync: Iterable[int]) -> None:
+        """The set is what the controller has stored; nothing is proposed."""
+        self.committed = tuple(in_sync)
+        self.maximal = frozenset(self.committed)
+        self.proposal = None
+
+    def propose(
+        self, in_sync: tuple[int, ...], leader_epoch: int, partition_epoch: int
+    ) -> Proposal:
+        """Note that the controller is asked for another set."""
+        self.maximal = frozenset(self.committed) | frozenset(in_sync)
+        lives = tuple(
+            self.followers[one].broker_epoch if one in self.followers else UNKNOWN
+            for one in in_sync
+        )
+        self.proposal = Proposal(in_sync, leader_epoch, partition_epoch, lives)
+        return self.proposal
+
+    def common_end(self, leader_end: int, now_ms: int, is_alive: Callable[[int], bool]) -> int:
+        """How far all replicas are that count: where the high watermark may go.
+
+        A live replica that has caught up counts before it joins, so that it is not outrun for ever.
+        """
+        end = leader_end
+        for one, follower in self.followers.items():
+            if follower.log_end_offset < end and (
+                one in self.maximal
+                or (follower.is_caught_up(leader_end, now_ms, self._max_lag_ms) and is_alive(one))
+            ):
+                end = follower.log_end_offset
+        return end
+
+    def grown(
+        self, broker_id: int, high_watermark: int, epoch_start: int
+    ) -> tuple[int, ...] | None:
+        """The set with a follower that has reached the others; None when it has not, or is in.
+
+        It must have all that is committed, and all from before this leader's epoch (RE-5).
+        """
+        follower = self.followers.get(broker_id)
+        if (
+            self.proposal is not None
+            or follower is None
+            or broker_id in self.committed
+            or follower.log_end_offset < max(high_watermark, epoch_start)
+        ):
+            return None
+        return (*self.committed, broker_id)
+
+    def shrunk(self, leader_end: int, now_ms: int) -> tuple[int, ...] | None:
+        """The set without the followers that are too far behind; None when there is none."""
+        if self.proposal is not None:
+            return None
+        left = self._without_laggards(self.committed, leader_end, now_ms)
+        return None if len(left) == len(self.committed) else left
+
+    def _without_laggards(
+        self, members: Sequence[int], leader_end: int, now_ms: int
+    ) -> tuple[int, ...]:
+        return tuple(
+            one
+            for one in members
+            if one == self.local_id
+            or (
+                (follower := self.followers.get(one)) is not None
+                and follower.is_caught_up(leader_end, now_ms, self._max_lag_ms)
+            )
+        )

@@ -1,0 +1,89 @@
+"""The part of a produce request that takes too long for the event loop.
+
+`compression.type` other than `producer` makes the broker compress; a batch may decompress to a
+thousand times its size; a request may bring batches for a thousand partitions. All that is done
+beside the loop, one batch after the other, and each is appended when it is done, in a turn of the
+loop of its own. Meanwhile the connection rests, as all do in Apache Kafka while a request of theirs
+is in work: that keeps the batches of a producer in order, with nothing to sort. A batch that
+arrived in the right codec, as most do, passes by here. Decision:
+docs/decisions/0017-recompression-beside-the-loop.md.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.runtime.deferred import Deferred
+from protocol.errors import ApiError, ErrorCode, detached
+from protocol.records.recompression import recompress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from broker.requests.context import Context
+    from protocol.messages.produce import ProduceRequest, ProduceResponse
+    from protocol.records.validation import ProduceRules
+
+
+logger = logging.getLogger(__name__)
+
+
+class Recompression(NamedTuple):
+    """One batch that waits to be checked or recompressed, and the place of its answer."""
+
+    topic: ProduceRequest.TopicData
+    batch: memoryview
+    """As it was received: it keeps the connection's buffer, which no other request uses then."""
+    rules: ProduceRules
+    """Those that asked for it: they may change before the work begins."""
+    answers: list[ProduceResponse.Response.PartitionResponse]
+    position: int
+
+
+Result = bytearray | memoryview | ApiError
+
+
+class Recompressions:
+    """Has batches checked and recompressed, one at a time, so that no request takes all threads."""
+
+    def __init__(
+        self,
+        context: Context,
+        waiting: Sequence[Recompression],
+        on_result: Callable[[Recompression, Result], None],
+    ) -> None:
+        """`on_result` is called for each, on the loop; what it raises fails `done`."""
+        self.done: Deferred[None] = Deferred()
+        """Complete when `on_result` has been called for the last of them."""
+        self._context = context
+        self._waiting = iter(waiting)
+        self._on_result = on_result
+        self._next()
+
+    def _next(self) -> None:
+        one = next(self._waiting, None)
+        if one is None:
+            self.done.complete(None)
+            return
+        context = self._context
+        work = partial(_recompressed, one, context.now_ms, context.api_version)
+        context.broker.side_work.run(work).then(
+            self.done.guard(partial(self._take, one)), self.done.fail
+        )
+
+    def _take(self, one: Recompression, result: Result) -> None:
+        self._on_result(one, result)
+        self._next()
+
+
+def _recompressed(one: Recompression, now_ms: int, api_version: int) -> Result:
+    """On a thread."""
+    try:
+        return recompress(one.batch, one.rules, now_ms, api_version)
+    except ApiError as error:
+        return detached(error)
+    except Exception as error:
+        logger.exception("recompression failed")
+        return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, repr(error))

@@ -1,0 +1,130 @@
+"""Asking transaction coordinators whether partitions are in the transactions that write to them.
+
+The first batch of a transaction on a partition waits for the answer (KIP-890); the following ones
+do not, since the log knows by then that the transaction is open. A producer that follows version 2
+of the protocol adds no partitions by itself: for it the question adds them.
+
+What a producer is told when the answer is no depends on what its version of the request knows:
+
+    the coordinator says          Produce              TxnOffsetCommit
+    TRANSACTION_ABORTABLE         the same; INVALID_TXN_STATE to clients that do not know it
+    PRODUCER_FENCED               INVALID_PRODUCER_EPOCH
+    not now (loading, moved...)   NOT_ENOUGH_REPLICAS  as any error of a coordinator
+    CONCURRENT_TRANSACTIONS       the same with version 2, else as "not now"
+
+Sources: KIP-890; `AddPartitionsToTxnManager` and `ReplicaManager` in Apache Kafka.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from protocol.errors import ErrorCode
+from storage.producer.verification_guards import Voucher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from broker.app import Broker
+    from broker.partitions.partition import Partition
+
+Key = tuple[str, int]
+"""Topic and partition."""
+
+
+class Support(enum.IntEnum):
+    """What a client's version of a request understands."""
+
+    BASIC = 0
+    ABORTABLE = 1
+    """TRANSACTION_ABORTABLE as an error."""
+    ADDS_PARTITIONS = 2
+    """Transaction version 2: partitions are added by writing to them, the epoch rises each time."""
+
+
+class Transaction(NamedTuple):
+    """Whose transaction it is."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+class Verified(NamedTuple):
+    """The outcome, for those partitions for which there was something to ask."""
+
+    vouchers: dict[Key, Voucher]
+    errors: dict[Key, ErrorCode]
+    """Those that the transaction's coordinator does not vouch for."""
+
+
+class Verification:
+    """One question; `then` is called once with the outcome, perhaps before `ask` returns."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        transaction: Transaction,
+        batches: Mapping[Key, tuple[Partition, int]],
+        support: Support,
+        then: Callable[[Verified], None],
+    ) -> None:
+        """`batches` has the partition and first sequence number of each batch."""
+        self._broker = broker
+        self._transaction = transaction
+        self._batches = batches
+        self._support = support
+        self._then = then
+
+    def ask(self) -> None:
+        """Ask about those partitions on which the transaction is not open already."""
+        config = self._broker.config
+        if not (
+            config.transaction_partition_verification_enable
+            or self._support is Support.ADDS_PARTITIONS
+        ):
+            self._then(Verified({}, {}))
+            return
+        vouchers = self._vouchers()
+        if not vouchers:
+            self._then(Verified({}, {}))
+            return
+
+        def answered(results: dict[Key, ErrorCode]) -> None:
+            errors = {key: self._told(code) for key, code in results.items() if code}
+            self._then(Verified(vouchers, errors))
+
+        transactional_id, producer_id, epoch = self._transaction
+        self._broker.transactions.verify_or_add_partitions(
+            transactional_id,
+            producer_id,
+            epoch,
+            vouchers.keys(),
+            verify_only=self._support is not Support.ADDS_PARTITIONS,
+            callback=answered,
+        )
+
+    def _vouchers(self) -> dict[Key, Voucher]:
+        """A guard for each partition on which the transaction is not open yet."""
+        _, producer_id, epoch = self._transaction
+        vouchers = {}
+        for key, (partition, sequence) in self._batches.items():
+            producers = partition.log.producers
+            if not producers.has_open_transaction(producer_id, epoch):
+                guard = producers.guards.obtain(
+                    producer_id,
+                    epoch,
+                    sequence,
+                    bumps_epoch=self._support is Support.ADDS_PARTITIONS,
+                    now_ms=self._broker.clock.now_ms(),
+                )
+                vouchers[key] = Voucher(guard)
+        return vouchers
+
+    def _told(self, code: ErrorCode) -> ErrorCode:
+        if code is ErrorCode.PRODUCER_FENCED:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if code is ErrorCode.TRANSACTION_ABORTABLE and self._support is Support.BASIC:
+            return ErrorCode.INVALID_TXN_STATE
+        return code

@@ -1,0 +1,41 @@
+"""Applying a configuration that changed while the broker runs to the parts that it concerns.
+
+Whoever reads `broker.config` each time needs nothing of this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.app import Broker
+    from broker.runtime.slices import Slices
+    from config.broker import BrokerConfig
+    from storage.directory.directories import LogDirectories
+
+
+async def reconfigure(broker: Broker, config: BrokerConfig) -> None:
+    """Go on with this configuration from now on."""
+    broker.config = config
+    await broker.topic_configs.apply_defaults(config.topic_defaults(), broker.replicas.by_topic)
+    broker.controller.allow_unclean(by_default=config.unclean_leader_election_enable)
+    broker.cluster.reconfigure(config)
+    broker.spawn(broker.limits.change(config), "limits of connections")
+    await _change_log_settings(broker.logs, config, broker.slices())
+    if broker.cleaner is not None:
+        broker.cleaner.reconfigure(config)
+
+
+async def _change_log_settings(logs: LogDirectories, config: BrokerConfig, slices: Slices) -> None:
+    settings = replace(
+        logs.settings,
+        producer_id_expiration_ms=config.producer_id_expiration_ms,
+        verifies_transactions=config.transaction_partition_verification_enable,
+    )
+    if settings == logs.settings:
+        return
+    logs.settings = settings
+    async for log in slices.each(logs):
+        log.settings = settings
+        log.producers.guards.is_required = settings.verifies_transactions

@@ -1,0 +1,82 @@
+"""A follower that asks for what its leader has not: the log there ends before, or begins after."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, cast
+
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.network.links import Link
+    from broker.partitions.partition import Partition
+
+logger = logging.getLogger(__name__)
+
+EARLIEST_LOCAL = -4
+LATEST = -1
+LIST_OFFSETS_VERSION = 9
+
+
+async def find_range(
+    partition: Partition, link: Link, local_id: int, is_followed: Callable[[], bool]
+) -> None:
+    """Truncate, or begin anew where the leader does; raises LinkError and ApiError (RE-13).
+
+    Nothing is done once the replica follows another leader, or `is_followed()` is no longer so:
+    what the leader tells by the topic's name may then be said of another topic.
+    """
+    log = partition.log
+    epoch = partition.leader_epoch
+
+    def is_as_it_was() -> bool:
+        return partition.leader_epoch == epoch and is_followed()
+
+    end = await _list_offset(partition, LATEST, link, local_id)
+    if end < log.log_end_offset:
+        if is_as_it_was():
+            logger.warning(
+                "%s-%d: the leader's log ends at %d, before ours at %d: what is more is cut",
+                partition.topic,
+                partition.index,
+                end,
+                log.log_end_offset,
+            )
+            log.truncate_to(end)
+        return
+    start = await _list_offset(partition, EARLIEST_LOCAL, link, local_id)
+    if start > log.log_end_offset and is_as_it_was():
+        logger.warning(
+            "%s-%d: the leader's log begins at %d, after the end of ours at %d: begun anew",
+            partition.topic,
+            partition.index,
+            start,
+            log.log_end_offset,
+        )
+        log.truncate_fully_and_start_at(start)
+
+
+async def _list_offset(partition: Partition, timestamp: int, link: Link, local_id: int) -> int:
+    request = ListOffsetsRequest(
+        replica_id=local_id,
+        topics=[
+            ListOffsetsRequest.Topic(
+                name=partition.topic,
+                partitions=[
+                    ListOffsetsRequest.Topic.Partition(
+                        partition_index=partition.index,
+                        current_leader_epoch=partition.leader_epoch,
+                        timestamp=timestamp,
+                    )
+                ],
+            )
+        ],
+    )
+    answered = await link.ask(request, LIST_OFFSETS_VERSION)
+    (found,) = cast("ListOffsetsResponse", answered).topics[0].partitions
+    if found.error_code:
+        raise ApiError(ErrorCode(found.error_code), "the leader does not tell its offsets")
+    return found.offset

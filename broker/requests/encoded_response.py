@@ -1,0 +1,42 @@
+"""Responses that are encoded before they are given to dispatch: once for many, or in slices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.requests.context import Context
+    from protocol.schema import Part, Response
+
+R = TypeVar("R", bound="Response")
+
+
+class EncodedResponse:
+    """Stands for a response whose bytes are known."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: list[Part]) -> None:
+        self._parts = parts
+
+    def encode_parts(self, _: int) -> list[Part]:
+        """The bytes, in a list of the caller's own."""
+        return list(self._parts)
+
+    def encode_in_steps(self, _: int, parts: list[Part]) -> Iterator[None]:
+        """The bytes, at once."""
+        parts += self._parts
+        return iter(())
+
+
+async def encoded_in_slices(context: Context, response: R) -> R:
+    """The same response, encoded already, while others were served between its elements."""
+    parts: list[Part] = []
+    steps = response.encode_in_steps(context.api_version, parts)
+    async for _ in context.broker.slices().each(steps):
+        pass
+    if all(isinstance(part, bytes) for part in parts):
+        parts = [b"".join(cast("list[bytes]", parts))]
+    return cast("R", EncodedResponse(parts))

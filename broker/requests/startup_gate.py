@@ -1,0 +1,64 @@
+"""Clients wait at a broker that has just joined others, until it was told what there is.
+
+Its listeners are open before that, since the controller must reach it. A client that heard of no
+topics would fail what it has queued for them; so it hears nothing, and is hung up on when that
+takes too long: it then asks another broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from broker.requests.api_table import HangUp
+from broker.runtime.background_answer import in_background
+from protocol.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.requests.api_table import Route
+    from broker.requests.context import Context
+    from broker.runtime.deferred import Deferred
+    from protocol.schema import Request
+
+    Handler = Callable[[Context, Any], Any]
+
+LONGEST_SECONDS: Final = 10
+
+NEVER_HELD: Final = frozenset(
+    {
+        ApiKey.API_VERSIONS,
+        ApiKey.FETCH,
+        ApiKey.OFFSET_FOR_LEADER_EPOCH,
+        ApiKey.WRITE_TXN_MARKERS,
+    }
+)
+"""What brokers ask each other, besides what only they ask."""
+
+
+def is_held(route: Route) -> bool:
+    """Whether a request is one of clients."""
+    return not route.is_for_clusters and route.request.API_KEY not in NEVER_HELD
+
+
+def holding(handler: Handler) -> Handler:
+    """Make a handler wait until the cluster is known; the request keeps its bytes meanwhile."""
+
+    def handle(context: Context, request: Request) -> Deferred[Any]:
+        broker = context.broker
+
+        async def wait() -> None:
+            try:
+                async with asyncio.timeout(LONGEST_SECONDS):
+                    await broker.metadata.wait_until(lambda: not broker.metadata.is_awaited)
+            except TimeoutError:
+                raise HangUp("this broker does not know the cluster yet") from None
+
+        def serve(_: None) -> object:
+            return handler(replace(context, now_ms=broker.clock.now_ms()), request)
+
+        return in_background(broker.spawn, wait(), "request to a broker that joins").map(serve)
+
+    return handle

@@ -1,0 +1,75 @@
+"""Handlers that are generators: a long request is handled while others are served.
+
+Such a handler yields wherever others may be served, between two elements as a rule, and returns
+the response or a `Deferred` of it. A request of a few elements is handled in one go, and notices
+nothing of this; a longer one goes on in slices, also when its client has hung up meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+
+from broker.runtime.deferred import Deferred
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.requests.context import Context
+    from broker.runtime.slices import Slices
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+STEPS_AT_ONCE = 100
+"""About a millisecond."""
+
+Steps = Generator[None, None, R]
+"""The steps of a handler that returns R."""
+
+
+def finished(steps: Steps[R]) -> R:
+    """What they return, at once."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        outcome: R = end.value
+        return outcome
+
+
+def in_steps(
+    handler: Callable[Concatenate[Context, P], Steps[R]],
+) -> Callable[Concatenate[Context, P], R | Deferred[Any]]:
+    """A handler as dispatch calls it."""
+
+    @wraps(handler)
+    def handle(context: Context, *args: P.args, **kwargs: P.kwargs) -> R | Deferred[Any]:
+        steps = handler(context, *args, **kwargs)
+        for _ in range(STEPS_AT_ONCE):
+            try:
+                next(steps)
+            except StopIteration as end:
+                outcome: R = end.value
+                return outcome
+        answer: Deferred[Any] = Deferred()
+        broker = context.broker
+        broker.spawn(_finish(steps, broker.slices(), answer), "steps of a long request")
+        return answer
+
+    return cast("Callable[Concatenate[Context, P], R | Deferred[Any]]", handle)
+
+
+async def _finish(steps: Steps[object], slices: Slices, answer: Deferred[Any]) -> None:
+    try:
+        while True:
+            await slices.give_way()
+            next(steps)
+    except StopIteration as end:
+        if isinstance(end.value, Deferred):
+            answer.follow(end.value)
+        else:
+            answer.complete(end.value)
+    except Exception as error:  # noqa: BLE001 - delivered
+        answer.fail(error)

@@ -1,0 +1,52 @@
+"""One request in one version, as it is served: what reads it, handles it and makes its answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.headers import response_front_packer, response_header_bytes
+
+if TYPE_CHECKING:
+    from broker.requests.api_table import Route
+    from protocol.compiler import StepDecoder
+    from protocol.schema import Part, Response
+
+
+class Served:
+    """What is looked up once for all requests of the same key and version."""
+
+    __slots__ = (
+        *("_header_bytes", "_pack_front", "_step_decoder"),
+        *("decode", "handler", "route", "version"),
+    )
+
+    def __init__(self, route: Route, version: int) -> None:
+        self.route = route
+        self.version = version
+        self.handler = route.handler
+        self.decode = route.request.decoder(version)
+        key = route.request.API_KEY
+        self._step_decoder: StepDecoder | None = None
+        self._header_bytes = response_header_bytes(key, version)
+        self._pack_front = response_front_packer(key, version)
+
+    @property
+    def decode_in_steps(self) -> StepDecoder:
+        """As `decode`, for long requests."""
+        if self._step_decoder is None:
+            self._step_decoder = self.route.request.step_decoder(self.version)
+        return self._step_decoder
+
+    def note(self, response: Response) -> None:
+        """An answer was made whose bytes are yet to be; `respond` notes it as well."""
+
+    def respond(self, correlation_id: int, response: Response) -> list[Part]:
+        """Size, response header and body, ready to be sent."""
+        parts = response.encode_parts(self.version)
+        if len(parts) == 1:
+            body = parts[0]
+            assert isinstance(body, bytes)
+            return [self._pack_front(self._header_bytes + len(body), correlation_id) + body]
+        size = self._header_bytes + sum(map(len, parts))
+        parts.insert(0, self._pack_front(size, correlation_id))
+        return parts

@@ -1,0 +1,83 @@
+"""Answers that take a while: a coroutine's result as a `Deferred`.
+
+Admin requests only; produce, fetch and heartbeats cost no task.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from broker.runtime.deferred import Deferred
+from controller.metadata_store.store import StoreError
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable, Coroutine
+
+    from broker.requests.context import Context
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+
+def in_background(
+    spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[object]],
+    work: Coroutine[Any, Any, T],
+    name: str,
+) -> Deferred[T]:
+    """What `work` returns or raises; it is cancelled if nobody waits for that any more.
+
+    `spawn` owns the task (`broker.app.Broker.spawn`).
+    """
+
+    async def run() -> None:
+        try:
+            deferred.complete(await work)
+        except Exception as error:  # noqa: BLE001 - delivered
+            deferred.fail(error)
+
+    task = spawn(run(), name)
+    task.add_done_callback(lambda _: work.close())  # for one cancelled before it began
+
+    def cancel() -> None:
+        task.cancel()
+
+    deferred: Deferred[T] = Deferred(on_abandon=cancel)
+    return deferred
+
+
+def answer_later(
+    context: Context,
+    work: Coroutine[Any, Any, T],
+    refuse: Callable[[ApiError], T],
+    name: str,
+) -> Deferred[T]:
+    """Run `work` in a task of the broker; `refuse` makes the answer if it raises.
+
+    It goes on when the client hangs up: what was begun is finished.
+    """
+    answer: Deferred[T] = Deferred()
+
+    async def run() -> None:
+        try:
+            answer.complete(await _outcome(work, refuse, name))
+        except Exception as error:  # noqa: BLE001 - `refuse` is wrong; dispatch says so
+            answer.fail(error)
+
+    context.broker.spawn(run(), name)
+    return answer
+
+
+async def _outcome(work: Awaitable[T], refuse: Callable[[ApiError], T], name: str) -> T:
+    try:
+        return await work
+    except ApiError as error:
+        return refuse(error)
+    except StoreError as error:
+        reason = f"The metadata store cannot do that now: {error.reason}. Try again."
+        return refuse(ApiError(ErrorCode.REQUEST_TIMED_OUT, reason))
+    except Exception as error:  # the border: a bug costs its request, not the broker
+        logger.exception("%s failed", name)
+        return refuse(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)))

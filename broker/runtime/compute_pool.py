@@ -1,0 +1,52 @@
+"""Work that computes for longer than the event loop may be held up: on threads beside it.
+
+For what releases Python's lock while it computes, as the compression libraries do; anything else
+would hold the loop up from there just as well. The pool of `broker.app` is for what waits for the
+disk, and computing must not queue behind that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from broker.runtime.deferred import Deferred, settle
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from broker.runtime.platform import Platform
+
+T = TypeVar("T")
+
+THREADS = 2
+"""As many compress at once. What waits for one of them is bounded by its askers: a connection has
+one request in work."""
+
+
+class SideWork:
+    """Runs functions on its threads and hands the results to the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, platform: Platform) -> None:
+        self._loop = loop
+        self._is_closed = False
+        self._executor = platform.threads(THREADS, "compute")
+
+    def run(self, work: Callable[[], T]) -> Deferred[T]:
+        """Call `work` on a thread; its result or error, on the loop.
+
+        Nothing arrives after `close`: then there may be no logs any more.
+        """
+        outcome: Deferred[T] = Deferred()
+
+        def finish(done: asyncio.Future[T]) -> None:
+            if not self._is_closed:
+                settle(outcome, done)
+
+        self._loop.run_in_executor(self._executor, work).add_done_callback(finish)
+        return outcome
+
+    def close(self) -> None:
+        """Finish what is being computed, start nothing more, and tell nobody."""
+        self._is_closed = True
+        self._executor.shutdown(cancel_futures=True)

@@ -1,0 +1,86 @@
+"""What a broker takes from the machine it runs on; the simulation has a machine of its own.
+
+The network is not here: it comes with the event loop.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Protocol
+
+from broker.runtime.clock import Clock, SystemClock
+from broker.runtime.open_files import Limit, raise_limit
+from controller.metadata_store.store import MetadataStore, StoreError
+from storage.filesystem import FileSystem, LocalFileSystem
+
+if TYPE_CHECKING:
+    from config.broker import BrokerConfig
+
+
+class ConnectError(Exception):
+    """ZooKeeper cannot be used; the text says why, in one line."""
+
+
+class Platform(Protocol):
+    """Clock, disk, threads, and the way to ZooKeeper."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clocks."""
+
+    def stopwatch(self) -> float:
+        """Seconds since some moment, which pass while the event loop works."""
+
+    @property
+    def filesystem(self) -> FileSystem:
+        """The disks."""
+
+    def open_files_limit(self) -> Limit | None:
+        """How many files and sockets may be open at a time, made as many as may be; None: any."""
+
+    def threads(self, count: int, name: str) -> Executor:
+        """A pool of threads for what must not hold up the event loop."""
+
+    async def connect(self, config: BrokerConfig) -> MetadataStore:
+        """The metadata store at `zookeeper.connect`. Raises ConnectError."""
+
+
+class LocalPlatform:
+    """This machine."""
+
+    def __init__(self) -> None:
+        self.clock = SystemClock()
+        self.filesystem = LocalFileSystem()
+
+    def stopwatch(self) -> float:
+        """The machine's most precise clock."""
+        return time.perf_counter()
+
+    def open_files_limit(self) -> Limit | None:
+        """The limit of this process, which the system lets it raise."""
+        return raise_limit()
+
+    def threads(self, count: int, name: str) -> Executor:
+        """Threads of the operating system."""
+        return ThreadPoolExecutor(count, thread_name_prefix=name)
+
+    async def connect(self, config: BrokerConfig) -> MetadataStore:
+        """Connect through kazoo, which is imported only now."""
+        from controller.zookeeper.address import AddressError, parse_address  # noqa: PLC0415
+        from controller.zookeeper.store import RequestLimits, ZooKeeperStore  # noqa: PLC0415
+
+        session_ms = config.zookeeper_session_timeout_ms
+        try:
+            return await ZooKeeperStore.connect(
+                parse_address(config.zookeeper_connect or ""),
+                session_timeout_ms=session_ms,
+                connection_timeout_ms=config.zookeeper_connection_timeout_ms or session_ms,
+                limits=RequestLimits(
+                    config.zookeeper_max_in_flight_requests, config.zookeeper_request_max_bytes
+                ),
+            )
+        except AddressError as error:
+            raise ConnectError(str(error)) from None
+        except StoreError as error:
+            raise ConnectError(error.reason) from None

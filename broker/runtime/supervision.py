@@ -1,0 +1,128 @@
+"""Keeps the broker's own tasks going: no error that nobody foresaw ends one of them for good.
+
+    keep(name, work)      work that must not end: begun again, after a pause, whenever it raises
+    spawn(work, name)     work that ends by itself; what it raises is noted and ends nothing else
+    note(name, error)     for whoever goes on by itself: one failure more, and its traceback
+
+A pause begins short and doubles up to a bound, so that what mends itself is soon at work again and
+what does not costs nothing. Each error is logged once, with its traceback, and afterwards counted
+only (`failures`, which the metrics show): an error at every turn would bury the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from broker.runtime.clock import Clock
+    from broker.runtime.timers import Timers
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_MS: Final = 100
+LONGEST_PAUSE_MS: Final = 10_000
+"""Work that went on for longer than this before it failed gets the first pause again."""
+ERRORS_LOGGED: Final = 1_000
+"""How many distinct errors are logged in the broker's life; all others are counted."""
+ONE_TIME: Final = "one-time work"
+"""What tasks that end by themselves are counted as: their names may be those of topics."""
+
+T = TypeVar("T")
+
+
+class Supervision:
+    """Owns the tasks of one broker."""
+
+    def __init__(self, timers: Timers, clock: Clock) -> None:
+        """Nothing can be spawned before `group` is set."""
+        self.group: asyncio.TaskGroup = cast("asyncio.TaskGroup", None)
+        self.failures: Counter[str] = Counter()
+        """Errors so far, by the name of the work that met them; any thread may read."""
+        self.timers = timers
+        self._clock = clock
+        self._tasks: dict[asyncio.Task[object], None] = {}
+        self._is_over = False
+        self._logged: set[tuple[object, ...]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:
+        """Run a coroutine in the background; an error is noted and ends nothing else.
+
+        It is cancelled when the broker stops, at once if it stops already.
+        """
+        task = self.group.create_task(self._attempt(work, name), name=name)
+        if self._is_over:
+            task.cancel()
+        self._tasks[task] = None
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
+        task.add_done_callback(lambda _: work.close())  # for one cancelled before it began
+        return task
+
+    def keep(
+        self, name: str, work: Callable[[], Coroutine[Any, Any, object]]
+    ) -> asyncio.Task[object]:
+        """Run `work()` in the background until it returns, however often it has to be begun."""
+        return self.spawn(self.persist(name, work), name)
+
+    async def persist(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Wait for `work()` as `keep` does; returns what it returns."""
+        pause_ms = FIRST_PAUSE_MS
+        while True:
+            began_ms = self._clock.monotonic_ms()
+            try:
+                return await work()
+            except asyncio.CancelledError as error:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                self.note(name, error)  # what it waited for was cancelled, and not this task
+            except Exception as error:  # noqa: BLE001 - noted
+                self.note(name, error)
+            if self._clock.monotonic_ms() - began_ms > LONGEST_PAUSE_MS:
+                pause_ms = FIRST_PAUSE_MS
+            await self.timers.sleep(pause_ms)
+            pause_ms = min(2 * pause_ms, LONGEST_PAUSE_MS)
+
+    def note(self, name: str, error: BaseException, kind: str = "") -> None:
+        """Count a failure as one of `kind`, or of `name`; log it, if it is the first of its like.
+
+        Errors are alike when the same work raised the same type at the same line.
+        """
+        kind = kind or name
+        self.failures[kind] += 1
+        like = (kind, type(error), *_place(error))
+        if like not in self._logged and len(self._logged) < ERRORS_LOGGED:
+            self._logged.add(like)
+            logger.error("%s failed", name, exc_info=error)
+
+    def close(self) -> None:
+        """Cancel all tasks, and those that are yet to come."""
+        self._is_over = True
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    async def _attempt(self, work: Coroutine[Any, Any, object], name: str) -> object:
+        try:
+            return await work
+        except Exception as error:  # noqa: BLE001 - noted
+            self.note(name, error, ONE_TIME)
+            return None
+
+
+def log_failure(name: str, error: BaseException, kind: str = "") -> None:  # noqa: ARG001
+    """Stand for `Supervision.note` where there is nothing to count for."""
+    logger.error("%s failed", name, exc_info=error)
+
+
+def _place(error: BaseException) -> tuple[str, int]:
+    """Where an error was raised: file and line."""
+    traceback = error.__traceback__
+    if traceback is None:
+        return "", 0
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_code.co_filename, traceback.tb_lineno

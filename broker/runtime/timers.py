@@ -1,0 +1,95 @@
+"""Timers of the broker: a thin cover over the event loop's heap.
+
+The loop keeps timers in a C heap and drops cancelled ones in bulk, so that scheduling and
+cancelling cost three microseconds together; why there is no timing wheel is in
+docs/decisions/0014-timers-on-the-loops-heap.md. The simulation's loop turns its own clock, and
+with it these timers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from broker.runtime.supervision import log_failure
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+
+class Cancellable(Protocol):
+    """A scheduled call that can be called off."""
+
+    def cancel(self) -> None:
+        """Call it off; no harm when it was made already."""
+        ...
+
+
+class Timers:
+    """Calls functions later."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.is_closed = False
+        self.on_failure: Callable[[str, BaseException], None] = log_failure
+        """Is told of what periodic work raises, by the name of that."""
+
+    def close(self) -> None:
+        """The broker has stopped: no series goes on."""
+        self.is_closed = True
+
+    def schedule(self, delay_ms: float, callback: Callable[[], object]) -> Cancellable:
+        """Call `callback` once, in `delay_ms` milliseconds."""
+        return self._loop.call_later(delay_ms / 1000, callback)
+
+    async def sleep(self, delay_ms: float) -> None:
+        """Return in `delay_ms` milliseconds."""
+        over: asyncio.Future[None] = self._loop.create_future()
+        timer = self._loop.call_later(delay_ms / 1000, _wake, over)
+        try:
+            await over
+        finally:
+            timer.cancel()
+
+    def soon(self, callback: Callable[[], object]) -> None:
+        """Call `callback` once, after what is being handled now."""
+        self._loop.call_soon(callback)
+
+    def every(self, interval_ms: float, callback: Callable[[], object]) -> Cancellable:
+        """Call `callback` again and again, `interval_ms` after the last call ended.
+
+        A call that raises is told to `on_failure` and does not end the series.
+        """
+        return _Series(self, interval_ms, callback)
+
+
+def _wake(sleeper: asyncio.Future[None]) -> None:
+    if not sleeper.done():
+        sleeper.set_result(None)
+
+
+class _Series:
+    """A timer that schedules itself anew."""
+
+    def __init__(self, timers: Timers, interval_ms: float, callback: Callable[[], object]) -> None:
+        self._timers = timers
+        self._interval_ms = interval_ms
+        self._callback = callback
+        self._is_over = False
+        self._next: Cancellable = timers.schedule(interval_ms, self._run)
+
+    def cancel(self) -> None:
+        """End the series, also from within its own callback."""
+        self._is_over = True
+        self._next.cancel()
+
+    def _run(self) -> None:
+        if self._timers.is_closed:
+            return
+        try:
+            self._callback()
+        except Exception as error:  # noqa: BLE001 - told
+            name = getattr(self._callback, "__qualname__", "calls")
+            self._timers.on_failure(f"periodic {name}", error)
+        if not self._is_over:
+            self._next = self._timers.schedule(self._interval_ms, self._run)

@@ -1,0 +1,303 @@
+"""Opening what lies on disk when a broker starts: log directories, metadata store, logs.
+
+Everything that can be wrong there ends in StartError with one line that says what and where.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from broker.metadata.auto_topics import internal_topic_configs
+from broker.runtime.platform import ConnectError
+from controller.brokers.registration import create_skeleton, generate_broker_id, obtain_cluster_id
+from controller.metadata_store.embedded_files import LocalStoreFiles
+from controller.metadata_store.embedded_store import (
+    JOURNAL_NAME,
+    SNAPSHOT_NAME,
+    DamagedStoreError,
+    EmbeddedStore,
+)
+from controller.metadata_store.patience import Patience
+from controller.metadata_store.store import StoreError
+from controller.topics.topic_import import FoundPartition, adopt_topics
+from controller.znodes import TOPICS
+from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
+from storage.directory.directories import LogDirectories
+from storage.errors import DirectoryRefusedError, LogDirectoryError
+from storage.log.log_reading import LogSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+    from uuid import UUID
+
+    from broker.runtime.clock import Clock
+    from broker.runtime.platform import Platform
+    from config.broker import BrokerConfig
+    from config.topic import TopicConfig
+    from controller.metadata_store.store import MetadataStore
+    from storage.directory.directory_loading import LoadReport
+    from storage.disk import Disk
+
+logger = logging.getLogger(__name__)
+
+PROGRESS_AFTER_MS = 500
+"""Loading that takes longer shows a progress bar, when somebody watches a terminal."""
+
+
+class StartError(Exception):
+    """The broker cannot start; the text says why, in one line."""
+
+
+class OpenStore(NamedTuple):
+    """The metadata store, and who this broker is in it."""
+
+    store: MetadataStore
+    cluster_id: str
+    broker_id: int
+    is_new: bool
+    """Whether it knows no topics yet, and nobody but this broker could tell it of any."""
+
+
+class StartAbandonedError(Exception):
+    """The broker was told to stop before it had started."""
+
+
+async def open_directories(config: BrokerConfig, executor: Executor, disk: Disk) -> LogDirectories:
+    """Lock the log directories and read whose they are."""
+
+    def run_later(work: Callable[[], None]) -> None:
+        executor.submit(_run_logged, work)
+
+    settings = LogSettings(
+        producer_id_expiration_ms=config.producer_id_expiration_ms,
+        run_later=run_later,
+        verifies_transactions=config.transaction_partition_verification_enable,
+        draw_below=secrets.randbelow,
+    )
+    try:
+        return await asyncio.get_running_loop().run_in_executor(
+            executor, LogDirectories.open, config.log_dirs, disk, settings
+        )
+    except (DirectoryRefusedError, LogDirectoryError) as error:
+        raise StartError(str(error)) from None
+
+
+async def open_store(
+    config: BrokerConfig, logs: LogDirectories, executor: Executor, platform: Platform
+) -> OpenStore:
+    """Open the metadata store, and settle what cluster and broker this is."""
+    store = await _connect(config, platform)
+    try:
+        if store is None:
+            store = await _open_embedded(logs, executor)
+        else:
+            _tell_of_unused_metadata(logs)
+        patience = store_patience(config, store)
+        await patience.do(partial(create_skeleton, store))
+        is_new = not config.zookeeper_connect and not await store.children(TOPICS)
+        proposed = logs.identity.cluster_id or to_base64(draw_uuid())
+        cluster_id = await patience.do(partial(obtain_cluster_id, store, proposed))
+        broker_id = await patience.do(
+            partial(_obtain_broker_id, config, logs.identity.broker_id, store)
+        )
+        await asyncio.get_running_loop().run_in_executor(
+            executor, logs.identify, broker_id, cluster_id, platform.clock.now_ms()
+        )
+    except BaseException as error:
+        if store is not None:
+            await _close(store)
+        if isinstance(error, DirectoryRefusedError | LogDirectoryError | StoreError | OSError):
+            raise StartError(str(error)) from None
+        raise
+    return OpenStore(store, cluster_id, broker_id, is_new)
+
+
+def store_patience(config: BrokerConfig, store: MetadataStore) -> Patience:
+    """Steps of the start wait for ZooKeeper as the first connection did, for a disk not at all."""
+    limit_ms = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
+    return Patience(store, limit_ms if config.zookeeper_connect else 0)
+
+
+async def _close(store: MetadataStore) -> None:
+    """Close a store of a start that has failed: that it cannot be closed is not the reason."""
+    try:
+        await store.close()
+    except (StoreError, OSError) as error:
+        logger.warning("the metadata store was not closed in order: %s", error)
+
+
+async def _connect(config: BrokerConfig, platform: Platform) -> MetadataStore | None:
+    if not config.zookeeper_connect:
+        return None
+    logger.info("connects to ZooKeeper at %s", config.zookeeper_connect)
+    try:
+        return await platform.connect(config)
+    except ConnectError as error:
+        raise StartError(str(error)) from None
+
+
+def _tell_of_unused_metadata(logs: LogDirectories) -> None:
+    for directory in logs.directories:
+        if Path(directory.path, JOURNAL_NAME).exists():
+            logger.warning(
+                "%s holds topics of a broker without ZooKeeper; while zookeeper.connect is set, "
+                "they are not served",
+                directory.path,
+            )
+
+
+async def _open_embedded(logs: LogDirectories, executor: Executor) -> MetadataStore:
+    directory = _store_directory(logs)
+    try:
+        return await EmbeddedStore.open(LocalStoreFiles(directory), executor)
+    except DamagedStoreError as error:
+        raise StartError(f"{directory}: {error}") from None
+
+
+def _store_directory(logs: LogDirectories) -> str:
+    """The log directory with the metadata; on a broker's first start, the first one."""
+    online = [one.path for one in logs.directories if one.failure is None]
+    for path in online:
+        if any(Path(path, name).exists() for name in (JOURNAL_NAME, SNAPSHOT_NAME)):
+            return path
+    offline = [one.path for one in logs.directories if one.failure is not None]
+    if offline and logs.identity.cluster_id is not None:
+        raise StartError(
+            "the metadata of topics is in none of the log directories that can be used, so it "
+            f"must be in {' or '.join(offline)}, which cannot be; mend that, or take it out of "
+            "log.dirs to go on with the topics of the others"
+        )
+    return online[0]
+
+
+async def _obtain_broker_id(config: BrokerConfig, stored: int | None, store: MetadataStore) -> int:
+    """The configured id; failing that the one in meta.properties, failing that a new one."""
+    if config.broker_id >= 0:
+        return config.broker_id
+    if stored is not None:
+        return stored
+    return await generate_broker_id(store, config.reserved_broker_max_id)
+
+
+def load_logs(
+    logs: LogDirectories,
+    config_of: Callable[[str], TopicConfig],
+    clock: Clock,
+    is_stopping: Callable[[], bool],
+) -> LoadReport:
+    """Load all logs, recovering what a crash left; logs what was found and how long it took.
+
+    Raises StartAbandonedError between two logs when `is_stopping()`; what is not loaded yet is
+    recovered by the next start.
+    """
+    started_ms = clock.monotonic_ms()
+    with LoadingProgress(clock) as progress:
+
+        def show(done: int, total: int, name: str) -> None:
+            if is_stopping():
+                raise StartAbandonedError(f"stopped after loading {done} of {total} logs")
+            progress.show(done, total, name)
+
+        try:
+            report = logs.load(config_of, show)
+        except (DirectoryRefusedError, LogDirectoryError) as error:
+            raise StartError(str(error)) from None
+    took_ms = clock.monotonic_ms() - started_ms
+    if report.unclean_directories and report.logs:
+        logger.info(
+            "recovered %d logs in %s after an unclean stop: %d bytes checked, %d cut, in %d ms",
+            report.logs,
+            ", ".join(report.unclean_directories),
+            report.bytes_read,
+            report.bytes_cut,
+            took_ms,
+        )
+    else:
+        paths = ", ".join(one.path for one in logs.directories)
+        logger.info("loaded %d logs in %d ms from %s", report.logs, took_ms, paths)
+    return report
+
+
+async def adopt(config: BrokerConfig, logs: LogDirectories, store: MetadataStore) -> None:
+    """Take the topics of a directory that another broker wrote into a store that is new."""
+    found = [
+        FoundPartition(
+            log.topic,
+            log.partition,
+            log.topic_id or draw_uuid(),
+            log.epochs.latest,
+            max(log.producers.producers, default=-1),
+        )
+        for log in logs
+    ]
+    adopted = await adopt_topics(store, config.broker_id, found, internal_topic_configs(config))
+    if adopted:
+        logger.info("took %d topics over from the log directories", len(adopted))
+
+
+def draw_uuid() -> UUID:
+    """A random UUID that may name a topic or a cluster."""
+    while not is_usable(drawn := from_random_bytes(secrets.token_bytes(UUID_BYTES))):
+        pass
+    return drawn
+
+
+def _run_logged(work: Callable[[], None]) -> None:
+    try:
+        work()
+    except LogDirectoryError as error:
+        logger.warning("%s", error)
+    except Exception:
+        logger.exception("background work on a log failed")
+
+
+class LoadingProgress:
+    """A progress bar over the logs, drawn when loading is slow and a terminal is there."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._started_ms = clock.monotonic_ms()
+        self._bar: _Bar | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, done: int, total: int, name: str) -> None:
+        """Note that `done` of `total` logs of a directory are loaded."""
+        if self._bar is None:
+            waited_ms = self._clock.monotonic_ms() - self._started_ms
+            if waited_ms < PROGRESS_AFTER_MS or not sys.stderr.isatty():
+                return
+            self._bar = _Bar()
+        self._bar.update(done, total, name)
+
+
+class _Bar:
+    """The bar itself; `rich` is imported only when there is one to draw."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import Progress  # noqa: PLC0415
+
+        self._progress = Progress(console=Console(stderr=True))
+        self._task = self._progress.add_task("loading logs", total=None)
+        self._progress.start()
+
+    def update(self, done: int, total: int, name: str) -> None:
+        self._progress.update(
+            self._task, completed=done, total=total, description=f"loading {name}"
+        )
+
+    def close(self) -> None:
+        self._progress.stop()

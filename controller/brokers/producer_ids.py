@@ -1,0 +1,44 @@
+"""Blocks of producer ids, each given out once: a compare-and-set on one node."""
+
+from __future__ import annotations
+
+from controller.metadata_store.store import BadVersionError, MetadataStore, Operation, SetData
+from controller.znodes import PRODUCER_ID_BLOCK, decode_producer_id_block, encode_producer_id_block
+from protocol.errors import ApiError, ErrorCode
+
+BLOCK_SIZE = 1000
+LAST_ID = 2**63 - 1
+WRITE_ATTEMPTS = 20
+"""How often to try against other brokers that want a block at the same moment."""
+
+
+async def allocate_producer_ids(store: MetadataStore, broker_id: int) -> range:
+    """Take the next block for a broker. What a broker does not use of its block is lost."""
+    for _ in range(WRITE_ATTEMPTS):
+        node = await store.get(PRODUCER_ID_BLOCK)
+        newest = decode_producer_id_block(node.data)
+        start = 0 if newest is None else newest.stop
+        if start > LAST_ID - BLOCK_SIZE:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been given out.")
+        block = range(start, start + BLOCK_SIZE)
+        try:
+            data = encode_producer_id_block(broker_id, block)
+            await store.set(PRODUCER_ID_BLOCK, data, node.version)
+        except BadVersionError:
+            continue
+        return block
+    raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "Other brokers take producer ids now.")
+
+
+async def skip_producer_ids(
+    store: MetadataStore, broker_id: int, highest_used: int
+) -> list[Operation]:
+    """Operations after which no id up to ``highest_used`` will be given out; none if none would."""
+    node = await store.get(PRODUCER_ID_BLOCK)
+    newest = decode_producer_id_block(node.data)
+    following = 0 if newest is None else newest.stop
+    if highest_used < following:
+        return []
+    start = highest_used - highest_used % BLOCK_SIZE
+    data = encode_producer_id_block(broker_id, range(start, start + BLOCK_SIZE))
+    return [SetData(PRODUCER_ID_BLOCK, data, node.version)]

@@ -1,0 +1,132 @@
+"""Keeps a broker registered: at the start, and again whenever its session was replaced.
+
+A broker that was killed and started again finds its own node still there, owned by the session that
+died with it. Apache Kafka's gives up then; this one waits for ZooKeeper to end that session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from controller.brokers.registration import register_broker
+from controller.metadata_store.store import (
+    BadVersionError,
+    Change,
+    ChangeKind,
+    MetadataStore,
+    NodeExistsError,
+    NoNodeError,
+    Znode,
+)
+from controller.znodes import MalformedZnodeError, broker_path, decode_broker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from controller.znodes import BrokerRegistration
+
+logger = logging.getLogger(__name__)
+
+
+class BrokerIdTakenError(NodeExistsError):
+    """Another broker lives under this id."""
+
+
+class Registrar:
+    """The registration of one broker, and the epoch it got by it."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        broker_id: int,
+        describe: Callable[[], BrokerRegistration],
+        patience_ms: int,
+    ) -> None:
+        """``describe`` says what stands in the node; ``patience_ms`` is for the node of old."""
+        self._store = store
+        self._broker_id = broker_id
+        self._describe = describe
+        self._patience_ms = patience_ms
+        self._session_id: int | None = None
+        """In which this broker was registered last, or may have been."""
+        self._waited_for: int | None = None
+        self.epoch = -1
+        """The broker's epoch: the transaction that made its node, -1 before that."""
+
+    async def ensure(self) -> int:
+        """Be registered in the session of now; returns the broker epoch.
+
+        Raises BrokerIdTakenError if one other session has the id for longer than patience has it,
+        and StoreError. The time alone decides nothing: a process that was stopped for as long, or
+        whose answer is late, looks again, and only what it is shown after its patience has ended
+        can tell that the id is taken.
+        """
+        path = broker_path(self._broker_id)
+        clock = asyncio.get_running_loop().time
+        holder: int | None = None
+        until = 0.0
+        while True:
+            looked_at = clock()
+            node = await self._store.exists(path)
+            if node is None or node.ephemeral_owner in (self._store.session_id, self._session_id):
+                if await self._is_registered(node):
+                    return self.epoch
+                continue  # somebody was quicker
+            if node.ephemeral_owner != holder:
+                holder, until = node.ephemeral_owner, clock() + self._patience_ms / 1000
+            elif looked_at >= until:
+                reason = f"broker id {self._broker_id} is registered by another broker"
+                raise BrokerIdTakenError(path, f"{reason} as {_shown(path, node)}")
+            change = await self._wait_for_change(path, until - clock())
+            if change is not None and change.kind is ChangeKind.SESSION:
+                holder = None  # ZooKeeper was away; the time of its sessions begins anew
+
+    async def _is_registered(self, node: Znode | None) -> bool:
+        """Keep the node of this session, or make it; False if that was refused.
+
+        ZooKeeper may leave the node of an expired session behind (ZOOKEEPER-2985). That of this
+        broker's own is replaced, as by Apache Kafka (KAFKA-7165): nobody else would remove it.
+        """
+        self._session_id = self._store.session_id
+        if node is not None and node.ephemeral_owner == self._session_id:
+            self.epoch = node.czxid
+            return True
+        registration = self._describe()
+        try:
+            self.epoch = await register_broker(self._store, self._broker_id, registration, node)
+        except (NodeExistsError, NoNodeError, BadVersionError):
+            return False
+        return True
+
+    async def _wait_for_change(self, path: str, seconds: float) -> Change | None:
+        """Wait until the node changes; None when time is up before."""
+        changed: asyncio.Future[Change] = asyncio.get_running_loop().create_future()
+
+        def notice(change: Change) -> None:
+            if not changed.done():
+                changed.set_result(change)
+
+        node = await self._store.exists(path, notice)
+        if node is None:
+            return None
+        if node.ephemeral_owner != self._waited_for:
+            self._waited_for = node.ephemeral_owner
+            logger.warning(
+                "broker id %d is still registered (%s); waiting for that session to end",
+                self._broker_id,
+                _shown(path, node),
+            )
+        try:
+            async with asyncio.timeout(seconds):
+                return await changed
+        except TimeoutError:
+            return None
+
+
+def _shown(path: str, node: Znode) -> str:
+    try:
+        return ", ".join(endpoint.url() for endpoint in decode_broker(path, node.data).endpoints)
+    except MalformedZnodeError as error:
+        return str(error)

@@ -1,0 +1,1 @@
+"""State machines of partitions and replicas, leader selection, in-sync sets, reassignment."""

@@ -1,0 +1,72 @@
+"""What follows when a log directory fails: the replicas on it are lost, though their broker lives.
+
+The broker leaves an announcement in the store (`log_dir_events`). The controller then tells it once
+more what it leads and follows; the replicas it answers KAFKA_STORAGE_ERROR for are those that
+failed (KIP-112). They lead no more and are out of the in-sync sets, but for a last member, until
+the broker starts again.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from controller.brokers.broker_changes import take_out
+from controller.context import Replica
+from controller.partitions.states import PartitionPhase
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from controller.active_controller import Office
+    from controller.context import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+NAMED = 5
+"""How many partitions a log line names."""
+
+
+async def ask_again(office: Office, brokers: Collection[int]) -> None:
+    """Tell brokers what they lead and follow, so that they say which of it they cannot."""
+    context = office.context
+    asked = await office.replicas_where(
+        lambda replica: (
+            replica.broker_id in brokers
+            and replica not in context.failed_replicas
+            and replica.at in context.leadership
+            and replica.at.topic not in context.deleting
+        )
+    )
+    async for replica in office.slices().each(asked):
+        office.batch.lead_or_follow([replica.broker_id], replica.at, is_new=False)
+
+
+async def replicas_failed(
+    office: Office, broker_id: int, partitions: Iterable[TopicPartition]
+) -> None:
+    """Elect where they led, and take them out of the in-sync sets."""
+    context = office.context
+    hit = [
+        replica
+        async for replica in office.slices().each(Replica(at, broker_id) for at in partitions)
+        if broker_id in context.replicas_of(replica.at)
+        and replica.at.topic not in context.deleting
+        and replica not in context.failed_replicas
+    ]
+    if not hit:
+        return
+    names = ", ".join(f"{at.topic}-{at.partition}" for at, _ in hit[:NAMED])
+    more = ", …" if len(hit) > NAMED else ""
+    logger.error("broker %d lost %d replicas with its disk: %s%s", broker_id, len(hit), names, more)
+    context.failed_replicas.update(hit)
+    led = [one.at for one in hit if _leader(office, one.at) == broker_id]
+    await office.partitions.enter(led, PartitionPhase.OFFLINE)
+    await office.partitions.bring_online(led)
+    await take_out(office, hit)
+    await office.publish(one.at for one in hit)
+
+
+def _leader(office: Office, at: TopicPartition) -> int | None:
+    leadership = office.context.leadership.get(at)
+    return None if leadership is None else leadership.state.leader

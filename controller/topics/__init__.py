@@ -1,0 +1,1 @@
+"""Topics: names, creation, growth, import from log directories, deletion."""

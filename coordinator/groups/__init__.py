@@ -1,0 +1,1 @@
+"""Classic consumer groups: members, generations, assignments, and what tools see of them."""

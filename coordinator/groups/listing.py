@@ -1,0 +1,73 @@
+"""What tools see of groups: ListGroups and DescribeGroups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coordinator.groups.states import GroupState
+from protocol.errors import ErrorCode, shortened
+from protocol.messages.groups import DescribeGroupsResponse, ListGroupsResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from coordinator.groups.group import ClassicGroup
+
+CLASSIC_TYPE = "classic"
+ERROR_SINCE = 6
+
+Described = DescribeGroupsResponse.Group
+DescribedMember = DescribeGroupsResponse.Group.Member
+
+
+def listed(
+    groups: Iterable[ClassicGroup], states: Iterable[str], types: Iterable[str]
+) -> Iterator[ListGroupsResponse.Group]:
+    """Groups in one of `states` and of one of `types`; without letter case, empty is no filter."""
+    wanted_states = {state.lower() for state in states}
+    wanted_types = {each.lower() for each in types}
+    if wanted_types and CLASSIC_TYPE not in wanted_types:
+        return
+    for group in groups:
+        if not wanted_states or group.state.value.lower() in wanted_states:
+            yield ListGroupsResponse.Group(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state.value,
+                group_type=CLASSIC_TYPE,
+            )
+
+
+def described(group_id: str, group: ClassicGroup | None, api_version: int) -> Described:
+    """A group and its members; what they asked for (not what they have) only while it is STABLE."""
+    if group is None:
+        is_error = api_version >= ERROR_SINCE
+        return Described(
+            error_code=ErrorCode.GROUP_ID_NOT_FOUND if is_error else ErrorCode.NONE,
+            error_message=shortened(f"Group {group_id} not found.") if is_error else None,
+            group_id=group_id,
+            group_state=GroupState.DEAD.value,
+            protocol_type="",
+            protocol_data="",
+            members=[],
+        )
+    is_stable = group.state is GroupState.STABLE
+    protocol = group.protocol or ""
+    return Described(
+        error_code=ErrorCode.NONE,
+        group_id=group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=protocol if is_stable else "",
+        members=[
+            DescribedMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata_for(protocol) if is_stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+    )

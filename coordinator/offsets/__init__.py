@@ -1,0 +1,1 @@
+"""Committed offsets: plain ones, those of open transactions, and how they are read."""

@@ -1,0 +1,81 @@
+"""Positions committed inside transactions that are still open (KIP-98).
+
+They are in the log but nobody may start from them. When the transaction's marker is replayed, those
+of a commit take the place of what was stored before, and those of an abort are dropped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from coordinator.offsets.offset_store import CommittedOffset
+
+
+class Place(NamedTuple):
+    """What a position is of."""
+
+    group_id: str
+    topic: str
+    partition: int
+
+
+class PendingOffsets:
+    """By producer, and by group to be found there. Changed by replay only."""
+
+    def __init__(self) -> None:
+        self._by_producer: dict[int, dict[Place, CommittedOffset]] = {}
+        self._by_group: dict[str, dict[Place, set[int]]] = {}
+        """The producers whose open transactions hold a position."""
+
+    def put(self, producer_id: int, place: Place, committed: CommittedOffset) -> None:
+        """Replay of a commit inside a transaction."""
+        self._by_producer.setdefault(producer_id, {})[place] = committed
+        places = self._by_group.setdefault(place.group_id, {})
+        places.setdefault(place, set()).add(producer_id)
+
+    def remove(self, place: Place) -> None:
+        """Replay of a tombstone: whoever has it pending has it no more."""
+        for producer_id in tuple(self._by_group.get(place.group_id, {}).get(place, ())):
+            positions = self._by_producer[producer_id]
+            del positions[place]
+            if not positions:
+                del self._by_producer[producer_id]
+            self._unlist(place, producer_id)
+
+    def take(self, producer_id: int) -> Mapping[Place, CommittedOffset]:
+        """Replay of a marker: what was pending for the producer, which is not any more."""
+        positions = self._by_producer.pop(producer_id, {})
+        for place in positions:
+            self._unlist(place, producer_id)
+        return positions
+
+    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether some open transaction holds a position of this partition."""
+        places = self._by_group.get(group_id)
+        return places is not None and Place(group_id, topic, partition) in places
+
+    def has_any(self, group_id: str) -> bool:
+        """Whether some open transaction holds a position of the group."""
+        return group_id in self._by_group
+
+    def of_group(self, group_id: str) -> Iterator[Place]:
+        """All partitions of the group with pending positions, each once."""
+        return iter(self._by_group.get(group_id, {}))
+
+    def groups_with(self, topics: set[str]) -> Iterator[str]:
+        """Groups with a pending position in one of `topics`."""
+        for group_id, places in self._by_group.items():
+            if any(place.topic in topics for place in places):
+                yield group_id
+
+    def _unlist(self, place: Place, producer_id: int) -> None:
+        places = self._by_group[place.group_id]
+        producers = places[place]
+        producers.discard(producer_id)
+        if not producers:
+            del places[place]
+            if not places:
+                del self._by_group[place.group_id]

@@ -1,0 +1,109 @@
+"""TxnOffsetCommit: positions that are stored as part of a producer's transaction.
+
+Who may: as with OffsetCommit (`offset_commits`), but that a request that names no member at all,
+as those before version 3 do, is accepted whatever state the group is in, and so is a member's
+while it has not received its assignment yet. A generation of a group that does not exist is an
+ILLEGAL_GENERATION. A member's session is not prolonged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coordinator.effects import Effects, ProducerIdentity
+from coordinator.groups.membership import member_error
+from coordinator.groups.responses import transactional_storage_error
+from coordinator.groups.states import GroupState
+from coordinator.offsets.offset_commits import is_short_enough
+from coordinator.offsets.offset_store import CommittedOffset
+from coordinator.records import offset_record
+from protocol.errors import ErrorCode
+from protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
+
+if TYPE_CHECKING:
+    from coordinator.groups.group import ClassicGroup
+    from coordinator.ports import Reply
+    from coordinator.settings import GroupSettings
+    from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+
+TopicResponse = TxnOffsetCommitResponse.Topic
+PartitionResponse = TxnOffsetCommitResponse.Topic.Partition
+
+
+def topic_error(topic: TxnOffsetCommitRequest.Topic, error: ErrorCode) -> TopicResponse:
+    """Every partition of a topic refused for the same reason."""
+    return TopicResponse(
+        name=topic.name,
+        partitions=[
+            PartitionResponse(partition_index=each.partition_index, error_code=error)
+            for each in topic.partitions
+        ],
+    )
+
+
+def commit_error(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+    """Every partition refused for the same reason."""
+    return TxnOffsetCommitResponse(topics=[topic_error(topic, error) for topic in request.topics])
+
+
+class TransactionalCommits:
+    """Decides on TxnOffsetCommit requests for the groups of a shard."""
+
+    def __init__(self, settings: GroupSettings) -> None:
+        self._settings = settings
+
+    def commit(
+        self,
+        group: ClassicGroup | None,
+        request: TxnOffsetCommitRequest,
+        reply: Reply[TxnOffsetCommitResponse],
+        now_ms: int,
+    ) -> Effects:
+        """Store the positions, to wait for the transaction's marker, or refuse them all."""
+        effects = Effects()
+        error = _error(group, request)
+        if error is not ErrorCode.NONE:
+            effects.answer(reply, commit_error(request, error))
+            return effects
+        effects.producer = ProducerIdentity(request.producer_id, request.producer_epoch)
+        response = self._store(request, now_ms, effects)
+
+        def refuse(storage_error: ErrorCode) -> TxnOffsetCommitResponse:
+            return commit_error(request, transactional_storage_error(storage_error))
+
+        effects.answer_when_committed(reply, response, refuse)
+        return effects
+
+    def _store(
+        self, request: TxnOffsetCommitRequest, now_ms: int, effects: Effects
+    ) -> TxnOffsetCommitResponse:
+        limit = self._settings.offset_metadata_max_bytes
+        response = commit_error(request, ErrorCode.NONE)
+        for topic, answered in zip(request.topics, response.topics, strict=True):
+            for each, answer in zip(topic.partitions, answered.partitions, strict=True):
+                metadata = each.committed_metadata or ""
+                if not is_short_enough(metadata, limit):
+                    answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                    continue
+                committed = CommittedOffset(
+                    each.committed_offset, each.committed_leader_epoch, metadata, now_ms
+                )
+                effects.records.append(
+                    offset_record(request.group_id, topic.name, each.partition_index, committed)
+                )
+        return response
+
+
+def _error(group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> ErrorCode:
+    has_generation = request.generation_id >= 0
+    if group is None:
+        return ErrorCode.ILLEGAL_GENERATION if has_generation else ErrorCode.NONE
+    if not has_generation and group.state is GroupState.EMPTY:
+        return ErrorCode.NONE
+    instance_id = request.group_instance_id
+    if not has_generation and not request.member_id and instance_id is None:
+        return ErrorCode.NONE
+    error = member_error(group, request.member_id, instance_id)
+    if error is ErrorCode.NONE and request.generation_id != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    return error

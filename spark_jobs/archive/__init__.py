@@ -1,0 +1,1 @@
+"""The archive: a topic as Parquet files, written, read back, compacted, exported, compared."""

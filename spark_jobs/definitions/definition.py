@@ -1,0 +1,255 @@
+"""What a topic's records are, read from a TOML file: fields, names, event time, rules.
+
+    [parameters]                       texts and numbers that ${name} stands for in the rest;
+    delayed_from_minutes = 15          --set delayed_from_minutes=30 changes one
+
+    [record]
+    event_time = "to_timestamp(at)"    SQL; NULL makes the record a reject of `impossible-time`
+    latest = "1 hour"                  event times further ahead of the clock are `clock-skew`
+    [record.fields]
+    at = { type = "text" }             each key of the JSON object, and what its value must be
+    size = { type = "integer", low = 0, high = 1000, nullable = true }
+    [record.columns]
+    kilobytes = "size / 1024"          SQL; each may use what stands above it
+
+    [[record.tables]]                  a small table: code -> name, sent to every executor
+    [[record.rules]]                   further reasons to reject a record, in order
+
+SQL must give NULL for what makes no sense, not fail: an expression that fails for a record ends the
+job. So `try_to_timestamp`, `try_add` and their like; ordinary arithmetic and casts give NULL here.
+
+Other sections belong to the jobs that read them. `--definition` takes a file, or the name of one
+beside this module: `flights`, for instance. An error names the file and the key.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
+
+from spark_jobs.errors import BadOptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BUILT_IN = Path(__file__).resolve().parent
+SECTIONS = (
+    "parameters",
+    "record",
+    "route",
+    "aggregate",
+    "enrich",
+    "activity",
+    "retry",
+    "report",
+    "logs",
+)
+"""Tables that a file may have; each job reads `record` and its own."""
+
+OWN_COLUMNS = (
+    *("key", "value", "topic", "partition", "offset", "timestamp", "timestamptype", "headers"),
+    *("text", "document", "is_typed", "record_fields", "event_time", "rejection"),
+    *("route", "output", "output_key", "lookup_key"),
+)
+"""Columns of the jobs, which a record cannot have; Spark does not tell capitals from small."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PARAMETER = re.compile(r"\$\{(\w+)\}")
+_REASON = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+SectionT = TypeVar("SectionT", bound=BaseModel)
+
+
+def _column_name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError("expected letters, digits and '_', a letter first")
+    return text
+
+
+def _reason(text: str) -> str:
+    if not _REASON.fullmatch(text):
+        raise ValueError("expected small letters and digits with '-' between words")
+    return text
+
+
+ColumnName = Annotated[str, AfterValidator(_column_name)]
+Reason = Annotated[str, AfterValidator(_reason)]
+
+
+class Section(BaseModel):
+    """A table of a definition file: unknown keys are errors, none changes later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+JSON_TYPES = {
+    "integer": ("BIGINT", "bigint"),
+    "number": ("(BIGINT|DOUBLE|FLOAT|DECIMAL[(][0-9]+,[0-9]+[)])", "double"),
+    "text": ("STRING", "string"),
+    "boolean": ("BOOLEAN", "boolean"),
+}
+"""For each type of a field: what Spark calls it in JSON, as a pattern, and the column's type."""
+
+
+class Field(Section):
+    """One key of a record."""
+
+    type: Literal["integer", "number", "text", "boolean"]
+    nullable: bool = False
+    optional: bool = False
+    """the key may be absent, which is NULL: what later versions of a record add"""
+
+    low: float | int | None = None
+    high: float | int | None = None
+    """Least and greatest possible value."""
+
+    out_of_range: Reason = "impossible-number"
+    """Why a record is rejected that goes beyond them."""
+
+
+class Rule(Section):
+    """A reason to reject a record."""
+
+    reason: Reason
+    """Short and stable: what consumers of the rejects count and select by."""
+
+    when: str
+    """SQL condition; NULL counts as false."""
+
+    detail: str
+    """SQL expression for a person: which key, which value."""
+
+
+class Table(Section):
+    """A small table that gives a column's codes their names."""
+
+    column: ColumnName
+    """the column to look up"""
+
+    adds: ColumnName
+    """the column that is made; NULL when the code is not in the table"""
+
+    file: str
+    """a CSV file with a header, beside the definition; or PACKAGE:PATH in a Python package"""
+
+    key: str
+    value: str
+    """Columns of that file."""
+
+    extra: dict[str, str] = {}
+    """rows that the file lacks"""
+
+
+class Record(Section):
+    """What one record is."""
+
+    event_time: str
+    fields: dict[ColumnName, Field]
+    columns: dict[ColumnName, str] = {}
+    tables: tuple[Table, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    latest: str | None = None
+    """how far ahead of the clock an event time may be, as `1 hour`; no limit when not given"""
+
+    max_bytes: PositiveInt = 1_000_000
+    """longer values are rejected as `too-large`"""
+
+    unknown_keys: Literal["reject", "ignore"] = "reject"
+    """what becomes of a record with a key that is none of the fields"""
+
+    @model_validator(mode="after")
+    def _has_distinct_columns(self) -> Self:
+        taken = set(OWN_COLUMNS)
+        for name in (*self.fields, *self.columns, *(table.adds for table in self.tables)):
+            if name.lower() in taken:
+                raise ValueError(f"there are two columns '{name.lower()}'")
+            taken.add(name.lower())
+        return self
+
+
+class Definition:
+    """A definition file, read and checked; its sections are asked for by the jobs."""
+
+    def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
+        self.path = path
+        self._content = content
+        self.record = self.section("record", Record)
+
+    def has(self, name: str) -> bool:
+        """Say whether the file has that table."""
+        return name in self._content
+
+    def section(self, name: str, model: type[SectionT]) -> SectionT:
+        """Return a table as `model`; raise `BadOptionError` when it is missing or wrong."""
+        if name not in self._content:
+            raise BadOptionError(f"--definition: {self.path} has no [{name}]")
+        try:
+            return model.model_validate(self._content[name])
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, (name, *first["loc"])))
+            message = str(first["msg"]).removeprefix("Value error, ")
+            got = f", got '{first['input']}'" if not isinstance(first["input"], dict) else ""
+            raise BadOptionError(f"--definition: {self.path}: {place}: {message}{got}") from error
+
+
+def load_definition(name: str, parameters: Mapping[str, str] | None = None) -> Definition:
+    """Read a file, or the built-in definition of that name, with parameters put in."""
+    path = BUILT_IN / f"{name}.toml" if _NAME.fullmatch(name) else Path(name)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        built_in = ", ".join(sorted(file.stem for file in BUILT_IN.glob("*.toml")))
+        raise BadOptionError(
+            f"--definition: there is no file {path}; built in are: {built_in}"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadOptionError(f"--definition: {path} cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadOptionError(f"--definition: {path}: not TOML: {error}") from error
+    unknown = sorted(set(content) - set(SECTIONS))
+    if unknown:
+        raise BadOptionError(
+            f"--definition: {path}: [{unknown[0]}] is unknown; known are {', '.join(SECTIONS)}"
+        )
+    return Definition(path, _filled_in(path, content, parameters or {}))
+
+
+def _filled_in(
+    path: Path, content: dict[str, Any], changed: Mapping[str, str]
+) -> Mapping[str, Any]:
+    values = {name: str(value) for name, value in content.pop("parameters", {}).items()}
+    unknown = sorted(set(changed) - set(values))
+    if unknown:
+        raise BadOptionError(
+            f"--set {unknown[0]}: {path} has no such parameter; it has: {', '.join(values)}"
+        )
+    values |= changed
+
+    def fill(value: Any) -> Any:  # noqa: ANN401 - whatever TOML holds
+        if isinstance(value, str):
+            return _PARAMETER.sub(put, value)
+        if isinstance(value, list):
+            return [fill(item) for item in value]
+        if isinstance(value, dict):
+            return {key: fill(item) for key, item in value.items()}
+        return value
+
+    def put(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            raise BadOptionError(f"--definition: {path}: ${{{match[1]}}} is not in [parameters]")
+        return values[match[1]]
+
+    filled: Mapping[str, Any] = fill(content)
+    return filled

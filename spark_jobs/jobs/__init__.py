@@ -1,0 +1,1 @@
+"""The jobs themselves: one module each, with `main(argv)`."""

@@ -1,0 +1,148 @@
+"""Job: find out what each line of collected logs says, and how many errors there are.
+
+    logs  ->  logs.parsed      a JSON object per line: format, time, level, and what the format has
+          ->  logs.rejected    lines that no format knows, whole, with the reason `unknown-format`
+          ->  logs.errors      lines, errors and warnings per log and window of time; compacted
+
+`collect_logs` fills the topic; a line's key, `COLLECTOR:PATH`, is its log. Formats stand in the
+definition (`log_formats`); the built-in one knows dpkg.log, apt's history.log and term.log, access
+logs of Apache and nginx, syslog of RFC 3164 and 5424, Python's logging, and this broker's own.
+
+Every line goes to one of the first two topics, with the header `source`; an interruption may
+write copies, which have the same header. Windows are of the time that lines tell, by the
+definition's aggregates: lines without one, and those that would be from later than a day after
+they were collected, are in none. A window is written again each time it changes, under the same
+key. One that ended longer ago than the watermark, counted from the latest line of all logs, is
+closed: logs of very different times want `--max-offsets-per-trigger` to be left out.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if not __package__:  # given to spark-submit as a file: let the imports below find the package
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import spark_jobs.dependency_check  # noqa: F401 - first of all: it says what is not installed
+
+# isort: split
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from spark_jobs.definitions.log_formats import LogSection, parsed_lines
+from spark_jobs.definitions.outputs import written
+from spark_jobs.definitions.window_aggregates import AggregateSection, window_rows
+from spark_jobs.errors import exit_code_of
+from spark_jobs.kafka.topics import COMPACTED, open_topics
+from spark_jobs.options import DefinitionOptions, TopicName, parse_options
+from spark_jobs.spark.checkpoints import claim_checkpoint
+from spark_jobs.spark.spark_session import spark_session
+from spark_jobs.spark.streams import read_stream, run, start_query, write_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from spark_jobs.definitions.window_aggregates import Aggregate
+    from spark_jobs.kafka.topics import Topics
+
+NAME = "logs"
+HINT = "fill it with `python -m spark_jobs collect_logs`, or name the one to read with --topic"
+
+
+class LogsOptions(DefinitionOptions):
+    """Options of the job that reads lines."""
+
+    topic: TopicName = "logs"
+    """topic to read"""
+
+    definition: str = "logs"
+    """TOML file that says which formats there are, or the name of one that is built in"""
+
+    parsed_topic: TopicName | None = None
+    """topic for lines of a known format; TOPIC.parsed when not given"""
+
+    def parsed(self) -> str:
+        """Return the topic of lines of a known format."""
+        return self.parsed_topic or f"{self.topic}.parsed"
+
+    def aggregates(self) -> dict[str, Aggregate]:
+        """Return the definition's aggregates by name."""
+        definition = self.load_definition()
+        if not definition.has("aggregate"):
+            return {}
+        return definition.section("aggregate", AggregateSection).root
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the job; return the process's exit code."""
+    return exit_code_of(lambda: _run(argv))
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    description = (__doc__ or "").partition("\n")[0]
+    options = parse_options(LogsOptions, argv, NAME, description)
+    options.load_definition().section("logs", LogSection)  # mistakes are told before Spark starts
+    options.aggregates()
+    with spark_session(options, NAME) as spark:
+        rows = run(start(spark, options), options)
+    print(f"{NAME}: {rows[NAME]:,} lines taken in, parsed or kept as rejects")
+    return 0
+
+
+def start(spark: SparkSession, options: LogsOptions) -> list[StreamingQuery]:
+    """Start a query for the lines and one for each aggregate, creating topics not there."""
+    definition = options.load_definition()
+    with open_topics(spark, options) as topics:
+        topics.require(options.topic, HINT)
+        for query in (NAME, *map(query_name, options.aggregates())):
+            identity = topics.identity(query, options.topic)
+            claim_checkpoint(options.checkpoint / query, identity)
+        _create_missing(topics, options)
+    lines = parsed_lines(read_stream(spark, options, options.topic), definition)
+    queries = [start_query(lines_written(lines, options), options, NAME)]
+    for name, aggregate in options.aggregates().items():
+        rows = parsed_lines(read_stream(spark, options, options.topic), definition)
+        records = _windows_written(window_rows(spark, rows, definition, name), aggregate.topic)
+        queries.append(start_query(records, options, query_name(name), output_mode="update"))
+    return queries
+
+
+def take(spark: SparkSession, records: DataFrame, options: LogsOptions) -> None:
+    """Parse a batch of collected lines; windows then hold what the batch does."""
+    definition = options.load_definition()
+    with open_topics(spark, options) as topics:
+        _create_missing(topics, options)
+    rows = parsed_lines(records, definition)
+    write_batch(lines_written(rows, options), options)
+    for name, aggregate in options.aggregates().items():
+        windows = window_rows(spark, rows, definition, name)
+        write_batch(_windows_written(windows, aggregate.topic), options)
+
+
+def query_name(aggregate: str) -> str:
+    """Return the name of an aggregate's query, and of its directory below `--checkpoint`."""
+    return f"{NAME}-{aggregate}"
+
+
+def lines_written(lines: DataFrame, options: LogsOptions) -> DataFrame:
+    """Return what to write of parsed lines: key, value, topic and headers."""
+    return written(lines, NAME, f"'{options.parsed()}'", options.rejects())
+
+
+def _create_missing(topics: Topics, options: LogsOptions) -> None:
+    topics.create_missing([options.parsed(), options.rejects()], options.partitions, {})
+    windows = [aggregate.topic for aggregate in options.aggregates().values()]
+    topics.create_missing(windows, options.partitions, COMPACTED)
+
+
+def _windows_written(windows: DataFrame, topic: str) -> DataFrame:
+    key, value = (F.col(name).cast("binary").alias(name) for name in ("key", "value"))
+    return windows.select(key, value, F.lit(topic).alias("topic"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

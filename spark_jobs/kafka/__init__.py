@@ -1,0 +1,1 @@
+"""Kafka as the driver sees it: topics, offsets, producing lines."""

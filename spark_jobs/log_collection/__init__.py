@@ -1,0 +1,1 @@
+"""Following log files: names, rotation, positions, shipment in transactions."""

@@ -1,0 +1,1 @@
+"""All jobs on a year of flights, end to end, counted: `python -m spark_jobs.pipeline`."""

@@ -1,0 +1,1 @@
+"""The report: numbers from topics and archives, plots, one HTML page."""

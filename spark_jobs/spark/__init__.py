@@ -1,0 +1,1 @@
+"""Spark as the jobs use it: sessions, streams, tables, checkpoints, lookup tables."""

@@ -1,0 +1,1 @@
+"""Website activity: made-up visits, sessions of visitors, page views."""

@@ -1,0 +1,108 @@
+"""Clean one log: read its dirty part for the newest offset of each key, then write all of it anew.
+
+    segments   |0      |100    |200    |300    |400 (active)
+    clean      |...............|                first dirty offset 200
+    map                        |200    |300    |
+    rewritten  |0 and 100 and 200      |300    |     into as many segments as are needed
+
+The map has a fixed size. If the keys of the dirty part do not fit, it reaches as far as they do;
+records behind that stay as they are, and the next cleaning begins there.
+
+Nothing here touches a file that the broker uses: what is written is named `.cleaned`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.records.batch import parse_header
+from storage.compaction.batch_filter import BatchFilter, Horizons, Whole
+from storage.compaction.cleaned_segment import CleanedSegment
+from storage.compaction.dirty_keys import map_keys
+from storage.compaction.job import CleanedGroup, CleaningDone
+from storage.compaction.segment_groups import group_segments
+from storage.compaction.source_reader import SourceReader
+from storage.compaction.transactions import OngoingTransactions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from protocol.records.batch import BatchHeader
+    from storage.compaction.job import CleaningJob, SourceSegment
+    from storage.filesystem import FileSystem
+
+
+def clean(
+    job: CleaningJob, filesystem: FileSystem, throttle: Callable[[int], None]
+) -> Iterator[CleanedGroup | CleaningDone]:
+    """Write one new segment for each item, which the caller puts in place; then the end.
+
+    `throttle` is told how many bytes were just read or written, and may take its time. Raises
+    ApiError (DamagedFileError among them) when the log is not sound, OSError when the disk is not
+    or is full; the segment begun then has left its files behind.
+    """
+    reader = SourceReader(job, filesystem, throttle)
+    newest, clean_end_offset = map_keys(job, reader)
+    horizons = Horizons(job.now_ms, job.delete_retention_ms, clean_end_offset)
+    rewriting = _Rewriting(
+        BatchFilter(newest, horizons, job.producers),
+        OngoingTransactions(reader.aborted_transactions()),
+        throttle,
+    )
+    cleanable = [one for one in job.segments if one.base_offset < clean_end_offset]
+    following = [one.base_offset for one in job.segments[len(cleanable) :]]
+    end_offset = following[0] if following else job.end_offset
+    bytes_written = 0
+    for group in group_segments(cleanable, end_offset, job.segment_limits):
+        target = CleanedSegment(filesystem, job, group[0].base_offset)
+        rewriting.rewrite(group, reader, target)
+        bytes_written += target.size
+        indexes = target.finish(group[-1].modified_ms)
+        sources = tuple(segment.base_offset for segment in group)
+        yield CleanedGroup(sources, target.size, *indexes, group[-1].modified_ms)
+    yield CleaningDone(clean_end_offset, reader.bytes_read, bytes_written, rewriting.decide.keyless)
+
+
+class _Rewriting:
+    """The walk over all segments: decisions depend on what came before."""
+
+    def __init__(
+        self,
+        decide: BatchFilter,
+        transactions: OngoingTransactions,
+        throttle: Callable[[int], None],
+    ) -> None:
+        self.decide = decide
+        self._transactions = transactions
+        self._throttle = throttle
+
+    def rewrite(
+        self, group: list[SourceSegment], reader: SourceReader, target: CleanedSegment
+    ) -> None:
+        """Put what stays of `group` into `target`."""
+        last = [segment for segment in group if segment.size][-1:]
+        for segment in group:
+            left = segment.size
+            for header, batch in reader.batches(segment):
+                left -= len(batch)
+                is_last = left == 0 and [segment] == last
+                self._put(header, batch, target, is_last=is_last)
+
+    def _put(
+        self, header: BatchHeader, batch: memoryview, target: CleanedSegment, *, is_last: bool
+    ) -> None:
+        if header.is_control:
+            is_discardable, aborted = self._transactions.end(header, batch)
+            if aborted is not None:
+                target.note_aborted(aborted)
+        else:
+            is_discardable = self._transactions.is_aborted(header)
+        stays = self.decide.apply(header, batch, is_discardable=is_discardable, is_last=is_last)
+        if stays is Whole.DROPPED:
+            return
+        if stays is Whole.KEPT:
+            written = target.append(header, batch)
+        else:
+            written = target.append(parse_header(stays), stays)
+        if written:
+            self._throttle(written)

@@ -1,0 +1,1 @@
+"""The broker's log directories: loading, checkpoints, failures, removal."""

@@ -1,0 +1,80 @@
+"""Closing all logs, so that the next start has nothing to do, and the mark that says so.
+
+One log that cannot be closed in order keeps no other from it, and its directory from being marked.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Final
+
+from storage.errors import ExhaustedError, LogDirectoryError
+from storage.segment import file_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from storage.directory.log_directory import LogDirectory
+    from storage.filesystem import FileSystem
+    from storage.log.log import Log
+
+LOGGER = logging.getLogger(__name__)
+
+FLUSHED_ONE_BY_ONE: Final = 16
+"""With more unflushed logs than this, the whole disk is flushed instead."""
+MARK: Final = json.dumps({"version": 0, "brokerEpoch": -1}, separators=(",", ":")).encode()
+
+
+def close_logs(logs: Sequence[Log], filesystem: FileSystem) -> frozenset[LogDirectory]:
+    """Finish, flush and release logs; returns the directories with one that is not in order."""
+    closing = _Closing(logs)
+    finished = [log for log in logs if closing.attempt(log, log.finish)]
+    unflushed = [log for log in finished if log.recovery_point < log.log_end_offset]
+    if len(unflushed) > FLUSHED_ONE_BY_ONE:
+        # Several waits for each of a thousand logs would take longer than one for everything.
+        filesystem.sync_all()
+        for log in unflushed:
+            log.note_flushed()
+    for log in logs:
+        closing.attempt(log, log.flush)
+        log.release()
+    return frozenset(closing.disordered)
+
+
+def mark(directories: Iterable[LogDirectory], filesystem: FileSystem) -> None:
+    """Say of directories that their broker has stopped in order."""
+    for directory in directories:
+        path = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
+        try:
+            with directory:
+                filesystem.replace(path, MARK, sync=True)
+        except LogDirectoryError as error:
+            LOGGER.warning("the next start recovers all of %s: %s", directory.path, error.message)
+
+
+class _Closing:
+    """What became of it so far."""
+
+    def __init__(self, logs: Sequence[Log]) -> None:
+        self._logs = logs
+        self.disordered: set[LogDirectory] = set()
+
+    def attempt(self, log: Log, step: Callable[[], object]) -> bool:
+        """Take a step with a log; returns whether that went well, and notes if it did not."""
+        try:
+            try:
+                step()
+            except ExhaustedError:
+                for each in self._logs:
+                    each.release()  # nobody reads any more
+                step()
+        except LogDirectoryError as error:
+            if log.directory.failure is None:
+                LOGGER.warning("%s is not closed in order: %s", log.name, error.message)
+        except Exception:
+            LOGGER.exception("%s is not closed in order", log.name)
+        else:
+            return True
+        self.disordered.add(log.directory)
+        return False

@@ -1,0 +1,402 @@
+"""All logs of a broker, spread over its `log.dirs`.
+
+Each directory is locked, belongs to one broker of one cluster (`meta.properties`), and keeps five
+checkpoint files about its logs. A disk error takes the one directory offline, which is logged once;
+later errors from it are not worth another line.
+
+    directories = LogDirectories.open(paths, disk, settings)    locked, identity read
+    directories.identify(broker_id, cluster_id, now_ms)         identity checked or written
+    report = directories.load(config_of, progress)              every log open, recovered if needed
+    ...
+    directories.close()                                         the next start has nothing to do
+
+Before `load` has ended nothing is known of the logs; a start that fails so early leaves the
+checkpoints, and whether the last stop was a clean one, as it found them.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import threading
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from protocol.errors import ApiError
+from storage.directory import meta_properties
+from storage.directory.checkpoints import cleaned_offset, encode_offsets, moved_start
+from storage.directory.clean_shutdown import close_logs, mark
+from storage.directory.directory_loading import LoadPlan, LoadReport, load_directory
+from storage.directory.log_directory import LogDirectory
+from storage.directory.meta_properties import MetaProperties
+from storage.directory.removals import Removals
+from storage.errors import (
+    DamagedFileError,
+    DirectoryRefusedError,
+    ExhaustedError,
+    LogDirectoryError,
+)
+from storage.log import partition_metadata
+from storage.log.loading import create_log
+from storage.log.log_reading import LogPlace, LogSettings
+from storage.segment import file_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from uuid import UUID
+
+    from config.topic import TopicConfig
+    from storage.disk import Disk
+    from storage.filesystem import File
+    from storage.log.log import Log
+
+LOGGER = logging.getLogger(__name__)
+LONG_MAX = 2**63 - 1
+
+
+def _ignore_progress(_done: int, _total: int, _name: str) -> None:
+    return
+
+
+class LogDirectories:
+    """Find, create and delete logs; checkpoint, flush and clean up over all of them."""
+
+    def __init__(self, disk: Disk, settings: LogSettings) -> None:
+        """Use `open`."""
+        self.directories: list[LogDirectory] = []
+        self.on_failure: Callable[[LogDirectory], None] | None = None
+        """Called when a directory goes offline, on the thread that met the error."""
+        self.on_exhaustion: Callable[[ExhaustedError], None] | None = None
+        """Called when a file could not be opened for want of descriptors, on any thread."""
+        self.identity = MetaProperties()
+        """What the directories say they belong to."""
+        self._disk = disk
+        self.settings = settings
+        self._locks: list[File] = []
+        self._is_loaded = False
+        self._logs: dict[tuple[str, int], Log] = {}
+        self._counts: Counter[str] = Counter()
+        """How many logs each directory holds."""
+        self._wanted_places: dict[tuple[str, int], LogDirectory] = {}
+        self._unidentified: list[LogDirectory] = []
+        self._one_checkpoint = threading.Lock()
+        """An older state must not replace a newer one that another thread wrote meanwhile."""
+        self._is_checkpoint_due = False
+        self._removals = Removals()
+
+    @classmethod
+    def open(cls, paths: Sequence[str], disk: Disk, settings: LogSettings) -> LogDirectories:
+        """Create and lock the directories, and read who they belong to.
+
+        Raises DirectoryRefusedError when another broker uses one, when they contradict each other,
+        or when none can be used. One that cannot be used while others can is offline. Raises
+        ExhaustedError when there are no descriptors to look with.
+        """
+        opened = cls(disk, settings)
+        for path in paths:
+            directory = LogDirectory(path.rstrip("/") or "/", disk)
+            opened.directories.append(directory)
+            try:
+                with directory:
+                    opened._lock(directory)
+                    opened._read_identity(directory)
+            except ExhaustedError:
+                raise
+            except LogDirectoryError:
+                continue  # noted below, if others can be used
+        opened._refuse_if_all_offline()
+        for directory in opened.directories:
+            directory.on_failure = opened._note_failure
+            directory.on_exhaustion = opened._note_exhaustion
+            directory.on_cut = opened._note_cut
+            if directory.failure is not None:
+                opened._note_failure(directory)
+        return opened
+
+    def identify(self, broker_id: int, cluster_id: str, now_ms: int) -> None:
+        """Hold the identity of the broker against the directories', and write it where none is."""
+        self.identity.require(broker_id, cluster_id)
+        self.identity = MetaProperties(broker_id, cluster_id)
+        content = meta_properties.encode(broker_id, cluster_id, now_ms)
+        for directory in self._unidentified:
+            if directory.failure is None:
+                with directory:
+                    path = f"{directory.path}/{file_names.META_PROPERTIES}"
+                    self._disk.filesystem.replace(path, content, sync=True)
+        self._unidentified = []
+
+    def load(
+        self,
+        config_of: Callable[[str], TopicConfig],
+        progress: Callable[[int, int, str], None] = _ignore_progress,
+    ) -> LoadReport:
+        """Open all logs; after a crash, recover them.
+
+        Raises DirectoryRefusedError when a log is there twice or in a format of long ago, and
+        ExhaustedError when there are no descriptors to read them with: they are there all the same.
+        """
+        report = LoadReport()
+        plan = LoadPlan(self.settings, config_of, progress)
+        for directory in self._online():
+            try:
+                contents = load_directory(directory, plan, report)
+            except ExhaustedError:
+                raise
+            except LogDirectoryError as error:
+                report.note(error.message)
+                continue
+            self._removals.add(contents.deleted, 0)
+            for log in contents.logs:
+                self._add(log)
+        self._refuse_if_all_offline()
+        self._is_loaded = True
+        return report
+
+    def __len__(self) -> int:
+        return len(self._logs)
+
+    def __iter__(self) -> Iterator[Log]:
+        return iter(list(self._logs.values()))
+
+    def get(self, topic: str, partition: int) -> Log | None:
+        """Log of a partition, online or not; None when there is none."""
+        return self._logs.get((topic, partition))
+
+    def create(
+        self, topic: str, partition: int, topic_id: UUID, config: TopicConfig, now_ms: int = 0
+    ) -> Log:
+        """Create a log where it is wanted, or in the directory that has the fewest.
+
+        Returns the one there is, if there is one.
+        """
+        existing = self._logs.get((topic, partition))
+        if existing is not None:
+            return existing
+        wanted = self._wanted_places.get((topic, partition))
+        directory = self._emptiest() if wanted is None or wanted.failure else wanted
+        place = LogPlace(directory, topic, partition, topic_id)
+        log = create_log(place, config, self.settings, now_ms)
+        self._wanted_places.pop((topic, partition), None)
+        self._add(log)
+        return log
+
+    def want(self, topic: str, partition: int, directory: LogDirectory) -> None:
+        """Have a log that is yet to be created go into this directory."""
+        self._wanted_places[topic, partition] = directory
+
+    def forget_wanted(self, topics: Collection[str]) -> None:
+        """Let go of what was wanted for topics that are deleted."""
+        for key in [key for key in self._wanted_places if key[0] in topics]:
+            del self._wanted_places[key]
+
+    @property
+    def is_any_offline(self) -> bool:
+        """Whether there may be logs that could not be loaded or cannot be reached any more."""
+        return any(directory.failure is not None for directory in self.directories)
+
+    def assign_topic_id(self, log: Log, topic_id: UUID) -> None:
+        """Give an id to a log of before 2.8, which has none."""
+        with log.directory:
+            partition_metadata.write(self._disk.filesystem, log.path, topic_id)
+        log.topic_id = topic_id
+
+    def delete(self, topic: str, partition: int, now_ms: int = 0) -> None:
+        """Rename the log's directory now; its files go `file.delete.delay.ms` later."""
+        log = self._logs.get((topic, partition))
+        if log is None:
+            return
+        unique = log.topic_id.hex if log.topic_id is not None else f"{now_ms:032x}"
+        name = file_names.deleted_directory(topic, partition, unique)
+        target = f"{log.directory.path}/{name}"
+        if log.directory.failure is None and self._disk.filesystem.exists(target):
+            with log.directory:  # left from the same partition that came back and is deleted again
+                self._disk.filesystem.remove_tree(target)
+        del self._logs[topic, partition]
+        directory = log.give_up()
+        self._counts[directory.path] -= 1
+        with directory:
+            self._disk.filesystem.rename(log.path, target)
+        self._removals.add([target], now_ms + log.config.file_delete_delay_ms)
+
+    def delete_expired(self, now_ms: int) -> Iterator[int]:
+        """Apply retention, to one log at each step; how many of its files will go is yielded."""
+        for log in self:
+            is_deleted = self._logs.get((log.topic, log.partition)) is not log
+            if is_deleted or log.is_being_cleaned or log.directory.failure is not None:
+                continue
+            try:
+                paths = log.delete_expired(now_ms)
+            except ApiError as error:
+                LOGGER.warning("retention passes %s by: %s", log.name, error.message)
+                continue
+            except Exception:  # else no log after this one would ever be shortened again
+                LOGGER.exception("retention passes %s by", log.name)
+                continue
+            self.remove_later(log, paths, now_ms)
+            yield len(paths)
+
+    def remove_later(self, log: Log, paths: Sequence[str], now_ms: int) -> None:
+        """Have files of `log` that were set aside removed, `file.delete.delay.ms` from now."""
+        due_ms = now_ms + log.config.file_delete_delay_ms
+        self._removals.add(paths, due_ms)
+
+    def take_removals(self, now_ms: int) -> list[str]:
+        """Return what `remove` may be called with by now, on any thread; each path once."""
+        return self._removals.take(now_ms)
+
+    def remove(self, path: str) -> None:
+        """Remove the files of something deleted; safe to call from another thread."""
+        directory = next(one for one in self.directories if path.startswith(one.path + "/"))
+        try:
+            with directory:
+                if path.endswith(file_names.DELETED_DIRECTORY):
+                    self._disk.filesystem.remove_tree(path)
+                else:
+                    self._disk.filesystem.remove(path)
+        except ExhaustedError:
+            self._removals.add([path], 0)
+            raise
+
+    def flush_due(self, now_ms: int) -> list[Callable[[], None]]:
+        """Return what to call, on any thread, to do the flushes that `flush.ms` asks for."""
+        due: list[Callable[[], None]] = []
+        for log in self:
+            if log.config.flush_ms != LONG_MAX and log.is_flush_due(now_ms):
+                with suppress(LogDirectoryError):
+                    due.append(log.start_flush())
+                    log.note_flush(now_ms)
+            elif not log.epochs.is_saved:
+                with suppress(LogDirectoryError):
+                    log.write_what_waits()
+        return due
+
+    def expire_producers(self, now_ms: int) -> Iterator[int]:
+        """Forget idle producers in all logs, some of one log at each step; yields how many."""
+        for log in self:
+            yield from log.expire_producers(now_ms)
+
+    def checkpoint_recovery_points(self) -> frozenset[LogDirectory]:
+        """Write up to where each log is flushed; safe to call from another thread.
+
+        Returns the directories that have it now, as all of these do.
+        """
+        return self._checkpoint(file_names.RECOVERY_POINTS, lambda log: log.recovery_point)
+
+    def checkpoint_high_watermarks(self) -> frozenset[LogDirectory]:
+        """Write the high watermarks; safe to call from another thread."""
+        return self._checkpoint(file_names.HIGH_WATERMARKS, lambda log: log.high_watermark)
+
+    def checkpoint_log_starts(self) -> frozenset[LogDirectory]:
+        """Write the log start offsets that are not those of a segment; safe from any thread."""
+        return self._checkpoint(file_names.LOG_STARTS, moved_start)
+
+    def checkpoint_cleaner_offsets(self) -> frozenset[LogDirectory]:
+        """Write up to where each compacted log is clean; safe to call from another thread."""
+        return self._checkpoint(file_names.CLEANER_OFFSETS, cleaned_offset)
+
+    def close(self) -> None:
+        """Close all logs, write the checkpoints, leave the mark of a clean shutdown, unlock."""
+        if self._is_loaded:
+            self._close_loaded()
+        self._logs.clear()
+        self._locks.clear()
+
+    def _close_loaded(self) -> None:
+        in_order = frozenset(self.directories) - close_logs(list(self), self._disk.filesystem)
+        for written in (
+            self.checkpoint_recovery_points(),
+            self.checkpoint_high_watermarks(),
+            self.checkpoint_log_starts(),
+            self.checkpoint_cleaner_offsets(),
+        ):
+            in_order &= written
+        mark([one for one in self.directories if one in in_order], self._disk.filesystem)
+
+    def _lock(self, directory: LogDirectory) -> None:
+        try:
+            self._disk.filesystem.make_directory(directory.path)
+        except FileExistsError:
+            raise NotADirectoryError(errno.ENOTDIR, "Not a directory") from None
+        lock = self._disk.filesystem.lock(f"{directory.path}/{file_names.LOCK}")
+        if lock is None:
+            raise DirectoryRefusedError(
+                f"another broker is using the log directory {directory.path} (it holds the lock on "
+                f"{file_names.LOCK}); stop it, or give this one other log.dirs"
+            )
+        self._locks.append(lock)
+
+    def _read_identity(self, directory: LogDirectory) -> None:
+        path = f"{directory.path}/{file_names.META_PROPERTIES}"
+        if not self._disk.filesystem.exists(path):
+            self._unidentified.append(directory)
+            return
+        try:
+            found = meta_properties.decode(self._disk.filesystem.read(path))
+        except DamagedFileError as error:
+            raise DirectoryRefusedError(f"{path} is damaged: {error.message}") from error
+        self.identity = self.identity.joined(found, path)
+
+    def _add(self, log: Log) -> None:
+        key = log.topic, log.partition
+        existing = self._logs.setdefault(key, log)
+        self._counts[log.directory.path] += 1
+        if existing is not log:
+            raise DirectoryRefusedError(f"{existing.path} and {log.path} are the same partition")
+
+    def _online(self) -> list[LogDirectory]:
+        return [directory for directory in self.directories if directory.failure is None]
+
+    def _emptiest(self) -> LogDirectory:
+        online = self._online()
+        if not online:
+            failure = self.directories[0].failure
+            if failure is not None:
+                raise failure.with_traceback(None)
+            raise LogDirectoryError(self.directories[0].path, "is offline")
+        return min(online, key=lambda directory: self._counts[directory.path])
+
+    def _checkpoint(
+        self, name: str, offset_of: Callable[[Log], int | None]
+    ) -> frozenset[LogDirectory]:
+        written = []
+        for directory in self._online():
+            with self._one_checkpoint, suppress(LogDirectoryError), directory:
+                offsets = {
+                    (log.topic, log.partition): offset
+                    for log in self
+                    if log.directory is directory and (offset := offset_of(log)) is not None
+                }
+                path = f"{directory.path}/{name}"
+                self._disk.filesystem.replace(path, encode_offsets(offsets), sync=True)
+                written.append(directory)
+        return frozenset(written)
+
+    def _refuse_if_all_offline(self) -> None:
+        if not self._online():
+            reasons = "; ".join(str(one.failure.message) for one in self.directories if one.failure)
+            raise DirectoryRefusedError(f"no log directory can be used: {reasons}")
+
+    def _note_failure(self, directory: LogDirectory) -> None:
+        if directory.failure is not None:
+            LOGGER.error("%s; it is offline now", directory.failure.message)
+        if self.on_failure is not None:
+            self.on_failure(directory)
+
+    def _note_cut(self) -> None:
+        """Have the recovery points written at once, as Apache Kafka's LogManager.truncateTo does.
+
+        What is appended behind a cut is not on the disk before it is flushed: a start after a power
+        failure must not pass it by because of a recovery point of before the cut.
+        """
+        if not self._is_checkpoint_due:
+            self._is_checkpoint_due = True
+            self.settings.run_later(self._write_recovery_points)
+
+    def _write_recovery_points(self) -> None:
+        self._is_checkpoint_due = False  # first: what is written may lack a cut from now on
+        self.checkpoint_recovery_points()
+
+    def _note_exhaustion(self, error: ExhaustedError) -> None:
+        if self.on_exhaustion is not None:
+            self.on_exhaustion(error)

@@ -1,0 +1,153 @@
+"""Load all logs of one log directory at start-up."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from storage.directory.checkpoints import read_offsets
+from storage.errors import DirectoryRefusedError
+from storage.log.loading import LoadHints, load_log
+from storage.log.log_reading import NEVER_CLEANED, LogPlace, LogSettings
+from storage.segment import file_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from config.topic import TopicConfig
+    from storage.directory.log_directory import LogDirectory
+    from storage.log.log import Log
+
+LOGGER = logging.getLogger(__name__)
+Offsets = dict[tuple[str, int], int]
+
+
+@dataclass(slots=True)
+class LoadReport:
+    """What start-up found, over all directories."""
+
+    logs: int = 0
+    unclean_directories: list[str] = field(default_factory=list)
+    """Those whose last broker did not stop in order, so that their logs were recovered."""
+    bytes_read: int = 0
+    """By recovery."""
+    bytes_cut: int = 0
+    notes: list[str] = field(default_factory=list)
+    """One line for each thing that was not as it should be; they were logged too."""
+
+    def note(self, line: str) -> None:
+        """Log a line and keep it."""
+        self.notes.append(line)
+        LOGGER.warning("%s", line)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPlan:
+    """How to load: what all directories share."""
+
+    settings: LogSettings
+    config_of: Callable[[str], TopicConfig]
+    """Configuration of a topic by name."""
+    progress: Callable[[int, int, str], None]
+    """Called with how many logs of the directory are loaded, how many there are, and the next."""
+
+
+@dataclass(slots=True)
+class DirectoryContents:
+    """What a log directory holds."""
+
+    logs: list[Log] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    """Paths of deleted partitions that wait for removal."""
+
+
+def load_directory(
+    directory: LogDirectory, plan: LoadPlan, report: LoadReport
+) -> DirectoryContents:
+    """Load every log; what is found goes into `report`.
+
+    The mark of a clean shutdown is taken away first, so that a crash from here on is seen as one.
+    An OSError ends in LogDirectoryError, as everywhere.
+    """
+    contents = DirectoryContents()
+    with directory:
+        hints = _Hints(directory, report)
+        names = _sort_names(directory, contents, report)
+        for done, name in enumerate(names):
+            topic, partition = names[name]
+            plan.progress(done, len(names), name)
+            place = LogPlace(directory, topic, partition)
+            try:
+                log, outcome = load_log(
+                    place, plan.config_of(topic), plan.settings, hints.of(topic, partition)
+                )
+            except DirectoryRefusedError as error:
+                raise DirectoryRefusedError(f"{place.path}: {error}") from error
+            report.bytes_read += outcome.bytes_read
+            report.bytes_cut += outcome.bytes_cut
+            report.notes += outcome.notes
+            contents.logs.append(log)
+        plan.progress(len(names), len(names), "")
+    report.logs += len(contents.logs)
+    return contents
+
+
+class _Hints:
+    """The checkpoint files and the clean shutdown mark of a directory."""
+
+    def __init__(self, directory: LogDirectory, report: LoadReport) -> None:
+        filesystem = directory.disk.filesystem
+        mark = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
+        self.was_clean = filesystem.exists(mark)
+        filesystem.remove(mark)
+        self.recovery_points = self._read(directory, file_names.RECOVERY_POINTS, report)
+        self.log_starts = self._read(directory, file_names.LOG_STARTS, report)
+        self.high_watermarks = self._read(directory, file_names.HIGH_WATERMARKS, report)
+        self.cleaner_offsets = self._read(directory, file_names.CLEANER_OFFSETS, report)
+        self.path = directory.path
+        if not self.was_clean:
+            report.unclean_directories.append(directory.path)
+
+    def of(self, topic: str, partition: int) -> LoadHints:
+        key = topic, partition
+        return LoadHints(
+            self.was_clean,
+            self.recovery_points.get(key, 0),
+            self.log_starts.get(key, 0),
+            self.high_watermarks.get(key, 0),
+            self.cleaner_offsets.get(key, NEVER_CLEANED),
+        )
+
+    @staticmethod
+    def _read(directory: LogDirectory, name: str, report: LoadReport) -> Offsets:
+        path = f"{directory.path}/{name}"
+        offsets, problem = read_offsets(directory.disk.filesystem, path)
+        if problem:
+            report.note(f"{path} is damaged ({problem}); its offsets count as 0")
+        return offsets
+
+
+def _sort_names(
+    directory: LogDirectory, contents: DirectoryContents, report: LoadReport
+) -> dict[str, tuple[str, int]]:
+    """Directories of partitions; those of deleted ones go into `contents`.
+
+    Checkpoints that a crash left half written are removed.
+    """
+    names = {}
+    for entry in sorted(directory.disk.filesystem.scan(directory.path)):
+        if not entry.is_directory:
+            if file_names.is_half_written(entry.name):
+                directory.disk.filesystem.remove(f"{directory.path}/{entry.name}")
+            continue
+        key = file_names.parse_partition_directory(entry.name)
+        if file_names.is_deleted_directory(entry.name):
+            contents.deleted.append(f"{directory.path}/{entry.name}")
+        elif entry.name == file_names.CLUSTER_METADATA:
+            report.note(f"{directory.path}/{entry.name} belongs to a KRaft node: left alone")
+        elif key is not None:
+            names[entry.name] = key
+        elif entry.name.endswith((file_names.FUTURE_DIRECTORY, file_names.STRAY_DIRECTORY)):
+            report.note(f"{directory.path}/{entry.name} is left alone")
+    return names

@@ -1,0 +1,1 @@
+"""One replica's log: appending, reading, rolling, truncation, retention, leader epochs."""

@@ -1,0 +1,166 @@
+"""Which leader epoch began at which offset, in memory and in `leader-epoch-checkpoint` (KIP-101).
+
+Epochs and their start offsets both increase strictly. From them a replica learns where its log
+parts from the leader's after a change of leaders.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from storage.directory.checkpoints import decode_lines, encode_lines
+from storage.errors import EXHAUSTION, DamagedFileError
+from storage.segment import file_names
+
+if TYPE_CHECKING:
+    from storage.filesystem import FileSystem
+
+UNDEFINED_EPOCH: Final = -1
+UNDEFINED_OFFSET: Final = -1
+COLUMNS: Final = 2
+
+
+class LeaderEpochs:
+    """The epochs of one log; every change goes to the file at once.
+
+    Should the file not be opened just then, for want of descriptors, it follows: at the next change
+    and before the recovery point moves. Recovery reads what is past that point from the batches.
+    """
+
+    __slots__ = ("_epochs", "_filesystem", "_is_saved", "_is_synced", "_starts", "path")
+
+    def __init__(self, filesystem: FileSystem, directory: str) -> None:
+        self.path = f"{directory}/{file_names.LEADER_EPOCHS}"
+        self._filesystem = filesystem
+        self._epochs: list[int] = []
+        self._starts: list[int] = []
+        self._is_saved = True
+        self._is_synced = True
+
+    @property
+    def latest(self) -> int:
+        """Newest epoch, -1 when there is none."""
+        return self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
+
+    def entries(self) -> list[tuple[int, int]]:
+        """Epochs and their start offsets, oldest first."""
+        return list(zip(self._epochs, self._starts, strict=True))
+
+    def load(self) -> None:
+        """Read the file; DamagedFileError when it is not sound."""
+        try:
+            data = self._filesystem.read(self.path)
+        except FileNotFoundError:
+            return
+        for line in decode_lines(data):
+            columns = line.split()
+            if len(columns) != COLUMNS or not all(column.isdigit() for column in columns):
+                raise DamagedFileError(f"not an epoch and an offset: {line[:80]!r}")
+            self._assign(int(columns[0]), int(columns[1]))
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Note that `epoch` begins at `start_offset`; what it contradicts is dropped."""
+        if self._assign(epoch, start_offset):
+            self._save()
+
+    def note(self, epoch: int, start_offset: int) -> None:
+        """As `assign` for an epoch newer than all, but left for `save_if_changed` to write."""
+        if epoch > self.latest and self._assign(epoch, start_offset):
+            self._is_saved = False
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the file says what is in memory."""
+        return self._is_saved
+
+    def save_if_changed(self) -> None:
+        """Write what `note` noted, and what could not be written before."""
+        if not self._is_saved:
+            # Without fsync: a crash of the process loses nothing, and after one of the machine
+            # recovery reads the epochs of everything past the recovery point from the batches.
+            self._filesystem.replace(self.path, self._encode(), sync=False)
+            self._is_saved = True
+            self._is_synced = False
+
+    def epoch_at(self, offset: int) -> int:
+        """Epoch of the record at `offset`; -1 when it lies before all known epochs."""
+        slot = bisect_right(self._starts, offset) - 1
+        return self._epochs[slot] if slot >= 0 else UNDEFINED_EPOCH
+
+    def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """Greatest known epoch up to `epoch`, and the offset at which it ends.
+
+        (-1, -1) when `epoch` is newer than all; (`epoch`, start of the first) when older than all.
+        """
+        if epoch < 0 or not self._epochs or epoch > self._epochs[-1]:
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        if epoch == self._epochs[-1]:
+            return epoch, log_end_offset
+        following = bisect_right(self._epochs, epoch)
+        if following == 0:
+            return epoch, self._starts[0]
+        return self._epochs[following - 1], self._starts[following]
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Drop the epochs that begin at or after `end_offset`."""
+        kept = bisect_left(self._starts, end_offset)
+        if kept < len(self._starts):
+            del self._epochs[kept:], self._starts[kept:]
+            self._save()
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Drop the epochs that end at or before `start_offset`; the first kept begins there."""
+        slot = bisect_right(self._starts, start_offset) - 1
+        if slot >= 0 and self._starts[slot] != start_offset:
+            del self._epochs[:slot], self._starts[:slot]
+            self._starts[0] = start_offset
+            self._save()
+        elif slot > 0:
+            del self._epochs[:slot], self._starts[:slot]
+            self._save()
+
+    def clear(self) -> None:
+        """Drop all."""
+        if self._epochs:
+            self._epochs.clear()
+            self._starts.clear()
+            self._save()
+
+    def sync(self) -> None:
+        """Put the file on the disk for good; safe to call from another thread.
+
+        Its name is safe only when the directory is synced after this.
+        """
+        if not self._is_synced:
+            self._is_synced = True
+            try:
+                with suppress(FileNotFoundError):
+                    self._filesystem.open(self.path).sync()
+            except OSError:
+                self._is_synced = False
+                raise
+
+    def _assign(self, epoch: int, start_offset: int) -> bool:
+        epochs, starts = self._epochs, self._starts
+        if epoch < 0 or start_offset < 0 or (epochs and epoch == epochs[-1]):
+            return False
+        while epochs and (epochs[-1] >= epoch or starts[-1] >= start_offset):
+            epochs.pop()
+            starts.pop()
+        epochs.append(epoch)
+        starts.append(start_offset)
+        return True
+
+    def _save(self) -> None:
+        """Write the file; for want of a descriptor, that is left for `save_if_changed`."""
+        self._is_saved = False
+        try:
+            self.save_if_changed()
+        except OSError as error:
+            if error.errno not in EXHAUSTION:
+                raise
+
+    def _encode(self) -> bytes:
+        return encode_lines(f"{epoch} {start}" for epoch, start in self.entries())

@@ -1,0 +1,245 @@
+"""Make a `Log` of a partition's directory: create it, open it, or recover it after a crash."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from storage.errors import DamagedFileError
+from storage.log import epoch_recovery, partition_metadata
+from storage.log.leader_epochs import LeaderEpochs
+from storage.log.log import Log
+from storage.log.log_reading import NEVER_CLEANED, LogContents, LogPlace, LogSettings
+from storage.log.segments import Segments
+from storage.producer.aborted_recovery import rebuild_aborted
+from storage.producer.producer_recovery import rebuild
+from storage.producer.producer_state import ProducerState
+from storage.producer.snapshot_files import Snapshots
+from storage.segment import file_names
+from storage.segment.aborted_index import ENTRY
+from storage.segment.recovery import recover_segment
+from storage.segment.segment import Segment
+from storage.segment.segment_files import PartitionFiles, SegmentFiles, survey
+
+if TYPE_CHECKING:
+    from config.topic import TopicConfig
+
+LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadHints:
+    """What the checkpoint files of the log directory say of one partition."""
+
+    was_clean: bool
+    """The last process closed everything in order; nothing needs to be checked."""
+    recovery_point: int = 0
+    log_start_offset: int = 0
+    high_watermark: int = 0
+    cleaned_offset: int = NEVER_CLEANED
+
+
+@dataclass(slots=True)
+class LoadOutcome:
+    """What it took to load one log."""
+
+    bytes_read: int = 0
+    bytes_cut: int = 0
+    notes: list[str] = field(default_factory=list)
+    """One line for each thing that was not as it should be."""
+
+
+def create_log(place: LogPlace, config: TopicConfig, settings: LogSettings, now_ms: int) -> Log:
+    """Create the directory and an empty log in it."""
+    with place.directory:
+        filesystem = place.directory.disk.filesystem
+        filesystem.make_directory(place.path)
+        if place.topic_id is not None:
+            partition_metadata.write(filesystem, place.path, place.topic_id)
+        segment = Segment(place.directory.disk, place.path, 0, config, now_ms)
+        segment.create()
+    epochs = LeaderEpochs(filesystem, place.path)
+    snapshots = Snapshots(filesystem, place.path, ())
+    contents = LogContents(Segments([segment]), epochs, ProducerState(), snapshots, 0, 0, 0)
+    return Log(place, config, settings, contents)
+
+
+def load_log(
+    place: LogPlace, config: TopicConfig, settings: LogSettings, hints: LoadHints
+) -> tuple[Log, LoadOutcome]:
+    """Open the log at `place`; the topic id is read from the directory.
+
+    DirectoryRefusedError when it holds what this broker cannot read.
+    """
+    with place.directory:
+        return _Loader(place, config, hints).load(settings)
+
+
+class _Loader:
+    """The steps of loading one log, in order, and what they share."""
+
+    def __init__(self, place: LogPlace, config: TopicConfig, hints: LoadHints) -> None:
+        self.place = place
+        self.config = config
+        self.hints = hints
+        self.disk = place.directory.disk
+        self.path = place.path
+        self.outcome = LoadOutcome()
+        self.epochs = LeaderEpochs(self.disk.filesystem, self.path)
+        self.loaded_epochs = self._load_epochs()
+        self.doubtful: set[int] = set()
+        """Base offsets of segments whose transaction index may be wrong."""
+
+    def load(self, settings: LogSettings) -> tuple[Log, LoadOutcome]:
+        files = survey(self.disk.filesystem, self.path)
+        segments = self._open_segments(files)
+        end_offset = self._adopt_or_recover(segments, files)
+        start_offset = max(self.hints.log_start_offset, segments[0].base_offset)
+        if start_offset > end_offset:
+            self._note(f"ends at {end_offset}, before its log start offset {start_offset}: emptied")
+            self._remove(segments)
+            segments = [self._new_segment(start_offset)]
+            end_offset = start_offset
+        contents = LogContents(
+            Segments(segments),
+            self.epochs,
+            ProducerState(),
+            Snapshots(self.disk.filesystem, self.path, files.snapshots),
+            start_offset,
+            end_offset,
+            end_offset if self.hints.was_clean else min(self.hints.recovery_point, end_offset),
+            min(max(self.hints.high_watermark, start_offset), end_offset),
+            min(self.hints.cleaned_offset, end_offset),
+        )
+        self._settle_epochs(contents)
+        self._settle_producers(contents)
+        return Log(self._identified(), self.config, settings, contents), self.outcome
+
+    def _open_segments(self, files: PartitionFiles) -> list[Segment]:
+        if not files.segments:
+            segment = self._new_segment(self.hints.log_start_offset)
+            files.segments[segment.base_offset] = SegmentFiles(0, 0)
+            return [segment]
+        return [
+            Segment(self.disk, self.path, base_offset, self.config, found.modified_ms)
+            for base_offset, found in files.segments.items()
+        ]
+
+    def _adopt_or_recover(self, segments: list[Segment], files: PartitionFiles) -> int:
+        """Open all segments; returns the log end offset."""
+        following = [segment.base_offset for segment in segments[1:]]
+        for index, segment in enumerate(segments):
+            found = files.segments[segment.base_offset]
+            next_base = following[index] if index < len(following) else None
+            # One that ends at the recovery point may have been cut to that, and not flushed since.
+            is_flushed = next_base is not None and next_base < self.hints.recovery_point
+            if self.hints.was_clean or is_flushed:
+                self._adopt(segment, found)
+            elif self._recover(segment, found, next_base):
+                self._remove(segments[index + 1 :])
+                del segments[index + 1 :]
+                break
+        # Unless it was just read: its end follows from what comes after the last index entry.
+        return segments[-1].next_offset()
+
+    def _adopt(self, segment: Segment, found: SegmentFiles) -> None:
+        offsets = found.index_sizes.get(file_names.OFFSET_INDEX, 0)
+        times = found.index_sizes.get(file_names.TIME_INDEX, 0)
+        needed = {file_names.OFFSET_INDEX, file_names.TIME_INDEX} if found.size else set()
+        is_complete = needed <= found.index_sizes.keys()
+        if found.index_sizes.get(file_names.TRANSACTION_INDEX, 0) % ENTRY.size:
+            self._note(f"the transaction index of {segment.path} is damaged: rebuilt")
+            self.doubtful.add(segment.base_offset)
+        if not segment.adopt(found.size, offsets, times) or not is_complete:
+            self._note(f"the indexes of {segment.path} are missing or damaged: rebuilt")
+            segment.rebuild_indexes()
+
+    def _recover(self, segment: Segment, found: SegmentFiles, next_base: int | None) -> bool:
+        """Check a segment, which may not go beyond the next; True when the log must end in it."""
+        recovered = recover_segment(segment, found.size, self.hints.recovery_point, self.epochs)
+        self.outcome.bytes_read += recovered.bytes_read
+        self.outcome.bytes_cut += recovered.bytes_cut
+        if recovered.has_markers or file_names.TRANSACTION_INDEX in found.index_sizes:
+            self.doubtful.add(segment.base_offset)
+        if recovered.bytes_cut:
+            self._note(
+                f"{recovered.bytes_cut} bytes cut from the end of {segment.path}, "
+                f"from offset {recovered.next_offset} on: {recovered.problem}"
+            )
+        elif next_base is not None and recovered.next_offset > next_base:
+            self._note(
+                f"{segment.path} goes on to offset {recovered.next_offset}, beyond the beginning "
+                f"of the next segment: cut off at {next_base} before, and cut off again"
+            )
+            segment.prepare_truncation(next_base)()
+        return recovered.bytes_cut > 0
+
+    def _load_epochs(self) -> int:
+        """Read the file; 0 when it says nothing, as one that a power failure has emptied."""
+        try:
+            self.epochs.load()
+        except DamagedFileError as error:
+            self._note(f"{self.epochs.path}: {error.message}; rebuilt from the log")
+            self.epochs.clear()
+        return len(self.epochs.entries())
+
+    def _settle_epochs(self, contents: LogContents) -> None:
+        is_empty = contents.log_end_offset == contents.segments[0].base_offset
+        if not self.loaded_epochs and not is_empty:
+            self.epochs.clear()  # recovery has noted those past the recovery point, and no others
+            for segment in contents.segments:
+                for _, header in segment.walk(0, segment.size):
+                    self.epochs.note(header.partition_leader_epoch, header.base_offset)
+        elif not (self.hints.was_clean or is_empty):
+            self._check_epochs(contents)
+        # An epoch that begins at the end has no record yet, or none any more, and begins there all
+        # the same; dropping it would cost each empty log two writes of the file at every start.
+        self.epochs.truncate_from_end(contents.log_end_offset + 1)
+        self.epochs.truncate_from_start(contents.log_start_offset)
+        self.epochs.save_if_changed()
+
+    def _check_epochs(self, contents: LogContents) -> None:
+        before = self.epochs.entries()
+        bounds = contents.log_start_offset, contents.log_end_offset
+        contradicted = epoch_recovery.first_contradiction(
+            self.epochs, contents.segments, bounds, self.loaded_epochs
+        )
+        if contradicted is not None:
+            epoch_recovery.mend(self.epochs, contents.segments, contradicted, bounds[0])
+            self._note(f"leader epochs were {before}, the log has {self.epochs.entries()}")
+
+    def _settle_producers(self, contents: LogContents) -> None:
+        snapshots = contents.snapshots
+        bounds = (contents.log_start_offset, contents.log_end_offset)
+        doubtful = self.doubtful.intersection(contents.segments.base_offsets)
+        if doubtful:
+            rebuild_aborted(contents.segments, snapshots, doubtful, self.hints.recovery_point)
+        rebuild(contents.producers, snapshots, contents.segments, bounds)
+        contents.producers.note_high_watermark(contents.high_watermark)
+        snapshots.remove_strays(contents.segments.base_offsets)
+
+    def _identified(self) -> LogPlace:
+        place = self.place
+        try:
+            topic_id = partition_metadata.read(self.disk.filesystem, self.path)
+        except DamagedFileError as error:
+            self._note(f"{error.message}; the topic id is taken from the metadata")
+            topic_id = None
+        return LogPlace(place.directory, place.topic, place.partition, topic_id or place.topic_id)
+
+    def _new_segment(self, base_offset: int) -> Segment:
+        segment = Segment(self.disk, self.path, base_offset, self.config, 0)
+        segment.create()
+        return segment
+
+    def _remove(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            self._note(f"{segment.path} with {segment.size} bytes follows the cut: removed")
+            for path in segment.mark_deleted():
+                self.disk.filesystem.remove(path)
+
+    def _note(self, line: str) -> None:
+        name = file_names.partition_directory(self.place.topic, self.place.partition)
+        self.outcome.notes.append(f"{name}: {line}")
+        LOGGER.warning("%s: %s", name, line)

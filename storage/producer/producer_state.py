@@ -1,0 +1,280 @@
+"""What a partition knows of the idempotent and transactional producers that wrote to it.
+
+Per producer id: its epoch, and the last five batches. A batch that repeats one of those five is
+answered with the offset it got the first time; any other must carry on where the last one ended.
+A producer that is not known (expired, or its records are deleted) may start at any sequence number
+(KIP-360). Sequence numbers go from 2^31 - 1 to 0.
+
+With transactions (KIP-98): the first offset of each open transaction, and of each that is complete
+but whose marker is not below the high watermark yet, because read_committed consumers must not
+read past either.
+
+Sources: KIP-98, KIP-360; `ProducerStateManager` and `ProducerAppendInfo` in Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from protocol.errors import ApiError, ErrorCode
+from protocol.records.batch import SEQUENCE_SPACE, TRANSACTIONAL_BIT
+from storage.producer.producer import NO_EPOCH, NONE, ProducedBatch, Producer, produced_batch
+from storage.producer.verification_guards import TransactionGuards
+from storage.segment.aborted_index import AbortedTransaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from protocol.records.batch import BatchHeader
+    from storage.producer.producer import Marker
+    from storage.producer.producer_snapshot import SnapshotEntry
+
+BUMPS_EPOCH_SINCE: Final = 2
+EXPIRED_AT_ONCE: Final = 500
+"""Producers that are looked at without giving way to others."""
+"""The transaction version from which on a producer's epoch rises with each transaction."""
+
+
+class AppendOrigin(Enum):
+    """Who appends, which decides what is checked."""
+
+    CLIENT = "client"
+    """A producer: everything is checked."""
+    CHECKED = "checked"
+    """A producer as well; the batch as such has been checked before, and then recompressed."""
+    REPLICATION = "replication"
+    """The leader of the partition, which has checked it: nothing is refused."""
+    COORDINATOR = "coordinator"
+    """This broker: group and transaction records, and transaction markers."""
+
+
+class ProducerState:
+    """All producers of one partition."""
+
+    __slots__ = ("_open", "_unreplicated", "guards", "producers")
+
+    def __init__(self) -> None:
+        self.producers: dict[int, Producer] = {}
+        self.guards = TransactionGuards()
+        self._open: dict[int, int] = {}
+        """First offset of the open transaction, by producer id."""
+        self._unreplicated: list[tuple[int, int]] = []
+        """First offset and marker offset of what is complete above the high watermark."""
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """First offset that read_committed consumers must not read; None when there is none."""
+        if not self._open and not self._unreplicated:
+            return None
+        starts = [*self._open.values(), *(first for first, _ in self._unreplicated)]
+        return min(starts)
+
+    @property
+    def has_open_transactions(self) -> bool:
+        """Some transaction has neither been committed nor aborted."""
+        return bool(self._open)
+
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Tell whether a producer of `epoch` has a transaction open here."""
+        producer = self.producers.get(producer_id)
+        return (
+            producer is not None
+            and producer.transaction_first_offset != NONE
+            and producer.epoch == epoch
+        )
+
+    def check(self, header: BatchHeader, origin: AppendOrigin) -> ProducedBatch | None:
+        """Refuse a batch that must not be appended, or return the one that it repeats.
+
+        Raises ApiError INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_TXN_STATE.
+        """
+        _, _, _, _, _, attributes, _, _, _, producer_id, epoch, sequence, _ = header
+        producer = self.producers.get(producer_id)
+        if attributes & TRANSACTIONAL_BIT:
+            return self._check_transactional(producer, header, origin)
+        if producer is None or (
+            # The next batch of the same epoch, as nearly all are, breaks no rule and repeats none.
+            sequence == producer.next_sequence
+            and epoch == producer.epoch
+            and producer.transaction_first_offset == NONE
+        ):
+            return None
+        if origin is AppendOrigin.CLIENT:
+            duplicate = producer.find(header)
+            if duplicate is not None:
+                return duplicate
+        _check_epoch(producer, header.producer_epoch)
+        if origin is AppendOrigin.CLIENT:
+            _check_sequence(producer, header)
+        if producer.transaction_first_offset != NONE:
+            raise ApiError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"producer {header.producer_id} has an open transaction on this partition "
+                "and must not write outside it",
+            )
+        return None
+
+    def _check_transactional(
+        self, producer: Producer | None, header: BatchHeader, origin: AppendOrigin
+    ) -> ProducedBatch | None:
+        is_open = (
+            producer is not None
+            and producer.transaction_first_offset != NONE
+            and header.producer_epoch == producer.epoch
+        )
+        if origin is AppendOrigin.CLIENT and producer is not None:
+            if is_open and header.base_sequence == producer.next_sequence:
+                return None
+            duplicate = producer.find(header)
+            if duplicate is not None:
+                return duplicate
+        if not is_open:
+            self.guards.check_presented(header.producer_id)
+        if producer is not None:
+            _check_epoch(producer, header.producer_epoch)
+        if origin is AppendOrigin.CLIENT:
+            is_known = producer is not None and bool(producer.batches)
+            self.guards.check_sequence(header, is_known=is_known)
+            if producer is not None:
+                _check_sequence(producer, header)
+        return None
+
+    def update(self, header: BatchHeader, base_offset: int) -> None:
+        """Note a data batch that was appended at `base_offset`."""
+        _, _, _, _, _, attributes, delta, _, timestamp, producer_id, epoch, first, _ = header
+        producer = self.producers.get(producer_id)
+        if producer is None:
+            producer = self.producers[producer_id] = Producer(producer_id)
+        if epoch != producer.epoch:
+            producer.begin_epoch(epoch)
+        last = (first + delta) % SEQUENCE_SPACE if first != NONE else NONE
+        producer.remember(produced_batch((first, last, base_offset + delta, delta, timestamp)))
+        producer.last_timestamp = timestamp
+        if attributes & TRANSACTIONAL_BIT:
+            self.guards.settle(producer_id)
+            if producer.transaction_first_offset == NONE:
+                producer.transaction_first_offset = base_offset
+                self._open[producer_id] = base_offset
+
+    def check_marker(self, marker: Marker) -> None:
+        """Refuse a marker of an old producer or coordinator epoch.
+
+        With transaction version 2 a marker's epoch is above that of the records before it. One that
+        has the epoch of now, while no transaction is open, is the last marker once more.
+        """
+        producer = self.producers.get(marker.producer_id)
+        if producer is None:
+            return
+        is_open = producer.transaction_first_offset != NONE
+        bumps_epoch = self.guards.voucher.transaction_version >= BUMPS_EPOCH_SINCE
+        _check_epoch(producer, marker.producer_epoch, is_above=bumps_epoch and is_open)
+        if marker.coordinator_epoch < producer.coordinator_epoch:
+            raise ApiError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"coordinator epoch {marker.coordinator_epoch} is older than "
+                f"{producer.coordinator_epoch}, the last seen for producer {marker.producer_id}",
+            )
+
+    def end_transaction(self, marker: Marker) -> AbortedTransaction | None:
+        """Note an appended marker; returns what the aborted index must get, if anything."""
+        producer_id = marker.producer_id
+        self.guards.settle_marker(producer_id, marker.producer_epoch)
+        producer = self.producers.get(producer_id)
+        if producer is None:
+            producer = self.producers[producer_id] = Producer(producer_id)
+        producer.begin_epoch(marker.producer_epoch)
+        producer.coordinator_epoch = marker.coordinator_epoch
+        producer.last_timestamp = marker.timestamp
+        first_offset = producer.transaction_first_offset
+        if first_offset == NONE:
+            return None
+        producer.transaction_first_offset = NONE
+        self._open.pop(producer_id, None)
+        self._unreplicated.append((first_offset, marker.offset))
+        if marker.is_commit:
+            return None
+        stable = min(self._open.values(), default=marker.offset + 1)
+        return AbortedTransaction(producer_id, first_offset, marker.offset, stable)
+
+    def note_high_watermark(self, high_watermark: int) -> None:
+        """Forget completed transactions whose marker is replicated."""
+        if self._unreplicated:
+            self._unreplicated = [
+                (first, last) for first, last in self._unreplicated if last >= high_watermark
+            ]
+
+    def expire(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
+        """Forget producers that wrote nothing for `expiration_ms`; yields how many by each step.
+
+        A step looks at some hundred of them. Others may come and go between two steps.
+        """
+        known = list(self.producers)
+        for start in range(0, max(1, len(known)), EXPIRED_AT_ONCE):
+            expired = [
+                producer_id
+                for producer_id in known[start : start + EXPIRED_AT_ONCE]
+                if (producer := self.producers.get(producer_id)) is not None
+                and producer.transaction_first_offset == NONE
+                and now_ms - producer.last_timestamp >= expiration_ms
+            ]
+            for producer_id in expired:
+                del self.producers[producer_id]
+            yield len(expired)
+        self.guards.expire(now_ms, expiration_ms)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.producers.clear()
+        self._open.clear()
+        self._unreplicated.clear()
+
+    def become(self, other: ProducerState) -> None:
+        """Know what `other` knows, which is given up; the guards stay as they are."""
+        self.producers = other.producers
+        self._open = other._open
+        self._unreplicated = other._unreplicated
+
+    def snapshot(self) -> list[SnapshotEntry]:
+        """Return what a snapshot file keeps."""
+        return [producer.snapshot() for producer in self.producers.values()]
+
+    def restore(self, entries: Iterable[SnapshotEntry]) -> None:
+        """Start from the content of a snapshot file."""
+        self.clear()
+        for entry in entries:
+            producer = Producer(entry.producer_id)
+            producer.epoch = entry.epoch
+            producer.coordinator_epoch = entry.coordinator_epoch
+            producer.last_timestamp = entry.timestamp
+            producer.transaction_first_offset = entry.transaction_first_offset
+            if entry.last_offset >= 0:
+                base_sequence = (entry.last_sequence - entry.offset_delta) % SEQUENCE_SPACE
+                producer.remember(ProducedBatch(base_sequence, *entry[2:6]))
+                producer.is_from_snapshot = True
+            self.producers[entry.producer_id] = producer
+            if entry.transaction_first_offset != NONE:
+                self._open[entry.producer_id] = entry.transaction_first_offset
+
+
+def _check_epoch(producer: Producer, epoch: int, *, is_above: bool = False) -> None:
+    if epoch < producer.epoch or (is_above and epoch == producer.epoch):
+        raise ApiError(
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            f"producer {producer.producer_id} uses epoch {epoch}, "
+            f"but epoch {producer.epoch} has written here",
+        )
+
+
+def _check_sequence(producer: Producer, header: BatchHeader) -> None:
+    expected = 0
+    if header.producer_epoch == producer.epoch:
+        expected = producer.next_sequence
+    elif producer.epoch == NO_EPOCH:
+        return
+    if header.base_sequence != expected:
+        raise ApiError(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"producer {producer.producer_id} epoch {header.producer_epoch} sent sequence "
+            f"{header.base_sequence} where {expected} comes next",
+        )

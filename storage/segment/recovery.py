@@ -1,0 +1,83 @@
+"""Bring one segment in order after a crash: read what was not flushed, cut what is not sound.
+
+What lies before the recovery point is on the disk and is not read again. From there on each batch
+is checked, and the first that is not sound ends the log: the file is cut there, and both indexes
+get the entries that the crash lost.
+
+    segment          |batch|batch|batch|batch|batch|bat
+    index entries          ^           ^           ^ (perhaps lost, perhaps torn)
+    recovery point               *
+    read                   |-------------------------->   from the last entry before the point
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from storage.errors import DamagedFileError
+from storage.segment.batch_scan import CheckedScan
+
+if TYPE_CHECKING:
+    from storage.log.leader_epochs import LeaderEpochs
+    from storage.segment.segment import Segment
+
+
+class SegmentRecovery(NamedTuple):
+    """What recovery found in one segment."""
+
+    next_offset: int
+    bytes_read: int
+    bytes_cut: int
+    problem: str | None
+    """Why the rest was cut; None when nothing was."""
+    has_markers: bool
+    """Transactions may have ended in what was read."""
+
+
+def recover_segment(
+    segment: Segment, size: int, recovery_point: int, epochs: LeaderEpochs
+) -> SegmentRecovery:
+    """Check the batches of a file of `size` bytes from the recovery point on.
+
+    Epochs found on the way go into `epochs`, for the caller to save.
+    """
+    segment.size = size
+    start = _start_position(segment, recovery_point)
+    segment.forget_timestamps()
+    segment.size = start
+    scan = CheckedScan(segment.file, segment.base_offset, start, size)
+    next_offset = segment.base_offset
+    has_markers = False
+    for _, header in scan:
+        has_markers = has_markers or header.is_control
+        segment.account_header(header)
+        epochs.note(header.partition_leader_epoch, header.base_offset)
+        next_offset = header.next_offset
+    if scan.position < size:
+        segment.file.truncate(scan.position)
+    segment.seal()
+    cut = size - scan.position
+    return SegmentRecovery(next_offset, size - start, cut, scan.problem, has_markers)
+
+
+def _start_position(segment: Segment, recovery_point: int) -> int:
+    """Where reading begins; the indexes keep only what leads to before that."""
+    offsets, times = segment.offset_index, segment.time_index
+    offsets.salvage()
+    times.salvage()
+    offsets.truncate_to(recovery_point)
+    entry = offsets.last()
+    if len(offsets) and _begins_batch(segment, entry.position, entry.offset):
+        times.truncate_to(entry.offset + 1)
+        return entry.position
+    offsets.clear()
+    times.clear()
+    return 0
+
+
+def _begins_batch(segment: Segment, position: int, last_offset: int) -> bool:
+    try:
+        found = next(segment.walk(position, segment.size), None)
+    except DamagedFileError:
+        return False
+    return found is not None and found[1].last_offset == last_offset

@@ -1,0 +1,234 @@
+"""One segment of a log: a `.log` file of record batches, and the indexes that lead into it.
+
+The name of every file of a segment is its base offset in twenty digits. The `.log` file holds
+batches back to back, nothing else, in the bytes in which they came over the network. Files are
+opened and indexes mapped when they are first needed, so that a segment nobody touches costs a few
+hundred bytes of memory and no descriptor. Looking things up in it is in `segment_reader`.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from storage.segment import file_names
+from storage.segment.batch_scan import CHUNK_BYTES, walk_headers
+from storage.segment.pending_write import PendingWrite
+from storage.segment.segment_reader import NO_TAIL, NO_TIMESTAMP, UNREAD, SegmentReading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from protocol.records.batch import BatchHeader
+    from protocol.wire import Buffer
+
+
+class Segment(SegmentReading):
+    """Appends and truncation within one file set; offsets are absolute throughout."""
+
+    __slots__ = ()
+
+    def create(self) -> None:
+        """Make the files: an empty `.log`, and indexes at their full size; all of them or none."""
+        try:
+            self._disk.filesystem.open(self.path, create=True)
+            self.offset_index.create()
+            self.time_index.create()
+        except OSError:
+            with suppress(OSError):  # on a sick disk what is left is found at the next start
+                for suffix in file_names.SEGMENT_SUFFIXES:
+                    self._disk.filesystem.remove(self._path(suffix))
+            raise
+
+    def adopt(self, size: int, offset_index_size: int, time_index_size: int) -> bool:
+        """Take over files that were closed cleanly; False when an index cannot be right."""
+        self.size = size
+        self._max_timestamp = UNREAD if size else NO_TIMESTAMP
+        offsets_fit = self.offset_index.adopt(offset_index_size)
+        times_fit = self.time_index.adopt(time_index_size)
+        self._note_room()
+        return times_fit and offsets_fit
+
+    def write(self, data: Buffer) -> None:
+        """Put batches at the end of the file; `account` must follow for each, in order."""
+        self.was_used = True
+        file = self._file or self._open()
+        if self._max_timestamp == UNREAD:  # now, as `account` must not fail once this is written
+            self._read_max_timestamp()
+        if self._pending is not None:
+            self._void_pending()
+        file.write_at(self.size, data)
+
+    def begin_write(self, data: Buffer) -> PendingWrite:
+        """Return what another thread can `run` to put batches at the end of the file.
+
+        They count once `end_write` has returned True and `account` was called for each. Whatever
+        changes the segment before makes the write void.
+        """
+        self.was_used = True
+        file = self._file or self._open()
+        if self._max_timestamp == UNREAD:
+            self._read_max_timestamp()
+        if self._pending is not None:
+            self._void_pending()
+        self._pending = PendingWrite(file, self.size, data)
+        return self._pending
+
+    def end_write(self, pending: PendingWrite) -> bool:
+        """Tell whether what was written still belongs here; raises OSError if it failed."""
+        if pending is not self._pending:
+            return False
+        self._pending = None
+        if pending.error is not None:
+            raise pending.error
+        return True
+
+    def cut_back(self, size: int) -> None:
+        """Undo a write that failed, as far as the disk lets us: the file ends at `size` again."""
+        self.size = size
+        self._tail_offset = NO_TAIL
+        with suppress(OSError):
+            self._void_pending()
+            self.file.truncate(size)
+
+    def account(self, size: int, base_offset: int, last_offset: int, max_timestamp: int) -> None:
+        """Note one written batch: file size, timestamps and, when due, index entries."""
+        position = self.size
+        self._tail_offset = base_offset
+        self._tail_position = position
+        self._tail_last_offset = last_offset
+        if position == 0:
+            self._first_timestamp = max_timestamp
+        self.size = position + size
+        if max_timestamp > self._max_timestamp:
+            self._max_timestamp = max_timestamp
+            self._max_timestamp_offset = last_offset
+        if self._bytes_since_index > self._index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(self._max_timestamp, self._max_timestamp_offset)
+            self.is_index_full = self.offset_index.is_full or self.time_index.is_full
+            self._bytes_since_index = size
+        else:
+            self._bytes_since_index += size
+
+    def account_header(self, header: BatchHeader) -> None:
+        """As `account`, for a batch whose header tells the offsets."""
+        self.account(
+            header.size_in_bytes, header.base_offset, header.last_offset, header.max_timestamp
+        )
+
+    def prepare_truncation(self, offset: int) -> Callable[[], None]:
+        """Open what it takes to cut off the batch that holds `offset` and all after it.
+
+        Returns what cuts, which opens nothing.
+        """
+        found = self.locate(offset)
+        if found is None:
+            return _do_nothing
+        file = self.file
+        indexes = (self.offset_index, self.time_index, self.aborted_index)
+        cuts = [index.prepare_truncation(found.base_offset) for index in indexes]
+        position = found.position
+
+        def cut() -> None:
+            self._void_pending()
+            for cut_index in cuts:
+                cut_index()
+            file.truncate(position)
+            self._tail_offset = NO_TAIL
+            self.size = position
+            self._bytes_since_index = 0
+            self._note_room()
+            self._max_timestamp = UNREAD
+            if position == 0:
+                self._first_timestamp = UNREAD
+
+        return cut
+
+    def rebuild_indexes(self) -> None:
+        """Make both indexes anew from the headers in the log."""
+        file = self.file
+        self.clear_indexes()
+        size, self.size = self.size, 0
+        try:
+            for _, header in walk_headers(file, 0, size, CHUNK_BYTES):
+                self.account_header(header)
+        finally:
+            self.size = size  # damage in the log itself must not make it shorter
+
+    def clear_indexes(self) -> None:
+        """Empty both indexes and forget what was known of timestamps."""
+        for clear in [self.offset_index.prepare_clear(), self.time_index.prepare_clear()]:
+            clear()
+        self.forget_timestamps()
+
+    def forget_timestamps(self) -> None:
+        """Before `account` is called for all batches from the start, or from a known entry."""
+        self._bytes_since_index = 0
+        self._note_room()
+        self._first_timestamp = UNREAD
+        self._max_timestamp, self._max_timestamp_offset = self.time_index.last()
+
+    def seal(self) -> None:
+        """Write the last time entry and cut the indexes to size: at a roll or a clean close."""
+        self._void_pending()
+        if self.max_timestamp >= 0:
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+        self.aborted_index.write_pending()
+        self.offset_index.trim()
+        self.time_index.trim()
+
+    def sync(self) -> None:
+        """Wait until all that was written is on the disk; safe to call from another thread."""
+        # A segment that is deleted meanwhile needs no flush. The handle is one of its own, since
+        # the shared one belongs to the thread that appends.
+        with suppress(FileNotFoundError):
+            self._disk.filesystem.open(self.path).sync()
+            self.offset_index.sync()
+            self.time_index.sync()
+            self.aborted_index.sync()
+
+    def write_index_entries(self) -> None:
+        """Write the index entries that wait in memory."""
+        self.offset_index.write_pending()
+        self.time_index.write_pending()
+        self.aborted_index.write_pending()
+
+    def close(self) -> None:
+        """Write what is pending and let go of everything; the segment can still be used."""
+        self.write_index_entries()
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of everything that is open and write nothing."""
+        with suppress(OSError):  # the disk is gone: what the next start finds, it checks
+            self._void_pending()
+        if self._file is not None:
+            self._file = None
+            self._disk.files.dismiss(self)
+        self.offset_index.forget()
+        self.time_index.forget()
+
+    def mark_deleted(self) -> list[str]:
+        """Rename the files with `.deleted`, and return what remains to be removed later."""
+        filesystem = self._disk.filesystem
+        self.forget()
+        paths = []
+        for suffix in file_names.SEGMENT_SUFFIXES:
+            path = self._path(suffix)
+            if filesystem.exists(path):
+                filesystem.rename(path, path + file_names.DELETED)
+                paths.append(path + file_names.DELETED)
+        return paths
+
+    def _void_pending(self) -> None:
+        pending, self._pending = self._pending, None
+        if pending is not None and pending.void():
+            pending.file.truncate(self.size)
+
+    def _note_room(self) -> None:
+        self.is_index_full = self.offset_index.is_full or self.time_index.is_full
+
+
+def _do_nothing() -> None:
+    """Cut nothing off: the segment ends before."""

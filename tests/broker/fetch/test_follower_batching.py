@@ -1,0 +1,41 @@
+"""When answers to a follower are held back: as long as that gains something."""
+
+from __future__ import annotations
+
+from broker.fetch.follower_batching import LONGEST_PAUSE, Pace
+
+
+def answers_at_once(pace: Pace) -> int:
+    """How many are given at once before the next is held back."""
+    count = 0
+    while not pace.is_worthwhile():
+        count += 1
+    return count
+
+
+def test_answers_are_held_back_while_that_gains() -> None:
+    pace = Pace()
+    for _ in range(5):
+        assert answers_at_once(pace) == 0
+        pace.note(has_gained=True)
+
+
+def test_what_gains_nothing_is_tried_ever_more_rarely_but_always_again() -> None:
+    pace = Pace()
+    pauses = []
+    for _ in range(9):
+        pace.note(has_gained=False)
+        pauses.append(answers_at_once(pace))
+    assert pauses == [1, 3, 7, 15, 31, 63, 127, 127, 127]
+    assert pauses[-1] == LONGEST_PAUSE
+
+
+def test_one_gain_is_enough_to_begin_again() -> None:
+    pace = Pace()
+    for _ in range(9):
+        pace.note(has_gained=False)
+    assert answers_at_once(pace) == LONGEST_PAUSE
+    pace.note(has_gained=True)
+    assert answers_at_once(pace) == 0
+    pace.note(has_gained=False)
+    assert answers_at_once(pace) == 1

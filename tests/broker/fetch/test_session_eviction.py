@@ -1,0 +1,183 @@
+"""Who gives way when there is no slot left for a fetch session: a test for each rule of KIP-227."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from broker.fetch.fetch_sessions import FetchSessions
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.fetch import FetchRequest
+
+VERSION = 12
+EVICTION_MS = 1000
+LATER_MS = EVICTION_MS + 1
+"""By then what was made at 0, and is used now, is mature."""
+
+
+class Cache:
+    """Sessions with ids 1, 2 and so on, and what is asked of them."""
+
+    def __init__(self, slots: int) -> None:
+        numbers = count(1)
+        self.sessions = FetchSessions(slots, EVICTION_MS, lambda: next(numbers))
+        self._epochs: dict[int, int] = {}
+
+    def open(self, size: int, now_ms: int = 0, *, follower: int = -1) -> int:
+        """The id of a new session for so many partitions, 0 if it gets none."""
+        request = _request(range(size), session_epoch=0, replica_id=follower)
+        session_id = self.sessions.open(request, VERSION, now_ms).session_id
+        if session_id:
+            self._epochs[session_id] = 1
+        return session_id
+
+    def use(self, session_id: int, now_ms: int, size: int = 0, forgotten: int = 0) -> None:
+        """Go on with a session, which gets the first `size` partitions or loses some."""
+        request = _request(range(size), session_epoch=self._epochs[session_id])
+        request.session_id = session_id
+        if forgotten:
+            gone = FetchRequest.ForgottenTopicsData(topic="a", partitions=list(range(forgotten)))
+            request.forgotten_topics_data = [gone]
+        self.sessions.open(request, VERSION, now_ms)
+        self._epochs[session_id] += 1
+
+    def has(self, session_id: int) -> bool:
+        """Whether a session is known, as its reader finds out."""
+        request = _request([], session_epoch=99)
+        request.session_id = session_id
+        with pytest.raises(ApiError) as caught:
+            self.sessions.open(request, VERSION, 0)
+        return caught.value.code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
+def _request(indexes: range | list[int], session_epoch: int, replica_id: int = -1) -> FetchRequest:
+    kind = FetchRequest.Topic.Partition
+    partitions = [kind(partition=index, fetch_offset=0, partition_max_bytes=1) for index in indexes]
+    return FetchRequest(
+        replica_id=replica_id,
+        max_wait_ms=0,
+        min_bytes=1,
+        session_epoch=session_epoch,
+        topics=[FetchRequest.Topic(topic="a", partitions=partitions)] if partitions else [],
+    )
+
+
+def test_a_follower_takes_the_place_of_a_consumer_that_was_just_granted_one() -> None:
+    cache = Cache(slots=1)
+    consumer = cache.open(size=9)
+
+    follower = cache.open(size=1, follower=2)
+
+    assert follower
+    assert cache.has(follower)
+    assert not cache.has(consumer)
+    assert cache.sessions.evicted_count == 1
+
+
+def test_a_follower_whose_id_is_in_its_replica_state_counts_as_one() -> None:
+    cache = Cache(slots=1)
+    cache.open(size=9)
+    request = _request([0], session_epoch=0)
+    request.replica_state = FetchRequest.ReplicaState(replica_id=2)
+
+    assert cache.sessions.open(request, 15, 0).session_id
+
+
+def test_the_smallest_consumer_gives_way_to_a_follower() -> None:
+    cache = Cache(slots=3)
+    large, small, middle = cache.open(size=5), cache.open(size=2), cache.open(size=3)
+
+    cache.open(size=1, follower=2)
+
+    assert [cache.has(one) for one in (large, small, middle)] == [True, False, True]
+
+
+def test_a_consumer_never_takes_the_place_of_a_follower_that_is_in_use() -> None:
+    cache = Cache(slots=1)
+    follower = cache.open(size=1, follower=2)
+    cache.use(follower, LATER_MS)
+
+    assert cache.open(size=100, now_ms=LATER_MS) == 0
+    assert cache.has(follower)
+
+
+def test_a_consumer_gives_way_to_a_follower_before_another_follower_does() -> None:
+    cache = Cache(slots=2)
+    follower, consumer = cache.open(size=1, follower=2), cache.open(size=9)
+    for one in (follower, consumer):
+        cache.use(one, LATER_MS)
+
+    cache.open(size=5, now_ms=LATER_MS, follower=3)
+
+    assert [cache.has(one) for one in (follower, consumer)] == [True, False]
+
+
+@pytest.mark.parametrize("follower", [-1, 2])
+def test_a_mature_session_gives_way_to_a_larger_one_of_its_kind(follower: int) -> None:
+    cache = Cache(slots=1)
+    former = cache.open(size=2, follower=follower)
+    cache.use(former, LATER_MS)
+
+    assert cache.open(size=2, now_ms=LATER_MS, follower=follower) == 0, "not larger"
+    assert cache.open(size=3, now_ms=LATER_MS, follower=follower)
+    assert not cache.has(former)
+
+
+@pytest.mark.parametrize("follower", [-1, 2])
+def test_a_session_that_was_just_made_gives_way_to_none_of_its_kind(follower: int) -> None:
+    cache = Cache(slots=1)
+    former = cache.open(size=2, follower=follower)
+    cache.use(former, EVICTION_MS)
+
+    assert cache.open(size=50, now_ms=EVICTION_MS, follower=follower) == 0
+    assert cache.has(former)
+
+
+def test_a_session_matures_by_being_used_not_by_time_alone() -> None:
+    cache = Cache(slots=1)
+    former = cache.open(size=2)
+    cache.use(former, EVICTION_MS)
+
+    assert cache.open(size=50, now_ms=LATER_MS) == 0
+
+
+def test_the_size_that_counts_is_that_of_the_last_use() -> None:
+    cache = Cache(slots=2)
+    grown, shrunk = cache.open(size=2), cache.open(size=9)
+    cache.use(grown, LATER_MS, size=9)
+    cache.use(shrunk, LATER_MS, forgotten=7)
+
+    assert cache.open(size=3, now_ms=LATER_MS)
+
+    assert [cache.has(one) for one in (grown, shrunk)] == [True, False]
+
+
+@pytest.mark.parametrize("follower", [-1, 2])
+def test_whoever_was_not_used_for_longest_goes_first_if_that_was_long_ago(follower: int) -> None:
+    cache = Cache(slots=2)
+    idle = cache.open(size=9, follower=follower)
+    used = cache.open(size=1)
+    cache.use(used, EVICTION_MS)
+
+    assert cache.open(size=1, now_ms=EVICTION_MS) == 0, "not longer than the limit"
+    assert cache.open(size=1, now_ms=LATER_MS)
+    assert [cache.has(one) for one in (idle, used)] == [False, True]
+
+
+def test_what_was_closed_leaves_room_and_is_not_evicted_a_second_time() -> None:
+    cache = Cache(slots=1)
+    closed = cache.open(size=2)
+    request = _request([], session_epoch=-1)
+    request.session_id = closed
+    cache.sessions.open(request, VERSION, 0)
+
+    assert cache.open(size=1)
+    assert cache.open(size=1, follower=2)
+    assert len(cache.sessions) == 1
+    assert cache.sessions.evicted_count == 1
+
+
+def test_without_slots_nobody_gets_a_session() -> None:
+    cache = Cache(slots=0)
+    assert cache.open(size=1, follower=2) == 0

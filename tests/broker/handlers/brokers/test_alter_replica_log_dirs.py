@@ -1,0 +1,92 @@
+"""AlterReplicaLogDirs: where a replica is kept, and that it is not moved."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+import pytest
+
+import broker.handlers.brokers.alter_replica_log_dirs
+import broker.handlers.topics.create_topics  # noqa: F401  (the handlers register themselves)
+from config.topic import TopicConfig
+from protocol.errors import ErrorCode
+from protocol.messages.log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
+from storage.directory.log_directory import LogDirectory
+from tests.broker.handlers.one_broker import OneBroker, run_broker
+from tests.broker.handlers.topics.test_create_topics import creation, new
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Dir = AlterReplicaLogDirsRequest.Dir
+
+
+def asking(path: Path, *topics: tuple[str, int]) -> AlterReplicaLogDirsRequest:
+    """One directory, replicas by topic and partition."""
+    wanted = [Dir.Topic(name=topic, partitions=[index]) for topic, index in topics]
+    return AlterReplicaLogDirsRequest(dirs=[Dir(path=str(path), topics=wanted)])
+
+
+def codes(answer: AlterReplicaLogDirsResponse) -> dict[tuple[str, int], int]:
+    """The error of each replica."""
+    return {
+        (topic.topic_name, partition.partition_index): partition.error_code
+        for topic in answer.results
+        for partition in topic.partitions
+    }
+
+
+def second_directory(broker: OneBroker, path: Path) -> LogDirectory:
+    """Give the broker one more."""
+    path.mkdir()
+    directory = LogDirectory(str(path), broker.logs.directories[0].disk)
+    broker.logs.directories.append(directory)
+    return directory
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_replica_stays_where_it_is(version: int, tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(creation(new("orders")), 7)
+        other = second_directory(broker, tmp_path / "other")
+        replica = ("orders", 0)
+        answers = [
+            (tmp_path, ErrorCode.NONE),
+            (tmp_path / "other", ErrorCode.UNSUPPORTED_VERSION),
+            (tmp_path / "nowhere", ErrorCode.LOG_DIR_NOT_FOUND),
+        ]
+        for path, code in answers:
+            assert codes(await broker.ask(asking(path, replica), version)) == {replica: code}
+        other.fail(OSError(errno.EIO, "bad disk"))
+        answer = await broker.ask(asking(tmp_path / "other", replica), version)
+        assert codes(answer) == {replica: ErrorCode.KAFKA_STORAGE_ERROR}
+
+    run_broker(tmp_path, scenario)
+
+
+def test_a_replica_to_come_is_created_where_it_is_wanted(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(creation(new("orders", partitions=2)), 7)
+        other = second_directory(broker, tmp_path / "other")
+        log = broker.logs.get("orders", 0)
+        assert log is not None
+        topic_id = log.topic_id
+        assert topic_id is not None
+        for index in (0, 1):
+            broker.logs.delete("orders", index)
+        path = tmp_path / "other"
+        answer = await broker.ask(asking(path, ("orders", 0), ("orders", 1), ("never", 0)), 2)
+        assert codes(answer) == {
+            ("orders", 0): ErrorCode.REPLICA_NOT_AVAILABLE,
+            ("orders", 1): ErrorCode.REPLICA_NOT_AVAILABLE,
+            ("never", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        }
+        created = broker.logs.create("orders", 0, topic_id, TopicConfig())
+        assert created.directory is other
+        assert codes(await broker.ask(asking(path, ("orders", 0)), 2)) == {("orders", 0): 0}
+        other.fail(OSError(errno.EIO, "bad disk"))
+        rest = broker.logs.create("orders", 1, topic_id, TopicConfig())
+        assert rest.directory is broker.logs.directories[0], "the one wanted is offline"
+
+    run_broker(tmp_path, scenario)

@@ -1,0 +1,301 @@
+"""Work by the clock: when it is done, and that it gives way to clients."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from broker.maintenance.housekeeping import Housekeeping
+from broker.runtime.event_loop import Loop
+from config.broker import BrokerConfig
+from config.topic import TopicConfig
+from storage.directory.checkpoints import decode_offsets
+from storage.disk import Disk
+from storage.log.log import Log
+from storage.log.log_reading import LogSettings
+from tests.controller.harness import turns
+from tests.storage.exhaustion import ExhaustedFileSystem
+from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, crash, open_directories
+from tests.support.disk_thread import DiskThread
+from tests.support.slices import one_step_at_a_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+    from pathlib import Path
+
+    from storage.directory.directories import LogDirectories
+
+LOGS = 6
+RETENTION_MS = 77
+CONFIG = dataclasses.replace(SMALL, retention_ms=1000, file_delete_delay_ms=3000)
+
+
+class HandTimers:
+    """Timers that the test turns by hand."""
+
+    def __init__(self) -> None:
+        self.series: list[tuple[float, Callable[[], object]]] = []
+        self.once: list[tuple[float, Callable[[], object]]] = []
+
+    def every(self, interval_ms: float, callback: Callable[[], object]) -> HandTimers:
+        self.series.append((interval_ms, callback))
+        return self
+
+    def schedule(self, delay_ms: float, callback: Callable[[], object]) -> HandTimers:
+        self.once.append((delay_ms, callback))
+        return self
+
+    def cancel(self) -> None:
+        self.series.clear()
+        self.once.clear()
+
+    def run_every(self, interval_ms: float) -> None:
+        """Let one interval pass."""
+        for interval, callback in self.series:
+            if interval == interval_ms:
+                callback()
+
+
+class Household:
+    """Housekeeping on a clock and timers that the test turns; its tasks run on the loop."""
+
+    def __init__(self, logs: LogDirectories, thread: DiskThread, **keys: Any) -> None:
+        self._thread = thread
+        self.now = NOW_MS + 10**6
+        self.timers = HandTimers()
+        self.tasks: list[asyncio.Task[None]] = []
+        loop = Loop(self, cast("Any", self.timers), self._spawn, one_step_at_a_time)
+        config = BrokerConfig(log_retention_check_interval_ms=RETENTION_MS, **keys)
+        Housekeeping(config, logs, loop, thread).start()
+
+    def now_ms(self) -> int:
+        return self.now
+
+    def monotonic_ms(self) -> int:
+        return self.now
+
+    def _spawn(self, work: Coroutine[Any, Any, None], _: str) -> None:
+        self.tasks.append(asyncio.get_running_loop().create_task(work))
+
+    async def finish(self) -> None:
+        """Until everything that was begun is done."""
+        await asyncio.gather(*self.tasks)
+        await asyncio.wrap_future(self._thread.submit(lambda: None))
+
+
+@pytest.fixture
+def thread() -> Iterator[DiskThread]:
+    with DiskThread() as thread:
+        yield thread
+
+
+@pytest.fixture
+def logs(tmp_path: Path, thread: DiskThread) -> Iterator[LogDirectories]:
+    settings = LogSettings(run_later=thread.run_later)
+    directories = open_directories(tmp_path, settings=settings)
+    directories.load(lambda _: TopicConfig())
+    for index in range(LOGS):
+        log = directories.create("flights", index, TOPIC_ID, CONFIG, NOW_MS)
+        for _ in range(3):
+            append(log, batch(2))
+    yield directories
+    crash(directories)
+
+
+def starts(logs: LogDirectories) -> list[int]:
+    return [log.log_start_offset for log in logs]
+
+
+def test_retention_gives_way_after_each_log(logs: LogDirectories, thread: DiskThread) -> None:
+    async def scenario() -> None:
+        household = Household(logs, thread)
+
+        household.timers.run_every(RETENTION_MS)
+        seen = [starts(logs)]
+        while not household.tasks[0].done():
+            await asyncio.sleep(0)  # noqa: TID251
+            if seen[-1] != starts(logs):
+                seen.append(starts(logs))
+
+        assert seen == [[6] * done + [0] * (LOGS - done) for done in range(LOGS + 1)]
+
+    asyncio.run(scenario())
+
+
+def test_retention_does_not_begin_anew_before_it_has_ended(
+    logs: LogDirectories, thread: DiskThread
+) -> None:
+    async def scenario() -> None:
+        household = Household(logs, thread)
+
+        household.timers.run_every(RETENTION_MS)
+        household.timers.run_every(RETENTION_MS)
+        assert len(household.tasks) == 1
+        await household.finish()
+        household.timers.run_every(RETENTION_MS)
+
+        assert len(household.tasks) == 2
+        await household.finish()
+
+    asyncio.run(scenario())
+
+
+def test_log_that_is_deleted_between_two_slices_is_passed_by(
+    logs: LogDirectories, thread: DiskThread
+) -> None:
+    async def scenario() -> None:
+        household = Household(logs, thread)
+
+        household.timers.run_every(RETENTION_MS)
+        await turns(1)
+        logs.delete("flights", 3)
+        await household.finish()
+
+        assert starts(logs) == [6] * (LOGS - 1)
+
+    asyncio.run(scenario())
+
+
+def files_to_go(directory: Path) -> list[Path]:
+    return list(directory.glob("*/*.deleted"))
+
+
+def test_files_go_when_their_delay_is_over(
+    logs: LogDirectories, thread: DiskThread, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        household = Household(logs, thread)
+
+        household.timers.run_every(RETENTION_MS)
+        await household.finish()
+        deleted = files_to_go(tmp_path)
+        household.now += 2999
+        household.timers.run_every(1000)
+        await household.finish()
+        assert files_to_go(tmp_path) == deleted != []
+        household.now += 1
+        household.timers.run_every(1000)
+        await household.finish()
+
+        assert not files_to_go(tmp_path)
+
+    asyncio.run(scenario())
+
+
+def test_retention_and_recovery_points_come_soon_after_the_start(
+    logs: LogDirectories, thread: DiskThread, tmp_path: Path
+) -> None:
+    for log in logs:
+        log.flush()
+
+    async def scenario() -> None:
+        household = Household(logs, thread, log_initial_task_delay_ms=500)
+
+        assert {delay for delay, _ in household.timers.once} == {500}
+        for _, callback in household.timers.once:
+            callback()
+        await household.finish()
+
+        assert starts(logs) == [6] * LOGS
+        noted = decode_offsets((tmp_path / "recovery-point-offset-checkpoint").read_bytes())
+        assert noted == {("flights", index): 6 for index in range(LOGS)}
+
+    asyncio.run(scenario())
+
+
+def test_a_log_that_fails_keeps_no_other_from_being_shortened(
+    logs: LogDirectories, thread: DiskThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete_expired = Log.delete_expired
+
+    def fail_at_first(log: Log, now_ms: int) -> list[str]:
+        if log.partition == 2:
+            raise ValueError("odd")
+        return delete_expired(log, now_ms)
+
+    monkeypatch.setattr(Log, "delete_expired", fail_at_first)
+
+    async def scenario() -> None:
+        household = Household(logs, thread)
+
+        household.timers.run_every(RETENTION_MS)
+        await household.finish()
+
+        assert starts(logs) == [0 if index == 2 else 6 for index in range(LOGS)]
+
+    asyncio.run(scenario())
+
+
+def test_watermarks_that_could_not_be_written_are_written_though_none_has_moved(
+    tmp_path: Path, thread: DiskThread
+) -> None:
+    filesystem = ExhaustedFileSystem()
+    directories = open_directories(tmp_path, disk=Disk(filesystem))
+    directories.load(lambda _: CONFIG)
+    append(directories.create("flights", 0, TOPIC_ID, CONFIG, NOW_MS), batch(2))
+
+    async def scenario() -> None:
+        keys = {"replica_high_watermark_checkpoint_interval_ms": 11}
+        household = Household(directories, thread, **keys)
+        filesystem.run_out(0)
+        household.timers.run_every(11)
+        await household.finish()
+        path = tmp_path / "replication-offset-checkpoint"
+        assert not path.exists()
+
+        household.timers.run_every(11)
+        await household.finish()
+
+        assert decode_offsets(path.read_bytes()) == {("flights", 0): 2}
+
+    asyncio.run(scenario())
+    crash(directories)
+
+
+def test_watermarks_are_written_again_after_an_error_that_nobody_foresaw(
+    logs: LogDirectories,
+    thread: DiskThread,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        keys = {"replica_high_watermark_checkpoint_interval_ms": 11}
+        household = Household(logs, thread, **keys)
+        with monkeypatch.context() as patch:
+            patch.setattr(logs, "_checkpoint", None)
+            household.timers.run_every(11)
+            await household.finish()
+        assert "housekeeping failed" in caplog.text
+
+        household.timers.run_every(11)
+        await household.finish()
+
+        noted = decode_offsets((tmp_path / "replication-offset-checkpoint").read_bytes())
+        assert noted == {("flights", index): 6 for index in range(LOGS)}
+
+    asyncio.run(scenario())
+
+
+def test_watermarks_of_other_logs_are_written_though_they_are_the_same_numbers(
+    logs: LogDirectories, thread: DiskThread, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        keys = {"replica_high_watermark_checkpoint_interval_ms": 11}
+        household = Household(logs, thread, **keys)
+        household.timers.run_every(11)
+        await household.finish()
+        logs.delete("flights", LOGS - 1)
+        append(logs.create("hotels", 0, TOPIC_ID, CONFIG, NOW_MS), batch(6))
+
+        household.timers.run_every(11)
+        await household.finish()
+
+        noted = decode_offsets((tmp_path / "replication-offset-checkpoint").read_bytes())
+        assert noted[("hotels", 0)] == 6
+        assert len(noted) == LOGS
+
+    asyncio.run(scenario())

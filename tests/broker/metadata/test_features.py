@@ -1,0 +1,44 @@
+"""What ApiVersions says of features: what is promised, and what clients of v3 must not see."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from broker.handlers.brokers.api_versions import api_versions
+from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+
+def ask(version: int, *, is_in_cluster: bool) -> Any:
+    context: Any = SimpleNamespace(
+        api_version=version, broker=SimpleNamespace(is_in_cluster=is_in_cluster)
+    )
+    request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
+    response: Any = api_versions(context, request)
+    return ApiVersionsResponse.decode(version, response.encode(version))
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_broker_that_is_alone_promises_transactions_of_version_2(version: int) -> None:
+    answer = ask(version, is_in_cluster=False)
+    assert answer.finalized_features_epoch >= 0
+    [finalised] = answer.finalized_features
+    assert (finalised.name, finalised.max_version_level) == ("transaction.version", 2)
+
+
+def test_features_that_can_be_at_level_0_are_listed_from_version_4_on() -> None:
+    assert ask(3, is_in_cluster=False).supported_features == []
+    [supported] = ask(4, is_in_cluster=False).supported_features
+    assert (supported.name, supported.min_version, supported.max_version) == (
+        "transaction.version",
+        0,
+        2,
+    )
+
+
+def test_nothing_is_promised_where_brokers_of_apache_3_may_be() -> None:
+    answer = ask(4, is_in_cluster=True)
+    assert answer.finalized_features == []
+    assert len(answer.supported_features) == 1

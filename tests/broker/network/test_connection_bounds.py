@@ -1,0 +1,285 @@
+"""What one peer can make a broker hold, and for how long; who owns the bytes it sent."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import gc
+import socket
+import struct
+import weakref
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from broker.network.connection import FLUSH_BYTES, FRAMES_PER_LOOK, TURN_MS
+from broker.network.request_memory import RequestMemory
+from broker.runtime.deferred import Deferred
+from tests.broker.connections import (
+    FileRegion,
+    ScriptedDispatcher,
+    SegmentFile,
+    connected,
+    echo,
+    services_for,
+    turns,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_frame_that_a_deferred_answer_keeps_is_not_written_over() -> None:
+    async def scenario() -> None:
+        kept: list[memoryview] = []
+        waiting: Deferred[Any] = Deferred()
+
+        class Keeping(ScriptedDispatcher):
+            def dispatch(self, frame: memoryview, *_: Any) -> Any:
+                kept.append(frame)
+                return waiting if len(kept) == 1 else echo(bytes(frame))
+
+        async with connected(Keeping(echo)) as wire:
+            wire.send(b"one")
+            while not kept:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            wire.send(b"two", b"three")
+            await turns()
+            waiting.complete(echo(bytes(kept[0])))
+            assert await wire.reader.readexactly(17) == b"<one><two><three>"
+
+    asyncio.run(scenario())
+
+
+def test_answers_to_a_peer_that_reads_none_are_bounded() -> None:
+    async def scenario() -> None:
+        answer = bytes(50_000)
+        dispatcher = ScriptedDispatcher(lambda _: [answer])
+        async with connected(dispatcher) as wire:
+            wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            wire.send(*[b"."] * 5_000)
+            for _ in range(200):
+                await asyncio.sleep(0)  # noqa: TID251
+            handled = len(dispatcher.frames)
+            (connection,) = wire.connections
+            held = connection._transport.get_write_buffer_size()
+            assert held < FLUSH_BYTES + len(answer)
+            assert handled < 1_000, "the rest is in the socket's buffers, and they are bounded"
+            wire.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            for _ in range(5_000):
+                await wire.reader.readexactly(len(answer))
+            assert len(dispatcher.frames) == 5_000
+
+    asyncio.run(scenario())
+
+
+def test_requests_of_one_connection_take_turns_with_those_of_others() -> None:
+    class SlowClock:
+        """Time goes by with each look at it."""
+
+        def __init__(self) -> None:
+            self.time_ms = 0
+
+        def now_ms(self) -> int:
+            return self.time_ms
+
+        def monotonic_ms(self) -> int:
+            self.time_ms += TURN_MS
+            return self.time_ms
+
+    async def scenario() -> None:
+        dispatcher = ScriptedDispatcher(echo)
+        services = dataclasses.replace(services_for(dispatcher), clock=SlowClock())
+        seen: list[int] = []
+
+        def look() -> None:
+            seen.append(len(dispatcher.frames))
+            if seen[-1] < 100:
+                asyncio.get_running_loop().call_soon(look)
+
+        async with connected(dispatcher, services) as wire:
+            wire.send(*[b"x"] * 100)
+            look()
+            assert await wire.reader.readexactly(300) == b"<x>" * 100
+        assert max(after - before for before, after in pairwise(seen)) <= 2 * FRAMES_PER_LOOK
+
+    asyncio.run(scenario())
+
+
+def test_answers_that_stand_behind_others_are_bounded_over_all_connections() -> None:
+    async def scenario() -> None:
+        waiting: list[Deferred[Any]] = []
+
+        def defer(_: bytes) -> Deferred[Any]:
+            waiting.append(Deferred(is_ordered_only=True))
+            return waiting[-1]
+
+        dispatcher = ScriptedDispatcher(defer)
+        services = services_for(dispatcher, most_in_flight=3)
+        async with connected(dispatcher, services) as one, connected(dispatcher, services) as two:
+            one.send(*[b"1"] * 10)
+            while len(waiting) < 3:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            await turns()
+            assert len(waiting) == 3
+            two.send(*[b"2"] * 10)
+            while len(waiting) < 4:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            await turns()
+            assert len(waiting) == 4, "each connection may have one"
+            for number in range(20):
+                while len(waiting) <= number:
+                    await asyncio.sleep(0)  # noqa: TID251
+                waiting[number].complete([b"."])
+            assert await one.reader.readexactly(10) == b"." * 10
+            assert await two.reader.readexactly(10) == b"." * 10
+            assert services.in_flight.count == 0
+
+    asyncio.run(scenario())
+
+
+def test_large_frames_wait_for_the_memory_of_others() -> None:
+    async def scenario() -> None:
+        dispatcher = ScriptedDispatcher(lambda frame: [b"%d." % len(frame)])
+        memory = RequestMemory(1_000_000, asyncio.get_running_loop().call_soon)
+        size = 4_000_000
+        services = services_for(dispatcher, memory, max_request_bytes=size)
+        frame = size.to_bytes(4, "big") + bytes(size)
+        async with connected(dispatcher, services) as one, connected(dispatcher, services) as two:
+            one.writer.write(frame[:2_000_000])
+            while not memory.used:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            two.writer.write(frame)
+            await turns(200)
+            assert memory.used < 2 * size
+            assert dispatcher.frames == []
+            one.writer.write(frame[2_000_000:])
+            assert await one.reader.readexactly(8) == b"4000000."
+            assert await two.reader.readexactly(8) == b"4000000."
+            await turns()
+            assert memory.used == 0
+
+    asyncio.run(scenario())
+
+
+def test_slow_reader_that_sends_a_malformed_frame_is_hung_up_on_once() -> None:
+    async def scenario() -> None:
+        troubles: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: troubles.append(what))
+        answer = bytes(8_000_000)
+        async with connected(ScriptedDispatcher(lambda _: [answer])) as wire:
+            wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            wire.send(b"much")
+            wire.writer.write(b"\xff\xff\xff\xff")
+            while not wire.connections or not next(iter(wire.connections))._outgoing.is_paused:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            wire.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            assert await wire.reader.read() is not None
+            while wire.connections:
+                await asyncio.sleep(0.001)  # noqa: TID251
+        assert troubles == []
+
+    asyncio.run(scenario())
+
+
+def test_region_that_cannot_be_sent_ends_its_connection_and_raises_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        path = tmp_path / "segment"
+        path.write_bytes(bytes(50_000))
+        waiting: Deferred[Any] = Deferred()
+        with path.open("rb") as file:
+            region = FileRegion(SegmentFile(file), 0, 100_000)
+            async with connected(ScriptedDispatcher(lambda _: waiting)) as wire:
+                wire.send(b"a")
+                while not wire.connections:
+                    await asyncio.sleep(0.001)  # noqa: TID251
+                await turns()
+                waiting.complete([region])
+                assert len(await wire.reader.read()) <= 50_000
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+        assert "shorter" in caplog.text
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("has_unread_answer", [False, True])
+def test_idle_connection_is_closed_even_if_it_never_reads_its_answer(
+    has_unread_answer: bool,
+) -> None:
+    async def scenario() -> None:
+        answer = bytes(8_000_000 if has_unread_answer else 1)
+        dispatcher = ScriptedDispatcher(lambda _: [answer])
+        async with connected(dispatcher) as wire:
+            wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            wire.send(b"a")
+            while not dispatcher.frames:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            await turns()
+            (connection,) = wire.connections
+            connection.look_after(1_000, 600)
+            connection.look_after(1_500, 600)
+            await turns()
+            assert wire.connections, "not yet"
+            connection.look_after(1_700, 600)
+            await turns()
+            assert not wire.connections
+
+    asyncio.run(scenario())
+
+
+def test_connection_that_is_gone_holds_no_buffer() -> None:
+    async def scenario() -> None:
+        dispatcher = ScriptedDispatcher(echo)
+        async with connected(dispatcher) as wire:
+            wire.send(b"a")
+            assert await wire.reader.readexactly(3) == b"<a>"
+            (connection,) = wire.connections
+            wire.writer.close()
+            while wire.connections:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            assert connection._buffer.capacity == 0
+            gone = weakref.ref(connection)
+            del connection
+            await turns()
+            assert gone() is None, "without the collector of garbage cycles"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("ending", ["leave", "reset", "refused"])
+def test_connection_that_is_gone_leaves_no_garbage_cycle(ending: str) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        dispatcher = ScriptedDispatcher(echo)
+        async with connected(dispatcher) as wire:
+            port = wire.writer.get_extra_info("peername")[1]
+            gc.collect()
+            for _ in range(5):
+                with socket.socket() as client:
+                    client.setblocking(False)
+                    await loop.sock_connect(client, ("127.0.0.1", port))
+                    size = -1 if ending == "refused" else 1
+                    await loop.sock_sendall(client, struct.pack(">i", size) + b"a")
+                    while len(dispatcher.frames) == 0 and ending != "refused":
+                        await asyncio.sleep(0.001)  # noqa: TID251
+                    if ending == "reset":
+                        linger = struct.pack("ii", 1, 0)
+                        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                    elif ending == "refused":
+                        assert await loop.sock_recv(client, 1) == b""
+                dispatcher.frames.clear()
+                while len(wire.connections) > 1:
+                    await asyncio.sleep(0.001)  # noqa: TID251
+            await turns()
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            garbage = Counter(type(one).__name__ for one in gc.garbage)
+            gc.set_debug(0)
+            gc.garbage.clear()
+            assert not [name for name in garbage if "Transport" in name or "Connection" in name]
+
+    asyncio.run(scenario())

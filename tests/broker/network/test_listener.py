@@ -1,0 +1,122 @@
+"""Closing the listeners: everybody is hung up on, and nobody holds that up."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.network.listener import Listeners
+from broker.runtime.timers import Timers
+from config.broker import BrokerConfig
+from config.listeners import read_listeners
+from tests.broker.connections import ScriptedDispatcher, services_for
+from tests.broker.replication.harness import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from broker.runtime.clock import Clock
+
+HERE = "127.0.0.1"
+ANSWER = bytes(2 << 20)
+SOCKET_BYTES = 1 << 16
+"""More than the sockets of both ends take while nobody reads."""
+LONG_SECONDS = 30
+QUESTION = b"\0\0\0\1?"
+
+
+def listening(
+    scenario: Callable[[Listeners, int], Awaitable[None]], clock: Clock | None = None
+) -> None:
+    """Run a scenario against a listener that answers each frame with `ANSWER`."""
+    config = BrokerConfig(
+        listeners=(f"PLAINTEXT://{HERE}:0",), socket_send_buffer_bytes=SOCKET_BYTES
+    )
+
+    async def run() -> None:
+        dispatcher = ScriptedDispatcher(lambda _: [ANSWER])
+        timers = Timers(asyncio.get_running_loop())
+        services = services_for(dispatcher)
+        if clock is not None:
+            services = dataclasses.replace(services, clock=clock)
+        listeners = Listeners(services, timers)
+        [endpoint] = read_listeners(config).bound
+        port = await listeners.bind(endpoint, config)
+        await listeners.serve()
+        await scenario(listeners, port)
+
+    asyncio.run(run())
+
+
+async def asking(listeners: Listeners, port: int) -> socket.socket:
+    """A client whose answer is on its way, and which does not read."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
+    client.connect((HERE, port))
+    client.setblocking(False)
+    client.sendall(QUESTION)
+    loop = asyncio.get_running_loop()
+    assert await loop.sock_recv(client, 1) == b"\0"
+    assert listeners.connection_count
+    return client
+
+
+@pytest.mark.timeout(LONG_SECONDS * 2)
+def test_a_client_that_does_not_read_is_cut_off() -> None:
+    async def scenario(listeners: Listeners, port: int) -> None:
+        client = await asking(listeners, port)
+        idle = socket.create_connection((HERE, port))
+
+        await asyncio.wait_for(listeners.close(), LONG_SECONDS)
+
+        assert listeners.connection_count == 0
+        client.close()
+        idle.close()
+
+    listening(scenario)
+
+
+@pytest.mark.timeout(LONG_SECONDS * 2)
+def test_a_server_that_never_says_that_it_is_closed_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def wait_for_ever(_: asyncio.Server) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(asyncio.base_events.Server, "wait_closed", wait_for_ever)
+
+    async def scenario(listeners: Listeners, port: int) -> None:
+        idle = socket.create_connection((HERE, port))
+
+        await asyncio.wait_for(listeners.close(), LONG_SECONDS)
+
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection((HERE, port))
+        idle.close()
+
+    listening(scenario)
+
+
+@pytest.mark.timeout(LONG_SECONDS * 2)
+def test_an_answer_that_is_read_leaves_before_its_connection_goes() -> None:
+    async def scenario(listeners: Listeners, port: int) -> None:
+        client = await asking(listeners, port)
+        loop = asyncio.get_running_loop()
+
+        async def rest() -> int:
+            count = 1
+            while piece := await loop.sock_recv(client, 1 << 20):
+                count += len(piece)
+            return count
+
+        reading = asyncio.get_running_loop().create_task(rest())
+        await asyncio.wait_for(listeners.close(), LONG_SECONDS)
+
+        assert await reading == len(ANSWER)
+        client.close()
+
+    listening(scenario, clock=ManualClock())  # which stands still: there is time enough

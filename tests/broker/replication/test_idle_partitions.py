@@ -1,0 +1,167 @@
+"""Partitions that a follower has all of: not looked at again, and still in sync."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.partitions.followers import Follower
+from tests.broker.replication.nodes import Ensemble, run_ensemble
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from broker.fetch.fetch_sessions import FetchSession
+
+ALL = (0, 1, 2)
+MAX_LAG_MS = 1000
+FETCH_ROUNDS_MS = 120
+
+
+class Presence:
+    """Somebody who fetches."""
+
+    fetched_ms = 0
+    broker_epoch = 0
+
+
+def sessions(nodes: Ensemble) -> list[FetchSession]:
+    return list(nodes[0].fetch_sessions._sessions.values())
+
+
+async def until_all_rest(nodes: Ensemble) -> None:
+    await nodes.until(
+        lambda: len(sessions(nodes)) == 2 and not any(one.active for one in sessions(nodes))
+    )
+
+
+def test_what_rests_is_asked_for_no_more_until_it_grows(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(5)
+        await nodes.until_equal(5)
+        await until_all_rest(nodes)
+
+        epochs = [one.epoch for one in sessions(nodes)]
+        await nodes[0].timers.sleep(FETCH_ROUNDS_MS)
+        assert all(
+            one.epoch > before for one, before in zip(sessions(nodes), epochs, strict=True)
+        ), "sessions go on"
+        assert not any(one.active for one in sessions(nodes))
+
+        nodes[0].append(2)
+        await nodes.until_equal(7)
+        await until_all_rest(nodes)
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_a_follower_hears_of_a_new_log_start_and_of_a_new_epoch(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(5)
+        await nodes.until_equal(5)
+        await until_all_rest(nodes)
+
+        nodes[0].partition.log.advance_log_start_offset(3)
+        nodes[0].replicas.note_starts()
+        await nodes.until(lambda: all(nodes[n].partition.log.log_start_offset == 3 for n in ALL))
+        await until_all_rest(nodes)
+
+        nodes.lead(1, isr=ALL, epoch=1)
+        nodes[1].append(1)
+        await nodes.until_equal(6)
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_one_that_is_put_out_of_sync_rests_no_more_and_comes_back(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(5)
+        await nodes.until_equal(5)
+        partition = nodes[0].partition
+        leading = partition.leading
+        assert leading is not None
+        await until_all_rest(nodes)
+
+        leading.in_sync.settle((0, 1))
+        partition.in_sync_changed((0, 1), partition.partition_epoch + 1)
+
+        await nodes.until(lambda: 2 in leading.in_sync.committed)
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_a_session_that_ends_leaves_nobody_watching(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(5)
+        await nodes.until_equal(5)
+        await until_all_rest(nodes)
+        for node_id in (1, 2):
+            nodes[node_id].following.stop()
+        await nodes[0].timers.sleep(FETCH_ROUNDS_MS)
+
+        for one in sessions(nodes):
+            one.close()
+
+        assert not nodes[0].partition._followers
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_nothing_comes_to_rest_in_a_session_that_was_evicted(tmp_path: Path) -> None:
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=ALL, epoch=0)
+        nodes[0].append(5)
+        await nodes.until_equal(5)
+        await until_all_rest(nodes)
+        for node_id in (1, 2):
+            nodes[node_id].following.stop()
+        await nodes[0].timers.sleep(FETCH_ROUNDS_MS)
+        partition = nodes[0].partition
+        assert partition.leading is not None
+        one = sessions(nodes)[0]
+        (fetched,) = one.partitions.values()
+
+        one.close()
+        fetched.rest(one, partition, partition.leading.in_sync.followers[1])
+
+        assert list(one.active) == [fetched]
+        assert fetched not in partition._followers
+
+    run_ensemble(tmp_path, scenario)
+
+
+def test_who_rests_is_caught_up_as_of_any_fetch_of_its_session() -> None:
+    follower, presence = Follower(2), Presence()
+    follower.start_over(100, 10, is_in_sync=True)
+    follower.fetched(10, 0, 200, 10, 7)
+    presence.fetched_ms, presence.broker_epoch = 200, 7
+    follower.rest(presence)
+
+    presence.fetched_ms, presence.broker_epoch = 90_000, 8
+    assert follower.is_caught_up(11, 90_500, MAX_LAG_MS), "the leader has appended just now"
+    assert follower.broker_epoch == 8
+
+    follower.rouse(presence)
+    presence.fetched_ms = 99_000
+    assert follower.is_caught_up(11, 90_500, MAX_LAG_MS)
+    assert not follower.is_caught_up(11, 92_000, MAX_LAG_MS), "it must ask again"
+    follower.fetched(10, 0, 91_000, 20, 8)
+    assert follower.last_caught_up_ms == 90_000
+
+
+def test_a_former_session_says_nothing_of_a_follower() -> None:
+    follower, former = Follower(2), Presence()
+    follower.start_over(100, 10, is_in_sync=True)
+    follower.fetched(10, 0, 200, 10, 7)
+    former.fetched_ms = 200
+    follower.rest(former)
+    follower.fetched(10, 0, 300, 10, 9)
+
+    former.fetched_ms, former.broker_epoch = 90_000, 7
+    follower.rouse(former)
+
+    assert follower.last_caught_up_ms == 300
+    assert follower.broker_epoch == 9
