@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.errors import ConfigError
-from config.loading import load_broker_config
+from config.loader import load_broker_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,9 +15,10 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.cluster.admission import describe_broker, unless_stopped
+from broker.cluster.admission import StartAbandonedError, describe_broker, unless_stopped
 from broker.cluster.cluster import Cluster
 from broker.cluster.control_request_queue import LocalChannels
+from broker.cluster.deleted_topics import forget_deleted_topics
 from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.coordinators.marker_sender import MarkerSender
@@ -31,7 +32,6 @@ from broker.maintenance.housekeeping import Housekeeping
 from broker.maintenance.log_cleaner import LogCleaner
 from broker.metadata.auto_topics import AutoTopics
 from broker.metadata.broker_configs import BrokerConfigs
-from broker.metadata.deleted_topics import forget_deleted_topics
 from broker.metadata.metadata_cache import MetadataCache
 from broker.metadata.topic_configs import TopicConfigs
 from broker.metrics.optional_metrics import wanted_metrics
@@ -50,7 +50,6 @@ from broker.runtime.slices import Turns
 from broker.runtime.supervision import Supervision
 from broker.runtime.timers import Timers
 from broker.startup import (
-    StartAbandonedError,
     StartError,
     adopt,
     load_logs,
@@ -320,7 +319,9 @@ class Broker:
         self.replicas.on_leadership_change(self.groups.partition_changed)
         self.replicas.on_leadership_change(self.transactions.partition_changed)
         self.topic_configs.on_change(self._apply_topic_config)
-        self.metadata.on_update(partial(forget_deleted_topics, self))
+        self.metadata.on_update(
+            partial(forget_deleted_topics, self.logs, self.topic_configs, self.groups)
+        )
         await reconfigure(self, self.broker_configs.current)
         self.broker_configs.on_change(partial(reconfigure, self))
 

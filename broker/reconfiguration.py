@@ -6,16 +6,43 @@ Whoever reads `broker.config` each time needs nothing of this.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from broker.app import Broker
+    import asyncio
+    from collections.abc import Coroutine
+
+    from broker.cluster.cluster import Cluster
+    from broker.maintenance.log_cleaner import LogCleaner
+    from broker.metadata.topic_configs import TopicConfigs
+    from broker.network.connection_quotas import ConnectionLimits
+    from broker.partitions.replicas import Replicas
     from broker.runtime.slices import Slices
     from config.broker import BrokerConfig
+    from controller.controller import Controller
     from storage.directory.directories import LogDirectories
 
 
-async def reconfigure(broker: Broker, config: BrokerConfig) -> None:
+class Reconfigurable(Protocol):
+    """The parts of a broker that a configuration concerns."""
+
+    config: BrokerConfig
+    topic_configs: TopicConfigs
+    replicas: Replicas
+    controller: Controller
+    cluster: Cluster
+    limits: ConnectionLimits
+    logs: LogDirectories
+    cleaner: LogCleaner | None
+
+    def spawn(self, work: Coroutine[Any, Any, object], name: str, /) -> asyncio.Task[object]:
+        """Run a coroutine in the background, in a task that the broker owns."""
+
+    def slices(self) -> Slices:
+        """For a piece of work that may be long."""
+
+
+async def reconfigure(broker: Reconfigurable, config: BrokerConfig) -> None:
     """Go on with this configuration from now on."""
     broker.config = config
     await broker.topic_configs.apply_defaults(config.topic_defaults(), broker.replicas.by_topic)

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from broker.cluster.admission import StartAbandonedError
 from broker.metadata.auto_topics import internal_topic_configs
 from broker.runtime.platform import ConnectError
 from controller.brokers.registration import create_skeleton, generate_broker_id, obtain_cluster_id
@@ -30,7 +31,7 @@ from controller.znodes import TOPICS
 from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
 from storage.directory.directories import LogDirectories
 from storage.errors import DirectoryRefusedError, LogDirectoryError
-from storage.log.log_reading import LogSettings
+from storage.log.log_reader import LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
     from config.topic import TopicConfig
     from controller.metadata_store.store import MetadataStore
-    from storage.directory.directory_loading import LoadReport
+    from storage.directory.directory_loader import LoadReport
     from storage.disk import Disk
 
 logger = logging.getLogger(__name__)
@@ -63,10 +64,6 @@ class OpenStore(NamedTuple):
     broker_id: int
     is_new: bool
     """Whether it knows no topics yet, and nobody but this broker could tell it of any."""
-
-
-class StartAbandonedError(Exception):
-    """The broker was told to stop before it had started."""
 
 
 async def open_directories(config: BrokerConfig, executor: Executor, disk: Disk) -> LogDirectories:

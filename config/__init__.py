@@ -1,7 +1,7 @@
 """The broker's configuration: typed keys, property files, precedence and validation.
 
 What it is: one row per key (`config.keys`), from which the typed values (`config.broker`,
-`config.topic`), parsing (`config.properties`, `config.loading`), the answers to DescribeConfigs and
+`config.topic`), parsing (`config.properties`, `config.loader`), the answers to DescribeConfigs and
 AlterConfigs (`config.describe`) and `docs/configuration.md` all come. The sample property files a
 user copies live here too.
 

@@ -14,25 +14,14 @@ import logging
 from typing import TYPE_CHECKING, TypeVar
 
 from controller.active_controller import Office, UncleanDefault
-from controller.brokers.broker_changes import (
-    bring_back,
-    brokers_arrived,
-    brokers_died,
-    take_out_missing,
-)
+from controller.brokers import broker_changes
 from controller.brokers.delivery import Delivery
 from controller.brokers.election import ControllerMovedError, current_controller, elect
 from controller.cluster_state import load_brokers, load_states, load_topics
 from controller.commands import ControllerCommands, give
 from controller.context import ControllerContext
 from controller.event_queue import Event, EventQueue, log_failure
-from controller.metadata_store.store import (
-    Change,
-    MetadataStore,
-    NodeExistsError,
-    StoreError,
-    Watch,
-)
+from controller.metadata_store.store import NodeExistsError, StoreError
 from controller.partitions.replica_failures import replicas_failed
 from controller.partitions.states import PartitionPhase, ReplicaPhase
 from controller.topics.deletion_waits import Settlements
@@ -45,6 +34,7 @@ if TYPE_CHECKING:
 
     from controller.context import Term, TopicPartition
     from controller.event_queue import Handler
+    from controller.metadata_store.store import Change, MetadataStore, Watch
     from controller.ports import BrokerChannels, Slices
 
 RETRY_AFTER_SECONDS = 1.0
@@ -276,9 +266,9 @@ class Controller:
         await office.partitions.start()
         await office.send()
         await office.partitions.bring_online()
-        await take_out_missing(office)
+        await broker_changes.take_out_missing(office)
         await office.send()
-        await bring_back(office, present, born_again)
+        await broker_changes.bring_back(office, present, born_again)
         await office.reassignments.resume()
         await office.send()
         self._office, self._incoming = office, None
@@ -308,14 +298,14 @@ class Controller:
         if died:
             logger.info("brokers %s died", sorted(died))
             try:
-                await brokers_died(office, died)
+                await broker_changes.brokers_died(office, died)
             except StoreError:
                 context.live_brokers = before  # so that they die again when this is tried again
                 raise
             await office.send()
         context.live_brokers = now
         if arrived:
-            await brokers_arrived(office, arrived)
+            await broker_changes.brokers_arrived(office, arrived)
             await office.reassignments.resume(arrived)
         office.batch.publish(context.live_brokers, ())
         await office.send()

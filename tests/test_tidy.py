@@ -28,6 +28,12 @@ BANNER = re.compile(r"^\s*#\s*[-=*#~]{4,}")
 # Patterns, so that this file does not name what it looks for.
 MACHINE_PATHS = re.compile(r"(?<![\w.$}])/(?:work|farm|root|home/\w+|tmp/team)/")
 
+MOST_MODULES = 15
+# One module each for a family of messages, or of keys: a list, not a room to search.
+LISTS = {"protocol/messages": 45, "config/keys": 25, "config": 20}
+# Words that end in -ing and are nouns of the field all the same.
+NOUNS = {"follower_batching", "housekeeping", "listing"}
+
 # What may hold up an event loop in a test. Strike out what is mended; nothing may be added.
 EXCUSED = {
     "asyncio.base_events:BaseEventLoop.shutdown_default_executor",
@@ -184,9 +190,43 @@ def test_no_tracked_file_names_a_path_of_one_machine() -> None:
     assert found == []
 
 
-def test_every_source_folder_is_mirrored_by_tests() -> None:
-    missing = [package for package in PACKAGES if not (ROOT / "tests" / package).is_dir()]
-    assert missing == []
+def test_no_room_is_crowded() -> None:
+    sizes: dict[str, int] = {}
+    for path in source_files():
+        if path.name != "__init__.py":
+            room = str(path.parent.relative_to(ROOT))
+            sizes[room] = sizes.get(room, 0) + 1
+    crowded = {room: n for room, n in sizes.items() if n > LISTS.get(room, MOST_MODULES)}
+    assert crowded == {}
+
+
+def test_every_room_says_what_it_is() -> None:
+    rooms = {path.parent for path in source_files()}
+    assert [shown(room) for room in rooms if not (room / "__init__.py").is_file()] == []
+
+
+def test_no_module_is_named_by_a_gerund() -> None:
+    gerunds = [
+        shown(path)
+        for path in source_files()
+        if path.stem.endswith("ing") and path.stem not in NOUNS
+    ]
+    assert gerunds == []
+
+
+def test_tests_lie_where_what_they_test_lies() -> None:
+    rooms: dict[str, set[Path]] = {}
+    for path in source_files():
+        rooms.setdefault(path.stem, set()).add(path.parent.relative_to(ROOT))
+    elsewhere = []
+    for package in PACKAGES:
+        for path in tracked(f"tests/{package}/*.py"):
+            room = path.parent.relative_to(ROOT / "tests")
+            named = rooms.get(path.stem.removeprefix("test_"), set())
+            tested = {one for one in named if one.parts[0] == package}
+            if not (ROOT / room).is_dir() or (tested and room not in tested):
+                elsewhere.append(shown(path))
+    assert elsewhere == []
 
 
 def test_tests_are_named_for_behaviour() -> None:

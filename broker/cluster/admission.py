@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from broker.startup import StartAbandonedError
 from config.listeners import read_listeners
 from controller.znodes import BrokerRegistration, Endpoint
 
@@ -15,6 +14,10 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
 
 T = TypeVar("T")
+
+
+class StartAbandonedError(Exception):
+    """The broker was told to stop before it had started."""
 
 
 def describe_broker(

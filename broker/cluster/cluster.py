@@ -14,10 +14,10 @@ from broker.network.broker_link import PeerLink
 from broker.network.links import LinkError
 from broker.partitions.alter_partition_sender import Proposals
 from broker.partitions.partition_leader import Surroundings
+from broker.partitions.throttle import replication_throttles
 from broker.replication.fetch_requests import FetchLimits
 from broker.replication.fetcher import FetcherSettings
 from broker.replication.replica_fetchers import Following
-from broker.replication.throttle import replication_throttles
 from config.listeners import read_listeners
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.controlled_shutdown import (
@@ -26,8 +26,8 @@ from protocol.messages.controlled_shutdown import (
 )
 
 if TYPE_CHECKING:
-    from broker.app import Broker
     from broker.cluster.control_request_queue import LocalChannels
+    from broker.cluster.services import ClusterServices
     from broker.network.broker_link import Address
     from broker.network.links import Link
     from config.broker import BrokerConfig
@@ -47,14 +47,14 @@ ANSWER_OVERHEAD_BYTES = 1 << 20
 class Cluster:
     """The other brokers, as this one sees them."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: ClusterServices) -> None:
         """Needs the broker's configuration, clock, timers and metadata cache."""
         self._broker = broker
         self._config = broker.config
         self._listener = read_listeners(broker.config).inter_broker
         self._to_controller: tuple[int, Link] | None = None
         self._following: Following | None = None
-        self._throttles = replication_throttles(broker)
+        self._throttles = replication_throttles(broker.config, broker.clock.monotonic_ms)
 
     def surroundings(self) -> Surroundings:
         """What the partitions of this broker share."""

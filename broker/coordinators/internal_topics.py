@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from broker.runtime.background_answer import in_background
-from broker.runtime.deferred import Deferred
+from broker.runtime.deferred import Deferred, in_background
 from controller.topics.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from coordinator.partitioning import partition_for
+from coordinator.partitioner import partition_for
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:

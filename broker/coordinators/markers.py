@@ -20,7 +20,7 @@ from storage.producer.verification_guards import Voucher
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from broker.app import Broker
+    from broker.coordinators.services import CoordinatorServices
     from broker.partitions.commit_waiters import CommitWaiter
     from broker.partitions.partition import Partition
     from broker.runtime.deferred import Deferred
@@ -42,7 +42,7 @@ _NO_SHARD = {
 
 
 def write_markers(
-    broker: Broker, request: WriteTxnMarkersRequest
+    broker: CoordinatorServices, request: WriteTxnMarkersRequest
 ) -> Deferred[WriteTxnMarkersResponse]:
     """Append the markers; complete once they are committed or refused, partition by partition.
 
@@ -75,7 +75,7 @@ def write_markers(
 
 
 async def _write_in_slices(
-    broker: Broker,
+    broker: CoordinatorServices,
     writing: _Writing,
     wanted: Sequence[tuple[WriteTxnMarkersRequest.Marker, str, Answer]],
 ) -> None:
@@ -98,7 +98,7 @@ def _partitions(marker: WriteTxnMarkersRequest.Marker) -> dict[str, dict[int, No
 class _Writing:
     """The appends of one request, and the wait for them."""
 
-    def __init__(self, broker: Broker, response: WriteTxnMarkersResponse) -> None:
+    def __init__(self, broker: CoordinatorServices, response: WriteTxnMarkersResponse) -> None:
         self._broker = broker
         self._response = response
         self._gather = Gather(self._finished)

@@ -25,7 +25,7 @@ from controller.znodes import decode_topic, delete_topic_path, topic_path
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.app import Broker
+    from broker.coordinators.services import CoordinatorServices
     from broker.network.links import Link
     from protocol.messages.transactions import (
         AddPartitionsToTxnRequest,
@@ -50,7 +50,7 @@ DELETED_KEPT_MS: Final = 10_000
 class Peers:
     """This broker and the others, as its metadata has them."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: CoordinatorServices) -> None:
         self._broker = broker
         self._links: dict[tuple[int, str], Link] = {}
         self._looked_up: set[tuple[str, int]] = set()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from broker.coordinators.shard_runtime import LocalShard, Stage
 from broker.runtime.supervision import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
-from coordinator.partitioning import partition_for
+from coordinator.partitioner import partition_for
 from protocol.errors import ApiError, ErrorCode
 from storage.errors import DamagedFileError, ExhaustedError, LogDirectoryError
 

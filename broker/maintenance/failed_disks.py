@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from controller.brokers.log_dir_events import announce_directory_failure
 from controller.metadata_store.store import StoreError
 
 if TYPE_CHECKING:
-    from broker.app import Broker
+    from collections.abc import Callable
+
+    from broker.runtime.supervision import Supervision
+    from broker.runtime.timers import Timers
+    from config.broker import BrokerConfig
+    from controller.metadata_store.store import MetadataStore
+    from storage.directory.directories import LogDirectories
     from storage.directory.log_directory import LogDirectory
 
 logger = logging.getLogger(__name__)
@@ -17,10 +23,26 @@ logger = logging.getLogger(__name__)
 RETRY_MS: Final = 1000
 
 
+class FailableBroker(Protocol):
+    """A broker as `FailedDisks` sees it; it has a controller and a store once it was wired."""
+
+    config: BrokerConfig
+    logs: LogDirectories
+    timers: Timers
+    supervision: Supervision
+    store: MetadataStore
+
+    def give_up(self, reason: str, /) -> None:
+        """Stop as one that cannot go on. From any thread."""
+
+    def call_soon(self, callback: Callable[[], None], /) -> object:
+        """Call something on the event loop. From any thread."""
+
+
 class FailedDisks:
     """Hears of each directory that goes offline, on whatever thread met the error."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: FailableBroker) -> None:
         self._broker = broker
 
     def note(self, _directory: LogDirectory) -> None:

@@ -11,9 +11,9 @@ from broker.metrics.partitions import PartitionCollector
 from broker.metrics.request_counts import CountingDispatcher
 
 if TYPE_CHECKING:
-    from broker.app import Broker
     from broker.maintenance.housekeeping import Housekeeping
     from broker.maintenance.log_cleaner import LogCleaner
+    from broker.metrics.collector import MeasuredBroker
     from broker.network.listener import Listeners
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 class Metrics:
     """Made with the broker, bound and served with its listeners."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: MeasuredBroker) -> None:
         self._broker = broker
         self.dispatcher = CountingDispatcher(broker)
         self._endpoint: MetricsEndpoint | None = None

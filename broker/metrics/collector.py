@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 
 from broker.metrics.records_in import RecordsIn
 from broker.metrics.request_counts import BOUNDS_SECONDS, SECOND_NS, RequestCounts
+from broker.requests.services import BrokerServices
 from coordinator.groups.states import GroupState
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
@@ -27,10 +28,11 @@ from protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from broker.app import Broker
     from broker.maintenance.housekeeping import Housekeeping
     from broker.maintenance.log_cleaner import LogCleaner
     from broker.network.listener import Listeners
+    from broker.runtime.open_files import OpenFiles
+    from broker.runtime.supervision import Supervision
 
 ATTEMPTS = 10
 """How often a reading is begun anew that a change of what is read has spoilt."""
@@ -49,10 +51,17 @@ def steadily(read: Callable[[], Iterable[Metric]]) -> list[Metric]:
     return list(read())
 
 
+class MeasuredBroker(BrokerServices, Protocol):
+    """A broker as its metrics see it."""
+
+    open_files: OpenFiles
+    supervision: Supervision
+
+
 class Sources(NamedTuple):
     """Where numbers are read."""
 
-    broker: Broker
+    broker: MeasuredBroker
     listeners: Listeners
     housekeeping: Housekeeping
     cleaner: LogCleaner | None

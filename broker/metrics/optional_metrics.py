@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from broker.requests.dispatch import Dispatcher
 
 if TYPE_CHECKING:
-    from broker.app import Broker
     from broker.maintenance.housekeeping import Housekeeping
     from broker.maintenance.log_cleaner import LogCleaner
     from broker.metrics.broker_metrics import Metrics
+    from broker.metrics.collector import MeasuredBroker
     from broker.network.listener import Listeners
 
 
-def wanted_metrics(broker: Broker) -> Metrics | NoMetrics:
+def wanted_metrics(broker: MeasuredBroker) -> Metrics | NoMetrics:
     """What `metrics.port` asks for; only then is the library imported, which takes 100 ms."""
     if broker.config.metrics_port < 0:
         return NoMetrics(broker)
@@ -26,7 +26,7 @@ def wanted_metrics(broker: Broker) -> Metrics | NoMetrics:
 class NoMetrics:
     """Stands for `Metrics` when nobody wants any."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: MeasuredBroker) -> None:
         self.dispatcher = Dispatcher(broker)
 
     def bind(self) -> None:

@@ -22,10 +22,10 @@ from protocol.messages.produce import ProduceResponse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.app import Broker
     from broker.network.client import Peer
     from broker.network.connection import Connection
     from broker.requests.api_table import Route
+    from broker.requests.services import BrokerServices
     from protocol.schema import Part, Response
 
 SECOND_NS = 1_000_000_000
@@ -67,7 +67,7 @@ class RequestCounts:
 class CountingDispatcher(Dispatcher):
     """Serves frames as `Dispatcher` does, and counts."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: BrokerServices) -> None:
         super().__init__(broker)
         self.counts = {key: RequestCounts() for key in sorted(ROUTES)}
         """By API key. Of each kind there is one from the start, for who reads meanwhile."""

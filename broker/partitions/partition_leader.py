@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.partitions.partition import Partition
-    from broker.replication.throttle import Throttle
+    from broker.partitions.throttle import Throttle
     from broker.runtime.clock import Clock
     from broker.runtime.timers import Timers
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState

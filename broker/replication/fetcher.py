@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from broker.partitions.partition import Partition
-    from broker.replication.throttle import Throttle
+    from broker.partitions.throttle import Throttle
     from broker.runtime.clock import Clock
     from broker.runtime.timers import Timers
     from protocol.wire import Buffer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from broker.runtime.deferred import HangUp
 from protocol.versions import Versions
 
 if TYPE_CHECKING:
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
     from protocol.schema import Request, Response
 
 Req = TypeVar("Req", bound="Request")
-
-
-class HangUp(Exception):  # noqa: N818  (an order, not an error)
-    """Raised by a handler that can only end the connection; the text is logged."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

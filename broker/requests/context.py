@@ -6,14 +6,14 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from broker.app import Broker
+    from broker.requests.services import BrokerServices
 
 
 @dataclasses.dataclass(slots=True)
 class Context:
     """One request's surroundings. Made anew for each request; do not keep it past the answer."""
 
-    broker: Broker
+    broker: BrokerServices
     api_version: int
     client_id: str | None
     listener: str

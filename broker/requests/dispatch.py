@@ -9,14 +9,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from broker.requests.api_table import ROUTES, HangUp, Route
+from broker.requests.api_table import ROUTES, Route
 from broker.requests.context import Context
 from broker.requests.encoded_response import encoded_in_slices
 from broker.requests.long_requests import LONG_BYTES, LongRequest, TooManyElementsError
 from broker.requests.startup_gate import holding, is_held
 from broker.requests.versioned_route import Served
-from broker.runtime.background_answer import in_background
-from broker.runtime.deferred import AbandonedError, Deferred
+from broker.runtime.deferred import AbandonedError, Deferred, HangUp, in_background
 from protocol.api_keys import ApiKey
 from protocol.errors import ApiError, ErrorCode, shortened
 from protocol.headers import RequestHeader, parse_request_header
@@ -24,9 +23,9 @@ from protocol.messages.api_versions import ApiVersionsResponse
 from protocol.schema import UNDECODABLE
 
 if TYPE_CHECKING:
-    from broker.app import Broker
     from broker.network.client import Peer
     from broker.network.connection import Connection
+    from broker.requests.services import BrokerServices
     from protocol.schema import Part, Request, Response
 
 T = TypeVar("T")
@@ -36,7 +35,7 @@ logger = logging.getLogger(__name__)
 class Dispatcher:
     """Serves the frames of all connections of a broker."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: BrokerServices) -> None:
         self._broker = broker
         self._clock = broker.clock
         self._served: dict[tuple[int, int], Served] = {}

@@ -11,8 +11,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.requests.api_table import HangUp
-from broker.runtime.background_answer import in_background
+from broker.runtime.deferred import HangUp, in_background
 from protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:

@@ -17,12 +17,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from broker.requests.api_table import HangUp
 from protocol.errors import ApiError, detached
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
+
+
+class HangUp(Exception):  # noqa: N818  (an order, not an error)
+    """Raised by a handler that can only end the connection; the text is logged."""
+
 
 FORESEEN = (ApiError, HangUp)
 """Errors that say what a client did: where they were raised is of no interest."""
@@ -191,3 +195,29 @@ def _call(listener: Callable[[Any], object], argument: object) -> None:
         listener(argument)
     except Exception:
         logger.exception("listener %r of a deferred answer failed", listener)
+
+
+def in_background(
+    spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[object]],
+    work: Coroutine[Any, Any, T],
+    name: str,
+) -> Deferred[T]:
+    """What `work` returns or raises; it is cancelled if nobody waits for that any more.
+
+    `spawn` owns the task (`Supervision.spawn`).
+    """
+
+    async def run() -> None:
+        try:
+            deferred.complete(await work)
+        except Exception as error:  # noqa: BLE001 - delivered
+            deferred.fail(error)
+
+    task = spawn(run(), name)
+    task.add_done_callback(lambda _: work.close())  # for one cancelled before it began
+
+    def cancel() -> None:
+        task.cancel()
+
+    deferred: Deferred[T] = Deferred(on_abandon=cancel)
+    return deferred

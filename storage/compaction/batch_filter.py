@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.records.batch import compute_crc
 from protocol.records.record import record_bytes
-from protocol.records.rewriting import empty_batch, rewrite_batch
+from protocol.records.rewrite import empty_batch, rewrite_batch
 from protocol.records.spans import RecordSpans, record_spans
 from storage.errors import DamagedFileError
 

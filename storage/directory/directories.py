@@ -1,8 +1,7 @@
 """All logs of a broker, spread over its `log.dirs`.
 
 Each directory is locked, belongs to one broker of one cluster (`meta.properties`), and keeps five
-checkpoint files about its logs. A disk error takes the one directory offline, which is logged once;
-later errors from it are not worth another line.
+checkpoint files about its logs. A disk error takes the one directory offline, which is logged once.
 
     directories = LogDirectories.open(paths, disk, settings)    locked, identity read
     directories.identify(broker_id, cluster_id, now_ms)         identity checked or written
@@ -27,7 +26,7 @@ from protocol.errors import ApiError
 from storage.directory import meta_properties
 from storage.directory.checkpoints import cleaned_offset, encode_offsets, moved_start
 from storage.directory.clean_shutdown import close_logs, mark
-from storage.directory.directory_loading import LoadPlan, LoadReport, load_directory
+from storage.directory.directory_loader import LoadPlan, LoadReport, load_directory
 from storage.directory.log_directory import LogDirectory
 from storage.directory.meta_properties import MetaProperties
 from storage.directory.removals import Removals
@@ -38,8 +37,8 @@ from storage.errors import (
     LogDirectoryError,
 )
 from storage.log import partition_metadata
-from storage.log.loading import create_log
-from storage.log.log_reading import LogPlace, LogSettings
+from storage.log.log_loader import create_log
+from storage.log.log_reader import LogPlace, LogSettings
 from storage.segment import file_names
 
 if TYPE_CHECKING:
@@ -53,10 +52,6 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 LONG_MAX = 2**63 - 1
-
-
-def _ignore_progress(_done: int, _total: int, _name: str) -> None:
-    return
 
 
 class LogDirectories:
@@ -129,7 +124,7 @@ class LogDirectories:
     def load(
         self,
         config_of: Callable[[str], TopicConfig],
-        progress: Callable[[int, int, str], None] = _ignore_progress,
+        progress: Callable[[int, int, str], None] = lambda *_: None,
     ) -> LoadReport:
         """Open all logs; after a crash, recover them.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError, ErrorCode
 from storage.errors import DeletedLogError
-from storage.log.log_reading import LogReading
+from storage.log.log_reader import LogReading
 from storage.log.retention import LogFacts, count_deletable
 from storage.producer.producer_recovery import read_producers, remove_others
 from storage.producer.producer_state import ProducerState

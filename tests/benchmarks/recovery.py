@@ -32,8 +32,8 @@ from storage.directory.checkpoints import encode_offsets
 from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log.loading import create_log
-from storage.log.log_reading import LogPlace, LogSettings
+from storage.log.log_loader import create_log
+from storage.log.log_reader import LogPlace, LogSettings
 from tests.benchmarks import report
 from tests.benchmarks.contestants import APACHE, OURS
 from tests.benchmarks.report import RowReport

@@ -11,7 +11,7 @@ import pytest
 from broker.app import Broker
 from broker.runtime.platform import LocalPlatform
 from broker.startup import StartError
-from config.loading import load_broker_config
+from config.loader import load_broker_config
 from controller.metadata_store import patience
 from controller.metadata_store.memory_store import MemoryEnsemble
 from controller.znodes import broker_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from config.loading import load_broker_config
+from config.loader import load_broker_config
 from config.reference import render
 
 ROOT = Path(__file__).parents[2]

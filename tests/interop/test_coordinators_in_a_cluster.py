@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from coordinator.partitioning import partition_for
+from coordinator.partitioner import partition_for
 from tests.interop.clients import confluent
 from tests.interop.clients.record import Sending, numbered_records
 from tests.interop.conftest import against_apache, create_topic, eventually, patiently

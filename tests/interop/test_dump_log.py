@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from coordinator.partitioning import partition_for
+from coordinator.partitioner import partition_for
 from tests.interop.clients import confluent, kafka_python
 from tests.interop.clients.reading import ConfluentReader
 from tests.interop.clients.record import CODECS, Sending, numbered_records

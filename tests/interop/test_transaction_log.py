@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 
-from coordinator.partitioning import partition_for
+from coordinator.partitioner import partition_for
 from tests.interop.conftest import eventually
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from broker.fetch.delayed_fetch import DelayedFetch
+from broker.handlers.records.delayed_fetch import DelayedFetch
 from broker.handlers.records.produce import DelayedProduce
 from broker.network.connection import Connection
 from broker.network.frame_buffer import FrameBuffer

@@ -16,14 +16,14 @@ from spark_jobs.jobs.produce_flights import ProduceOptions, produce
 from spark_jobs.jobs.report import ReportOptions, gather
 from spark_jobs.jobs.route import RouteOptions
 from spark_jobs.spark.streams import run_to_end
-from tests.spark_jobs.kills.tapped_link import (
+from tests.spark_jobs.month import MONTH
+from tests.spark_jobs.tapped_link import (
     CREATE_TOPICS,
     FETCH,
     LIST_OFFSETS,
     PRODUCE,
     TappedLink,
 )
-from tests.spark_jobs.month import MONTH
 from tests.support.apache import apache_4
 from tests.support.broker_process import free_port
 from tests.support.jars import REPOSITORY

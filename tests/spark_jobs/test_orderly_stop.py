@@ -17,7 +17,7 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from spark_jobs.errors import EXIT_BY_SIGNAL
 from spark_jobs.spark.streams import run_to_end
-from tests.spark_jobs.kills.stopped_query import ROWS
+from tests.spark_jobs.stopped_query import ROWS
 from tests.support.jars import REPOSITORY
 from tests.support.java_command import SHORT_LIVED_JVM
 
@@ -64,7 +64,7 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
 
 def _stopped(place: Path, row_ms: int, *signals: str) -> dict[str, Any]:
     """Say what came of a query that got these signals in its first batch."""
-    program = ("-m", "tests.spark_jobs.kills.stopped_query")
+    program = ("-m", "tests.spark_jobs.stopped_query")
     outcome = _run(*program, str(place), str(row_ms), *signals)
     assert outcome.returncode == 0, outcome.stderr[-3000:]
     return cast("dict[str, Any]", json.loads(outcome.stdout.splitlines()[-1]))

@@ -16,16 +16,16 @@ from storage.directory.directories import LogDirectories
 from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFile, LocalFileSystem
-from storage.log.loading import LoadHints, create_log, load_log
-from storage.log.log_reading import LogPlace, LogSettings
+from storage.log.log_loader import LoadHints, create_log, load_log
+from storage.log.log_reader import LogPlace, LogSettings
 from storage.producer.producer_state import AppendOrigin
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from protocol.wire import Buffer
-    from storage.log.loading import LoadOutcome
     from storage.log.log import AppendInfo, Log
+    from storage.log.log_loader import LoadOutcome
 
 NOW_MS = 1_795_229_963_000
 TOPIC_ID = UUID(int=5)

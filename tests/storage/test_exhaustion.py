@@ -19,8 +19,8 @@ from protocol.records.control import ControlType
 from storage.disk import Disk
 from storage.errors import EXHAUSTION, ExhaustedError
 from storage.filesystem import LocalFileSystem
-from storage.log.loading import LoadHints, create_log, load_log
-from storage.log.log_reading import LogSettings
+from storage.log.log_loader import LoadHints, create_log, load_log
+from storage.log.log_reader import LogSettings
 from storage.open_file_cache import Residents
 from storage.producer.producer_state import AppendOrigin
 from storage.segment import sparse_index

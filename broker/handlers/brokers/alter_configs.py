@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.handlers.brokers.config_resources import BROKER, TOPIC
 from broker.requests.api_table import handles
-from broker.runtime.background_answer import answer_later
+from broker.requests.background_answer import answer_later
 from config.alteration import (
     AlterationError,
     Operation,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
-from broker.runtime.background_answer import answer_later
+from broker.requests.background_answer import answer_later
 from broker.runtime.deferred import Deferred, from_future
 from controller.brokers.producer_ids import allocate_producer_ids
 from protocol.errors import ApiError, ErrorCode

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from broker.handlers.brokers.config_resources import BROKER, CLIENT_METRICS, GROUP, TOPIC
 from broker.requests.api_table import handles
+from broker.requests.background_answer import answer_later
 from broker.requests.encoded_response import encoded_in_slices
-from broker.runtime.background_answer import answer_later
 from config.describe import ConfigEntry, describe_broker, describe_cluster_default, describe_topic
 from controller.topics.topic_names import check_name
 from controller.topics.topics import unknown_topic

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
 from broker.requests.encoded_response import encoded_in_slices
-from broker.runtime.background_answer import in_background
 from broker.runtime.countdown import Gather
+from broker.runtime.deferred import in_background
 from coordinator.groups.responses import group_storage_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.groups import (

@@ -4,7 +4,7 @@ Versions 0 to 2. Offset -1 stands for the high watermark; beyond it is OFFSET_OU
 offset before the present start changes nothing. Internal topics refuse, and so do topics that are
 only compacted. The answer comes when all live replicas begin there, and when the new starts are on
 the disk: what a client was told is gone does not come back with a crash (Apache notes them once a
-minute). See `broker.partitions.delayed_delete_records`.
+minute). See `broker.handlers.records.delayed_delete_records`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from broker.partitions.delayed_delete_records import (
+from broker.handlers.records.delayed_delete_records import (
     NO_LOW_WATERMARK,
     DelayedDeleteRecords,
     Deletion,

@@ -4,15 +4,15 @@ Versions 4 to 18. From v7 on in sessions (`broker.fetch.fetch_sessions`), from v
 
 From v11 on a consumer may read from followers, up to the high watermark as they know it, and a
 leader may send it to one (`broker.fetch.replica_selection`). From v16 on an answer says who leads
-(`broker.metadata.current_leader`).
+(`broker.handlers.records.current_leader`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.fetch.delayed_fetch import DelayedFetch
-from broker.fetch.fetch_read import FetchRead
+from broker.handlers.records.delayed_fetch import DelayedFetch
+from broker.handlers.records.fetch_read import FetchRead
 from broker.requests.api_table import handles
 from broker.requests.steps import in_steps
 from protocol.errors import ApiError

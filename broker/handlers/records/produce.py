@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from broker.partitions.appends import (
+from broker.handlers.records.appends import (
     ADDS_PARTITIONS_SINCE,
     FIRST_VERSION_BY_ID,
     Appends,
@@ -20,21 +20,21 @@ from broker.partitions.appends import (
     refuse_all,
     refused,
 )
-from broker.partitions.recompression import Recompression, Recompressions, Result
-from broker.partitions.transaction_verification import Support, Transaction, Verification
-from broker.requests.api_table import HangUp, handles
+from broker.handlers.records.recompression import Recompression, Recompressions, Result
+from broker.handlers.records.transaction_verification import Support, Transaction, Verification
+from broker.requests.api_table import handles
 from broker.requests.steps import in_steps
-from broker.runtime.deferred import Deferred
+from broker.runtime.deferred import Deferred, HangUp
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.records.batch import HEADER_BYTES, TRANSACTIONAL_BIT, parse_header
 from storage.producer.producer_state import AppendOrigin
 
 if TYPE_CHECKING:
-    from broker.partitions.appends import Answer, Uncommitted
+    from broker.handlers.records.appends import Answer, Uncommitted
+    from broker.handlers.records.transaction_verification import Key, Verified
     from broker.partitions.commit_waiters import CommitWaiter
     from broker.partitions.partition import Partition
-    from broker.partitions.transaction_verification import Key, Verified
     from broker.requests.context import Context
     from broker.requests.steps import Steps
     from broker.runtime.timers import Cancellable

@@ -13,11 +13,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from broker.metadata.bounded_creation import create_within
+from broker.handlers.topics.bounded_creation import create_within
 from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
 from broker.requests.api_table import handles
+from broker.requests.background_answer import answer_later
 from broker.requests.encoded_response import encoded_in_slices
-from broker.runtime.background_answer import answer_later
 from config.alteration import validate_topic_config
 from config.describe import describe_topic
 from config.errors import ConfigError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
 from broker.requests.api_table import handles
-from broker.runtime.background_answer import answer_later
+from broker.requests.background_answer import answer_later
 from controller.metadata_store.store import StoreError
 from controller.topics.topics import unknown_topic
 from protocol.errors import ApiError, ErrorCode

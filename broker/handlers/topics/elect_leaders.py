@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker.metadata.metadata_watch import not_controller
 from broker.requests.api_table import handles
-from broker.runtime.background_answer import answer_later
+from broker.requests.background_answer import answer_later
 from controller.context import TopicPartition
 from controller.partitions.leader_balance import ElectionType
 from protocol.errors import ApiError, ErrorCode

@@ -18,8 +18,7 @@ from broker.metadata import authorized_operations
 from broker.metadata.metadata_cache import LiveBroker
 from broker.requests.api_table import handles
 from broker.requests.encoded_response import EncodedResponse, encoded_in_slices
-from broker.runtime.background_answer import in_background
-from broker.runtime.deferred import Deferred, from_future
+from broker.runtime.deferred import Deferred, from_future, in_background
 from controller.topics.topic_names import INTERNAL_TOPICS, name_problem
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataResponse

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
 from broker.requests.encoded_response import encoded_in_slices
-from broker.runtime.background_answer import in_background
+from broker.runtime.deferred import in_background
 from protocol.errors import ErrorCode
 from protocol.messages.producers import DescribeProducersRequest, DescribeProducersResponse
 

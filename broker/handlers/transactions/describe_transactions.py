@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
 from broker.requests.encoded_response import encoded_in_slices
-from broker.runtime.background_answer import in_background
+from broker.runtime.deferred import in_background
 from coordinator.transactions.listing import not_described, read_filters, unknown_states
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.producers import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
-from broker.runtime.background_answer import answer_later
+from broker.requests.background_answer import answer_later
 from broker.runtime.deferred import Deferred
 from coordinator.transactions.ports import Identity, Initialisation
 from protocol.errors import ErrorCode

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.partitions.transaction_verification import Support, Transaction, Verification
+from broker.handlers.records.transaction_verification import Support, Transaction, Verification
 from broker.requests.api_table import handles
 from broker.requests.steps import in_steps
 from broker.runtime.deferred import Deferred
@@ -23,7 +23,7 @@ from storage.producer.verification_guards import NO_VOUCHER
 
 if TYPE_CHECKING:
     from broker.coordinators.group_shard_runtime import LocalGroups
-    from broker.partitions.transaction_verification import Verified
+    from broker.handlers.records.transaction_verification import Verified
     from broker.requests.context import Context
     from broker.requests.steps import Steps
 

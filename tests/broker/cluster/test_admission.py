@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.cluster.admission import unless_stopped
-from broker.startup import StartAbandonedError
+from broker.cluster.admission import StartAbandonedError, unless_stopped
 from tests.controller.harness import turns
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from coordinator.partitioning import partition_for
+from coordinator.partitioner import partition_for
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from protocol.messages.groups import DescribeGroupsRequest

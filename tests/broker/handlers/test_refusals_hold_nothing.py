@@ -15,8 +15,7 @@ import pytest
 import broker.handlers.topics.create_partitions
 import broker.handlers.topics.create_topics
 import broker.handlers.topics.reassignments  # noqa: F401  (the handlers register themselves)
-from broker.requests.api_table import HangUp
-from broker.runtime.deferred import Deferred
+from broker.runtime.deferred import Deferred, HangUp
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.reassignment import AlterPartitionReassignmentsRequest
 from protocol.messages.transactions import EndTxnRequest

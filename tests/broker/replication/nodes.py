@@ -16,10 +16,10 @@ from broker.metadata.metadata_cache import MetadataCache
 from broker.network.links import LinkError
 from broker.partitions.partition_leader import Stored
 from broker.partitions.replicas import Replicas
+from broker.partitions.throttle import replication_throttles
 from broker.replication.fetch_requests import FetchLimits
 from broker.replication.fetcher import FetcherSettings
 from broker.replication.replica_fetchers import Following
-from broker.replication.throttle import replication_throttles
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
 from broker.runtime.clock import SystemClock
@@ -32,7 +32,7 @@ from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log.log_reading import LogSettings
+from storage.log.log_reader import LogSettings
 from storage.producer.producer_state import AppendOrigin
 from tests.broker.handlers.one_broker import as_bytes
 from tests.broker.replication.harness import surroundings
@@ -89,7 +89,7 @@ class Node:
         self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), settings)
         self.topic_configs = TopicConfigs()
         self.logs.load(self.topic_configs.topic_config)
-        self.throttles = replication_throttles(cast("Any", self))
+        self.throttles = replication_throttles(self.config, self.clock.monotonic_ms)
         around = surroundings(
             node_id, self.timers, self.clock, Agreement(), alive=ensemble.nodes.keys()
         )._replace(throttle=self.throttles.leader)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 import broker.handlers.records.delete_records as handler
-from broker.partitions.delayed_delete_records import DelayedDeleteRecords, Deletion
+from broker.handlers.records.delayed_delete_records import DelayedDeleteRecords, Deletion
 from broker.requests.context import Context
 from protocol.errors import ErrorCode
 from protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker.requests.api_table import ROUTES, HangUp, Route
-from broker.runtime.deferred import Deferred
+from broker.requests.api_table import ROUTES, Route
+from broker.runtime.deferred import Deferred, HangUp
 from protocol.api_keys import ApiKey
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse

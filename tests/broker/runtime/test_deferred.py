@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.requests.api_table import HangUp
-from broker.runtime.deferred import AbandonedError, Deferred, from_future
+from broker.runtime.deferred import AbandonedError, Deferred, HangUp, from_future
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from protocol.records.batch import parse_header
 from protocol.records.record import record_bytes
-from protocol.records.rewriting import empty_batch, rewrite_batch
+from protocol.records.rewrite import empty_batch, rewrite_batch
 from protocol.records.spans import record_spans
 
 if TYPE_CHECKING:

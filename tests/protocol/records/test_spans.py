@@ -11,7 +11,7 @@ from protocol.records.batch import HEADER_BYTES, parse_header
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records, record_bytes
-from protocol.records.rewriting import empty_batch, rewrite_batch
+from protocol.records.rewrite import empty_batch, rewrite_batch
 from protocol.records.spans import RecordSpans, record_spans
 
 KEYS = st.none() | st.binary(max_size=3) | st.binary(min_size=60, max_size=70)

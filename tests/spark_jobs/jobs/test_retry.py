@@ -29,7 +29,7 @@ from spark_jobs.retry.replay import replay
 from spark_jobs.spark.streams import read_batch, write_batch
 from tests.spark_jobs.consuming import Ends, Read, read_committed, read_topic
 from tests.spark_jobs.job_process import Job, run_job
-from tests.spark_jobs.kills.killing import drawn_moments, kill_while_writing, run_through_kills
+from tests.spark_jobs.killing import drawn_moments, kill_while_writing, run_through_kills
 from tests.spark_jobs.month import damaged_lines
 from tests.support.jars import REPOSITORY
 

@@ -13,8 +13,8 @@ import pytest
 from protocol.records.control import ControlType
 from storage.disk import Disk
 from storage.filesystem import LocalFile, LocalFileSystem
-from storage.log.loading import LoadHints, load_log
-from storage.log.log_reading import LogSettings
+from storage.log.log_loader import LoadHints, load_log
+from storage.log.log_reader import LogSettings
 from storage.segment.segment_files import survey
 from tests.storage.compaction.compacting import compact, keyed, put, records_in
 from tests.storage.produced import (

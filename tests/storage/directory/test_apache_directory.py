@@ -16,8 +16,8 @@ from protocol.records.batch import parse_header
 from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log.loading import LoadHints, create_log, load_log
-from storage.log.log_reading import LogPlace, LogSettings
+from storage.log.log_loader import LoadHints, create_log, load_log
+from storage.log.log_reader import LogPlace, LogSettings
 from storage.producer.producer_state import AppendOrigin
 from storage.segment.aborted_index import AbortedTransaction
 from tests.storage.produced import NOW_MS, all_offsets, open_directories

@@ -13,7 +13,7 @@ from storage.directory.checkpoints import decode_offsets
 from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.errors import DeletedLogError, DirectoryRefusedError
-from storage.log.log_reading import LogSettings
+from storage.log.log_reader import LogSettings
 from tests.storage.produced import (
     NOW_MS,
     TOPIC_ID,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from storage.directory.directory_loading import LoadReport
+    from storage.directory.directory_loader import LoadReport
 
 CONFIG = TopicConfig(segment_bytes=2000, flush_ms=1000)
 

@@ -18,8 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from protocol.records.batch import iterate_headers
 from protocol.records.record import iterate_records
-from storage.log.loading import LoadHints, load_log
-from storage.log.log_reading import LogSettings
+from storage.log.log_loader import LoadHints, load_log
+from storage.log.log_reader import LogSettings
 from storage.segment.timestamp_offset import TimestampOffset
 from tests.storage.produced import NOW_MS, SMALL, Producer, append, batch, new_log, place
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from config.topic import TopicConfig
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log.loading import create_log
-from storage.log.log_reading import LogSettings
+from storage.log.log_loader import create_log
+from storage.log.log_reader import LogSettings
 from tests.storage.produced import (
     NOW_MS,
     SMALL,

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.requests.api_table import HangUp
+from broker.runtime.deferred import HangUp
 from protocol.errors import ErrorCode
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.requests.api_table import HangUp
-from broker.runtime.deferred import Deferred
+from broker.runtime.deferred import Deferred, HangUp
 from protocol.errors import ErrorCode
 from protocol.records.batch import iterate_headers
 from protocol.records.compression import Codec

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from broker.coordinators.markers import write_markers
-from broker.requests.api_table import HangUp
 from broker.requests.dispatch import Dispatcher
-from broker.runtime.deferred import Deferred
+from broker.runtime.deferred import Deferred, HangUp
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.transactions import WriteTxnMarkersRequest

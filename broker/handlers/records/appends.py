@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.metadata.current_leader import current_leader
+from broker.handlers.records.current_leader import current_leader
+from broker.handlers.records.recompression import Recompression
 from broker.partitions.partition import ACKS_ALL
-from broker.partitions.recompression import Recompression
 from broker.runtime.slices import BUDGET_MS
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -18,8 +18,8 @@ from storage.producer.verification_guards import NO_VOUCHER
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from broker.handlers.records.transaction_verification import Verified
     from broker.partitions.partition import Partition
-    from broker.partitions.transaction_verification import Verified
     from broker.requests.context import Context
     from protocol.schema import Part
     from storage.log.log import AppendInfo
@@ -274,7 +274,7 @@ def refused(index: int, error: ApiError) -> Answer:
 def name_leader(
     context: Context, topic: str | None, answer: Answer, endpoints: Endpoints
 ) -> Endpoints:
-    """Say who leads, in an answer with NOT_LEADER_OR_FOLLOWER (`broker.metadata.current_leader`).
+    """Say who leads, in an answer with NOT_LEADER_OR_FOLLOWER (`current_leader`).
 
     Returns `endpoints` with that leader's, which `add_endpoints` puts into the response.
     """

@@ -21,7 +21,7 @@ from spark_jobs.errors import EXIT_FAILED
 from tests.spark_jobs import days
 from tests.spark_jobs.archives import listed, options_for, places, places_of_flights
 from tests.spark_jobs.job_process import POLL_SECONDS, RUN_SECONDS, Job, run_job, running
-from tests.spark_jobs.kills.killing import drawn_moments, run_through_kills
+from tests.spark_jobs.killing import drawn_moments, run_through_kills
 from tests.support.jars import REPOSITORY
 from tests.support.waiting import wait_until
 

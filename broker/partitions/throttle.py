@@ -14,8 +14,8 @@ from config.key import LONG_MAX
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.app import Broker
     from broker.partitions.partition import Partition
+    from config.broker import BrokerConfig
     from config.topic import TopicConfig
 
 ALL = "*"
@@ -86,16 +86,15 @@ class Throttles(NamedTuple):
     follower: Throttle
 
 
-def replication_throttles(broker: Broker) -> Throttles:
+def replication_throttles(config: BrokerConfig, monotonic_ms: Callable[[], int]) -> Throttles:
     """Make a broker's throttles, of the rates that it has now."""
-    config = broker.config
     span = Span(
         config.replication_quota_window_num,
         config.replication_quota_window_size_seconds * SECOND_MS,
     )
     throttles = Throttles(
         *(
-            Throttle(config.broker_id, listed, span, broker.clock.monotonic_ms)
+            Throttle(config.broker_id, listed, span, monotonic_ms)
             for listed in (
                 lambda config: config.leader_replication_throttled_replicas,
                 lambda config: config.follower_replication_throttled_replicas,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.fetch.delayed_fetch import ENOUGH_BYTES
 from broker.fetch.replica_selection import RACK_AWARE, follower_in_rack
-from broker.metadata.current_leader import current_leader
+from broker.handlers.records.current_leader import current_leader
+from broker.handlers.records.delayed_fetch import ENOUGH_BYTES
 from broker.partitions.partition import NO_EPOCH
 from broker.requests.steps import finished
 from protocol.errors import ApiError, ErrorCode
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from broker.fetch.fetch_sessions import FetchedPartition, FetchSession, Opened
     from broker.partitions.partition import Partition
     from broker.partitions.partition_leader import Leading
-    from broker.replication.throttle import Throttle
+    from broker.partitions.throttle import Throttle
     from broker.requests.context import Context
     from broker.requests.steps import Steps
     from storage.log.slices import Slice

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.spark_jobs.job_process import Job
-from tests.spark_jobs.kills.killing import (
+from tests.spark_jobs.killing import (
     Moment,
     Stage,
     drawn_moments,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from storage.directory.checkpoints import read_offsets
 from storage.errors import DirectoryRefusedError
-from storage.log.loading import LoadHints, load_log
-from storage.log.log_reading import NEVER_CLEANED, LogPlace, LogSettings
+from storage.log.log_loader import LoadHints, load_log
+from storage.log.log_reader import NEVER_CLEANED, LogPlace, LogSettings
 from storage.segment import file_names
 
 if TYPE_CHECKING:

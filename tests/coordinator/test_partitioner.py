@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.partitioning import (
+from coordinator.partitioner import (
     LONGEST_CACHED,
     cached_hash,
     java_string_hash,

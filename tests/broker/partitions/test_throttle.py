@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from broker.replication.throttle import Span, Throttle
+from broker.partitions.throttle import Span, Throttle
 from config.topic import TopicConfig
 from tests.broker.replication.harness import ManualClock
 from tests.broker.replication.nodes import Ensemble, run_ensemble

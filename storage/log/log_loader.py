@@ -10,7 +10,7 @@ from storage.errors import DamagedFileError
 from storage.log import epoch_recovery, partition_metadata
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log import Log
-from storage.log.log_reading import NEVER_CLEANED, LogContents, LogPlace, LogSettings
+from storage.log.log_reader import NEVER_CLEANED, LogContents, LogPlace, LogSettings
 from storage.log.segments import Segments
 from storage.producer.aborted_recovery import rebuild_aborted
 from storage.producer.producer_recovery import rebuild

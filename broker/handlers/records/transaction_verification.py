@@ -26,8 +26,8 @@ from storage.producer.verification_guards import Voucher
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from broker.app import Broker
     from broker.partitions.partition import Partition
+    from broker.requests.services import BrokerServices
 
 Key = tuple[str, int]
 """Topic and partition."""
@@ -64,7 +64,7 @@ class Verification:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: BrokerServices,
         transaction: Transaction,
         batches: Mapping[Key, tuple[Partition, int]],
         support: Support,

@@ -13,39 +13,12 @@ from controller.metadata_store.store import StoreError
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Awaitable, Callable, Coroutine
 
     from broker.requests.context import Context
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
-
-
-def in_background(
-    spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[object]],
-    work: Coroutine[Any, Any, T],
-    name: str,
-) -> Deferred[T]:
-    """What `work` returns or raises; it is cancelled if nobody waits for that any more.
-
-    `spawn` owns the task (`broker.app.Broker.spawn`).
-    """
-
-    async def run() -> None:
-        try:
-            deferred.complete(await work)
-        except Exception as error:  # noqa: BLE001 - delivered
-            deferred.fail(error)
-
-    task = spawn(run(), name)
-    task.add_done_callback(lambda _: work.close())  # for one cancelled before it began
-
-    def cancel() -> None:
-        task.cancel()
-
-    deferred: Deferred[T] = Deferred(on_abandon=cancel)
-    return deferred
 
 
 def answer_later(

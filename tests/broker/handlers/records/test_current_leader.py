@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker.requests.api_table import HangUp
-from broker.runtime.deferred import Deferred
+from broker.runtime.deferred import Deferred, HangUp
 from protocol.errors import ErrorCode
 from protocol.messages.update_metadata import UpdateMetadataRequest
 from tests.broker.handlers.data_broker import (

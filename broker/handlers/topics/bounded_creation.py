@@ -16,7 +16,7 @@ from protocol.errors import ApiError, ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from broker.app import Broker
+    from broker.requests.services import BrokerServices
     from controller.topics.topics import NewTopic
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ Results = dict[str, CreatedTopic | ApiError]
 
 
 async def create_within(
-    broker: Broker, topics: Sequence[NewTopic], timeout_ms: int, *, validate_only: bool
+    broker: BrokerServices, topics: Sequence[NewTopic], timeout_ms: int, *, validate_only: bool
 ) -> Results:
     """Create topics, or have none of them created later.
 
@@ -70,7 +70,7 @@ def _exists(result: CreatedTopic | ApiError) -> bool:
     return isinstance(result, ApiError) and result.code == ErrorCode.TOPIC_ALREADY_EXISTS
 
 
-async def _take_back(broker: Broker, results: Results, told: Collection[str]) -> None:
+async def _take_back(broker: BrokerServices, results: Results, told: Collection[str]) -> None:
     created = {
         name: result.topic_id
         for name, result in results.items()

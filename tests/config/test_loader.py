@@ -8,7 +8,7 @@ import pytest
 
 from config.errors import ConfigError
 from config.listeners import read_listeners
-from config.loading import load_broker_config
+from config.loader import load_broker_config
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -32,8 +32,8 @@ from protocol.messages.delete_records import DeleteRecordsResponse
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from broker.app import Broker
     from broker.partitions.partition import Partition
+    from broker.requests.services import BrokerServices
     from broker.runtime.timers import Cancellable
     from storage.directory.log_directory import LogDirectory
 
@@ -60,7 +60,7 @@ class DelayedDeleteRecords:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: BrokerServices,
         response: DeleteRecordsResponse,
         deletions: list[Deletion],
         timeout_ms: int,

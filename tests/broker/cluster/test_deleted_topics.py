@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from broker.metadata.deleted_topics import forget_deleted_topics
+from broker.cluster.deleted_topics import forget_deleted_topics
 from config.topic import TopicConfig
 from tests.broker.coordinators.group_broker import GroupBroker, run_group_broker
 from tests.broker.handlers.brokers.test_alter_replica_log_dirs import second_directory
@@ -20,7 +20,9 @@ SECONDS = 60
 
 def test_a_topic_created_anew_is_not_put_where_the_deleted_one_was_wanted(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
-        broker.metadata.on_update(partial(forget_deleted_topics, cast("Any", broker)))
+        broker.metadata.on_update(
+            partial(forget_deleted_topics, broker.logs, broker.topic_configs, broker.groups)
+        )
         await broker.create_topic("orders")
         other = second_directory(broker, tmp_path / "other")
         broker.logs.want("orders", 0, other)

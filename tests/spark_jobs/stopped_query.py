@@ -1,6 +1,6 @@
 """A query that is sent signals as its first batch begins, as a program that says what came of it.
 
-    python -m tests.spark_jobs.kills.stopped_query DIRECTORY MILLISECONDS SIGNAL...
+    python -m tests.spark_jobs.stopped_query DIRECTORY MILLISECONDS SIGNAL...
 
 A batch has three rows, each of which takes that long. The program has a process of its own, for the
 signals are sent to it: one that comes late, on a busy machine, would end whatever runs by then.
