@@ -203,8 +203,18 @@ class Connection(asyncio.BufferedProtocol):
         buffer = self._buffer
         memory = buffer.frames()
         clock = self._services.clock
+        in_flight = self._services.in_flight
+        outgoing = self._outgoing
+        answers = self._answers
         end_ms = count = 0
-        while self._may_go_on():
+        # Nothing may hold the next request up: neither an answer before it nor one not sent. It is
+        # written out here because it is asked for each request: a call costs more than all of it.
+        while (
+            not self._is_closing
+            and self._blocking is None
+            and not outgoing.is_paused
+            and (not answers or in_flight.count < in_flight.limit)
+        ):
             body = buffer.start + SIZE_BYTES
             held = buffer.end - body
             if held < 0:
@@ -230,13 +240,6 @@ class Connection(asyncio.BufferedProtocol):
                     return True
         return False
 
-    def _may_go_on(self) -> bool:
-        """Whether nothing holds the next request up: an answer before it, or one not sent."""
-        if self._is_closing or self._blocking is not None or not self._outgoing.is_ready:
-            return False
-        in_flight = self._services.in_flight
-        return not self._answers or in_flight.count < in_flight.limit
-
     def _refuse_size(self, prefix: bytes, size: int) -> None:
         limit = f"socket.request.max.bytes={self._max_request_bytes}"
         self.close(recognise(prefix) or f"frame of {size} bytes ({limit})")
@@ -244,9 +247,10 @@ class Connection(asyncio.BufferedProtocol):
     def _take_answer(self, answer: Answer) -> None:
         """Send it, unless it is to come or must wait for those before it."""
         if isinstance(answer, list) and not self._answers:
-            self._outgoing.add(answer)
-            if self._outgoing.size >= FLUSH_BYTES:
-                self._outgoing.flush()
+            outgoing = self._outgoing
+            outgoing.add(answer)
+            if outgoing.size >= FLUSH_BYTES:
+                outgoing.flush()
             return
         self._answers.append(answer)
         self._services.in_flight.count += 1
@@ -292,8 +296,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _tidy(self) -> None:
         """Keep room for the next read; stop reading while the buffer is full of waiting frames."""
-        self._buffer.tidy()
-        has_room = not self._buffer.is_full
+        buffer = self._buffer
+        buffer.tidy()
+        has_room = buffer.end != buffer.capacity
         if has_room != self._is_reading and not self._is_closing:
             self._is_reading = has_room
             if has_room:

@@ -104,7 +104,7 @@ class FrameBuffer:
         elif held:
             if self.is_full:
                 self._move_to_front()
-        elif self._is_shared():
+        elif sys.getrefcount(self._memory) > _OWN_REFERENCES:  # as `_is_shared`, for each read
             self._replace(self.capacity)
         else:
             self.start = self.end = 0

@@ -138,6 +138,7 @@ class Outgoing:
         self.size = 0
         """Bytes added since the last `flush`."""
         self.is_paused = False
+        """Whether the socket takes no more, as far as we know."""
         self.has_moved = False
         """Set when a full socket took more; cleared by whoever looks."""
 
@@ -145,11 +146,6 @@ class Outgoing:
     def is_empty(self) -> bool:
         """Whether all was handed to the kernel: if not, the peer reads slower than we answer."""
         return not self._parts and not self.is_paused
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the socket takes more, as far as we know."""
-        return not self.is_paused
 
     def add(self, parts: list[Part]) -> None:
         """Queue one whole response, size prefix included; `flush` sends it.
@@ -211,6 +207,9 @@ class Outgoing:
     def _pump(self) -> None:
         """Send until all is gone or the socket is full."""
         parts = self._parts
+        if len(parts) == 1 and isinstance(parts[0], bytes):  # as nearly all answers
+            self._transport.write(parts.popleft())  # type: ignore[arg-type]
+            return
         while parts and not self.is_paused:
             data = self._next_run()
             if parts and self._sender is not None and isinstance(parts[0], _Rest):

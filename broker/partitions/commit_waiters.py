@@ -48,34 +48,35 @@ COMMITTED = CommitWaiter(None, None)
 class CommitWaiters:
     """Those of one partition, by the offset that must be committed."""
 
-    __slots__ = ("_cancelled", "_heap", "_name", "_number")
+    __slots__ = ("_cancelled", "_name", "_number", "heap")
 
     def __init__(self, name: str) -> None:
         """`name` is the partition's, for the log."""
         self._name = name
-        self._heap: list[tuple[int, int, CommitWaiter]] = []
+        self.heap: list[tuple[int, int, CommitWaiter]] = []
+        """By offset; for others to see whether anybody waits."""
         self._number = 0
         self._cancelled = 0
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self.heap)
 
     def add(self, offset: int, callback: Callable[[ErrorCode], None]) -> CommitWaiter:
         """Call back when the high watermark is at least `offset`, in the order of offsets."""
         self._number += 1
         waiter = CommitWaiter(callback, self)
-        heapq.heappush(self._heap, (offset, self._number, waiter))
+        heapq.heappush(self.heap, (offset, self._number, waiter))
         return waiter
 
     def complete(self, high_watermark: int, code: ErrorCode) -> None:
         """Call those whose offset is reached."""
-        heap = self._heap
+        heap = self.heap
         while heap and heap[0][0] <= high_watermark:
             self._call(heapq.heappop(heap)[2], code)
 
     def fail(self, code: ErrorCode) -> None:
         """Call all."""
-        heap, self._heap = self._heap, []
+        heap, self.heap = self.heap, []
         self._cancelled = 0
         for _, _, waiter in heap:
             self._call(waiter, code)
@@ -83,9 +84,9 @@ class CommitWaiters:
     def note_cancelled(self) -> None:
         """One was cancelled: forget all such when they are many."""
         self._cancelled += 1
-        if self._cancelled > FEW and self._cancelled * 2 > len(self._heap):
-            self._heap = [entry for entry in self._heap if entry[2].callback is not None]
-            heapq.heapify(self._heap)
+        if self._cancelled > FEW and self._cancelled * 2 > len(self.heap):
+            self.heap = [entry for entry in self.heap if entry[2].callback is not None]
+            heapq.heapify(self.heap)
             self._cancelled = 0
 
     def _call(self, waiter: CommitWaiter, code: ErrorCode) -> None:

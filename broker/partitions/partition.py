@@ -168,7 +168,7 @@ class Partition:
         log.advance_high_watermark(log.log_end_offset)
         if self._watchers:
             self.wake()
-        if self._commit_waiters:
+        if self._commit_waiters.heap:
             self._complete_commit_waiters()
         return info
 

@@ -65,8 +65,8 @@ class Dispatcher:
                 now_ms,
                 connection,
             )
-            answering = _Answering(served, header.correlation_id, context, connection)
             if len(frame) > LONG_BYTES:
+                answering = _Answering(served, header.correlation_id, context, connection)
                 return self._serve_long(answering, frame, position)
             # Bytes left over are let pass, as Apache does: librdkafka 2.16 sends a null array of
             # topics in Metadata v13 as four bytes where one belongs.
@@ -74,7 +74,14 @@ class Dispatcher:
         except UNDECODABLE as error:
             _refuse_frame(served, error, len(frame), connection)
             return None
-        return answering.handle(request)
+        try:  # as `_Answering.handle`, without making one: nearly all requests end here
+            response = served.handler(context, request)
+            if not isinstance(response, Deferred):
+                number = header.correlation_id
+                return None if response is None else served.respond(number, response)
+        except Exception as error:  # noqa: BLE001 - every one is told, most are answered
+            return _Answering(served, header.correlation_id, context, connection).refuse(error)
+        return _Answering(served, header.correlation_id, context, connection).later(response)
 
     def _serve_long(
         self, short: _Answering, frame: memoryview, position: int

@@ -62,7 +62,8 @@ def _produce(
 ) -> Now | Later:
     if appends.context.is_long:
         return _produce_in_steps(appends.context, appends)
-    return _after(appends, appends.append_all())
+    response = appends.append_all()
+    return _after(appends, response) if appends.waiting else _conclude(appends, response)
 
 
 @in_steps
@@ -84,7 +85,8 @@ def _conclude(appends: Appends, response: ProduceResponse) -> Now | Later:
         _hang_up_on_error(response.responses)
         return None
     if not appends.pending:
-        add_endpoints(response, appends.endpoints)
+        if appends.endpoints:
+            add_endpoints(response, appends.endpoints)
         return response
     return DelayedProduce(appends, response).deferred
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import broker.handlers.groups.find_coordinator
-import broker.handlers.groups.listing
-import broker.handlers.groups.membership
-import broker.handlers.groups.offset_commit
-import broker.handlers.groups.offset_fetch  # noqa: F401
 from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
+from broker.handlers import all_handlers
 from broker.requests.api_table import ROUTES
 from broker.requests.dispatch import error_response
 from broker.runtime.event_loop import Loop
@@ -34,6 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from protocol.schema import Request
+
+assert all_handlers.MODULES, "they register themselves when they are imported"
 
 GROUP = "orders"
 

@@ -12,6 +12,7 @@ from broker.coordinators.internal_topics import TRANSACTION_KEY
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.peers import Peers
 from broker.coordinators.transactions import TransactionCoordinators
+from broker.handlers import all_handlers
 from config.broker import BrokerConfig
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from protocol.messages.transactions import WriteTxnMarkersRequest
 
 Answered = Callable[[Any], None]
+assert all_handlers.MODULES, "they register themselves when they are imported"
+
 PRODUCER = "payments"
 FLIGHTS = ("flights", 0)
 HOTELS = ("hotels", 0)

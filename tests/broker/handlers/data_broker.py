@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 from broker.fetch.fetch_sessions import FetchSessions
+from broker.handlers import all_handlers
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
 from broker.runtime.compute_pool import SideWork
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from broker.partitions.partition import Partition
     from protocol.schema import Request
+
+assert all_handlers.MODULES, "they register themselves when they are imported"
 
 TOPIC = "orders"
 MIB = 1 << 20

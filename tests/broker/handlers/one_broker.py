@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from broker.cluster.control_request_queue import LocalChannels
 from broker.coordinators.producer_id_blocks import ProducerIds
+from broker.handlers import all_handlers
 from broker.metadata.auto_topics import AutoTopics
 from broker.metadata.broker_configs import BrokerConfigs
 from broker.metadata.metadata_cache import MetadataCache
@@ -39,6 +40,8 @@ from tests.support.slices import one_step_at_a_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
+
+assert all_handlers.MODULES, "they register themselves when they are imported"
 
 BROKER_ID = 0
 R = TypeVar("R", bound=Response)

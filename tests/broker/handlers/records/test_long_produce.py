@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
+from broker.handlers.records.appends import UNTIMED_PARTITIONS
 from broker.runtime.compute_pool import SideWork
 from broker.runtime.deferred import Deferred
 from protocol.errors import ErrorCode
@@ -32,14 +33,14 @@ PARTITIONS = 60
 
 
 class SlowClock(FixedClock):
-    """A millisecond passes with each look."""
+    """As many milliseconds pass with each look as batches were appended since."""
 
     def __init__(self) -> None:
         self._looks = 0
 
     def monotonic_ms(self) -> int:
         self._looks += 1
-        return self._looks
+        return self._looks * UNTIMED_PARTITIONS
 
 
 class CountedSideWork(SideWork):

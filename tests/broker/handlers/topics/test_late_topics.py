@@ -31,6 +31,8 @@ async def create_late(broker: OneBroker) -> asyncio.Event:
     broker.store.answers_writes = asyncio.Event()
     answer = await broker.ask(creation(new("orders"), timeout_ms=1), 7)
     assert codes(answer) == {"orders": ErrorCode.REQUEST_TIMED_OUT}
+    while await broker.store.exists(PATH) is None:
+        await turns(1)
     return broker.store.answers_writes
 
 
