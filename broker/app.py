@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 from broker.cluster.admission import StartAbandonedError, describe_broker, unless_stopped
 from broker.cluster.cluster import Cluster
-from broker.cluster.control_request_queue import LocalChannels
+from broker.cluster.control_request_queue import ControlRequestQueue
 from broker.cluster.deleted_topics import forget_deleted_topics
 from broker.coordinators.groups import GroupCoordinators
 from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.peers import Peers
-from broker.coordinators.producer_id_blocks import ProducerIds
+from broker.coordinators.producer_id_blocks import ProducerIdBlocks
 from broker.coordinators.transactions import TransactionCoordinators
 from broker.fetch.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
@@ -35,14 +35,14 @@ from broker.metadata.broker_configs import BrokerConfigs
 from broker.metadata.metadata_cache import MetadataCache
 from broker.metadata.topic_configs import TopicConfigs
 from broker.metrics.optional_metrics import wanted_metrics
-from broker.network.connection_quotas import ConnectionLimits, configured_limits
+from broker.network.connection_quotas import ConnectionQuotas, configured_limits
 from broker.network.connection_services import connection_services
 from broker.network.listener import ListenError, Listeners
 from broker.partitions.replicas import Replicas
 from broker.reconfiguration import reconfigure
 from broker.runtime import failpoints
-from broker.runtime.compute_pool import SideWork
-from broker.runtime.event_loop import Loop
+from broker.runtime.compute_pool import ComputePool
+from broker.runtime.event_loop import BackgroundLoop
 from broker.runtime.open_files import OpenFiles
 from broker.runtime.platform import LocalPlatform, Platform
 from broker.runtime.shutdown import take_all
@@ -97,8 +97,8 @@ class Broker:
     cluster: Cluster
     replicas: Replicas
     open_files: OpenFiles
-    limits: ConnectionLimits
-    control: LocalChannels
+    limits: ConnectionQuotas
+    control: ControlRequestQueue
     """Takes what the controller says, in its order."""
     controller: Controller
     topics: TopicCommands
@@ -106,7 +106,7 @@ class Broker:
     internal_topics: InternalTopics
     groups: GroupCoordinators
     transactions: TransactionCoordinators
-    producer_ids: ProducerIds
+    producer_ids: ProducerIdBlocks
     endpoints: dict[str, tuple[str, int]]
     """Advertised host and port by listener name."""
 
@@ -123,7 +123,7 @@ class Broker:
         self.call_soon = self._loop.call_soon_threadsafe
         self.slices = Turns(self._platform.stopwatch).slices
         note = self.supervision.note
-        self._background = Loop(self.clock, self.timers, self.spawn, self.slices, note)
+        self._background = BackgroundLoop(self.clock, self.timers, self.spawn, self.slices, note)
         self.metadata = MetadataCache()
         self.metadata.on_failure = self.timers.on_failure = note
         self.fetch_sessions = FetchSessions(
@@ -138,7 +138,7 @@ class Broker:
             self.timers,
         )
         self._executor = self._platform.threads(DISK_THREADS, "disk")
-        self.side_work = SideWork(self._loop, self._platform)
+        self.compute_pool = ComputePool(self._loop, self._platform)
         self.replica_threads = self._platform.threads(REPLICA_THREADS, REPLICAS)
         self._stop = asyncio.Event()
         self._housekeeping: Housekeeping | None = None
@@ -234,7 +234,7 @@ class Broker:
         shown = ", ".join(
             f"{name}://{host}:{port}" for name, (host, port) in self.endpoints.items()
         )
-        logger.info("broker %d serves %s, after %d ms", config.broker_id, shown, took_ms)
+        logger.info("broker %d ready on %s in %d ms", config.broker_id, shown, took_ms)
 
     async def _step(self, step: Callable[[], Awaitable[None]]) -> None:
         """Do what needs the store, again if the connection to it breaks meanwhile."""
@@ -275,7 +275,7 @@ class Broker:
         store = self.store
         self.cluster = Cluster(self)
         self.replicas = Replicas(self.logs, self.topic_configs, self.cluster.surroundings())
-        self.control = LocalChannels(
+        self.control = ControlRequestQueue(
             self.replicas, self.metadata, self.topic_configs, self.slices, self.timers
         )
         self.controller = Controller(
@@ -302,7 +302,7 @@ class Broker:
         self.groups = GroupCoordinators(
             config, self._background, lambda: self.internal_topics.partition_count(GROUP_KEY)
         )
-        self.producer_ids = ProducerIds(lambda: allocate_producer_ids(store, config.broker_id))
+        self.producer_ids = ProducerIdBlocks(lambda: allocate_producer_ids(store, config.broker_id))
         peers = Peers(self)
         self.transactions = TransactionCoordinators(
             config,
@@ -370,7 +370,7 @@ class Broker:
         yield "cancelling tasks", self.supervision.close
         if hasattr(self, "store"):
             yield "closing the metadata store", self.store.close
-        yield "closing side work", self.side_work.close
+        yield "closing side work", self.compute_pool.close
         yield (
             "closing replicas' threads",
             partial(self.replica_threads.shutdown, cancel_futures=True),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
     from broker.maintenance.log_cleaner import LogCleaner
     from broker.metadata.topic_configs import TopicConfigs
-    from broker.network.connection_quotas import ConnectionLimits
+    from broker.network.connection_quotas import ConnectionQuotas
     from broker.partitions.replicas import Replicas
     from broker.runtime.slices import Slices
     from config.broker import BrokerConfig
@@ -31,7 +31,7 @@ class Reconfigurable(Protocol):
     replicas: Replicas
     controller: Controller
     cluster: Cluster
-    limits: ConnectionLimits
+    limits: ConnectionQuotas
     logs: LogDirectories
     cleaner: LogCleaner | None
 

@@ -127,13 +127,13 @@ async def _close(store: MetadataStore) -> None:
     try:
         await store.close()
     except (StoreError, OSError) as error:
-        logger.warning("the metadata store was not closed in order: %s", error)
+        logger.warning("metadata store not closed cleanly: %s", error)
 
 
 async def _connect(config: BrokerConfig, platform: Platform) -> MetadataStore | None:
     if not config.zookeeper_connect:
         return None
-    logger.info("connects to ZooKeeper at %s", config.zookeeper_connect)
+    logger.info("connecting to ZooKeeper at %s", config.zookeeper_connect)
     try:
         return await platform.connect(config)
     except ConnectError as error:
@@ -236,7 +236,7 @@ async def adopt(config: BrokerConfig, logs: LogDirectories, store: MetadataStore
     ]
     adopted = await adopt_topics(store, config.broker_id, found, internal_topic_configs(config))
     if adopted:
-        logger.info("took %d topics over from the log directories", len(adopted))
+        logger.info("imported %d topics found in log.dirs", len(adopted))
 
 
 def draw_uuid() -> UUID:

@@ -10,9 +10,9 @@ from controller.brokers.control_requests import ControlRequestBatch
 from controller.brokers.election import FencedStore
 from controller.metadata_store.flights import read_many
 from controller.partitions.in_sync_changes import InSyncChanges
-from controller.partitions.partition_state_machine import PartitionMachine
+from controller.partitions.partition_state_machine import PartitionStateMachine
 from controller.partitions.reassignment import Reassignments
-from controller.partitions.replica_state_machine import ReplicaMachine
+from controller.partitions.replica_state_machine import ReplicaStateMachine
 from controller.topics.deletion import TopicDeletion
 from controller.znodes import TOPIC_ENTITY, MalformedZnodeError, config_path, decode_config
 from protocol.errors import ApiError, ErrorCode
@@ -37,14 +37,14 @@ class UncleanDefault:
     is_allowed: bool
 
 
-class Office:
+class ActiveController:
     """The context of a term, and the machines that share it."""
 
     def __init__(
         self,
         context: ControllerContext,
         store: MetadataStore,
-        deliver: Callable[[Office, int, Request], None],
+        deliver: Callable[[ActiveController, int, Request], None],
         unclean: UncleanDefault,
         slices: Callable[[], Slices],
     ) -> None:
@@ -56,10 +56,10 @@ class Office:
         self._reader = store
         self._deliver = deliver
         self._unclean = unclean
-        self.partitions = PartitionMachine(
+        self.partitions = PartitionStateMachine(
             self.context, self.store, self.batch, self._allow_unclean, slices
         )
-        self.replicas = ReplicaMachine(self.context, self.batch, slices)
+        self.replicas = ReplicaStateMachine(self.context, self.batch, slices)
         self.in_sync = InSyncChanges(self.context, self.store, self.batch)
         self.reassignments = Reassignments(self, store)
         self.deletion = TopicDeletion(

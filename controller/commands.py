@@ -1,6 +1,6 @@
 """What brokers and administrators ask of the controller; done in turn with all else that it does.
 
-Every command raises ApiError NOT_CONTROLLER when this broker is not in office.
+Every command raises ApiError NOT_CONTROLLER when this broker is not in active.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable, Collection, Mapping
 
-    from controller.active_controller import Office
+    from controller.active_controller import ActiveController
     from controller.context import TopicPartition
     from controller.znodes import Replicas
     from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 
 class Perform(Protocol):
-    """Has work done in office, in its turn."""
+    """Has work done by the active controller, in its turn."""
 
-    async def __call__(self, name: str, work: Callable[[Office], Awaitable[T]]) -> T:
+    async def __call__(self, name: str, work: Callable[[ActiveController], Awaitable[T]]) -> T:
         """Raises ApiError NOT_CONTROLLER, and what the work raises."""
         ...
 
@@ -44,9 +44,9 @@ class ControllerCommands:
     async def alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
         """Store in-sync sets that leaders propose; raises ApiError NOT_CONTROLLER."""
 
-        async def work(office: Office) -> AlterPartitionResponse:
-            response = await office.in_sync.apply(request)
-            office.reassignments.look_for_finished()
+        async def work(active: ActiveController) -> AlterPartitionResponse:
+            response = await active.in_sync.apply(request)
+            active.reassignments.look_for_finished()
             return response
 
         return await self._perform("in-sync replicas", work)
@@ -59,11 +59,11 @@ class ControllerCommands:
         Raises ApiError NOT_CONTROLLER.
         """
 
-        async def work(office: Office) -> dict[TopicPartition, ApiError | None]:
+        async def work(active: ActiveController) -> dict[TopicPartition, ApiError | None]:
             results: dict[TopicPartition, ApiError | None] = {}
-            async for at, target in office.slices().each(wanted.items()):
+            async for at, target in active.slices().each(wanted.items()):
                 try:
-                    await office.reassignments.alter(at, target)
+                    await active.reassignments.alter(at, target)
                 except ApiError as error:
                     results[at] = detached(error)
                 else:
@@ -77,20 +77,20 @@ class ControllerCommands:
     ) -> dict[TopicPartition, ErrorCode]:
         """Elect leaders of some or all partitions; raises ApiError NOT_CONTROLLER."""
 
-        async def work(office: Office) -> dict[TopicPartition, ErrorCode]:
-            wanted = office.context.partitions() if partitions is None else partitions
-            return await elect_leaders(office, wanted, kind)
+        async def work(active: ActiveController) -> dict[TopicPartition, ErrorCode]:
+            wanted = active.context.partitions() if partitions is None else partitions
+            return await elect_leaders(active, wanted, kind)
 
         return await self._perform("leader election", work)
 
     async def balance(self, tolerated_percentage: int) -> None:
         """Give back what brokers should lead, if they miss too much of it."""
 
-        async def work(office: Office) -> None:
-            wanted = await out_of_balance(office, tolerated_percentage)
+        async def work(active: ActiveController) -> None:
+            wanted = await out_of_balance(active, tolerated_percentage)
             if wanted:
-                logger.info("%d partitions go back to their preferred leaders", len(wanted))
-                await elect_leaders(office, wanted, ElectionType.PREFERRED)
+                logger.info("preferred leader election for %d partitions", len(wanted))
+                await elect_leaders(active, wanted, ElectionType.PREFERRED)
 
         await self._perform("balance", work)
 
@@ -100,9 +100,9 @@ class ControllerCommands:
         Returns what it leads still. Raises ApiError NOT_CONTROLLER or STALE_BROKER_EPOCH.
         """
 
-        async def work(office: Office) -> list[TopicPartition]:
-            office.require_broker(broker_id, broker_epoch)
-            return await relieve(office, broker_id)
+        async def work(active: ActiveController) -> list[TopicPartition]:
+            active.require_broker(broker_id, broker_epoch)
+            return await relieve(active, broker_id)
 
         return await self._perform("controlled shutdown", work)
 

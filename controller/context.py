@@ -42,7 +42,7 @@ class LiveBroker:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One controller's time in office."""
+    """One controller's time in active."""
 
     epoch: int
     epoch_version: int

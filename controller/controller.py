@@ -1,4 +1,4 @@
-"""The controller of one broker: runs for office, and while in office runs the cluster.
+"""The controller of one broker: stands for election and, while it is active, runs the cluster.
 
 One queue, one consumer.  Watches and answers of brokers only put an event in the queue; the event
 then reads what there is now, decides, stores the decision under the fence of its term, and sends
@@ -13,7 +13,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, TypeVar
 
-from controller.active_controller import Office, UncleanDefault
+from controller.active_controller import ActiveController, UncleanDefault
 from controller.brokers import broker_changes
 from controller.brokers.delivery import Delivery
 from controller.brokers.election import ControllerMovedError, current_controller, elect
@@ -24,8 +24,8 @@ from controller.event_queue import Event, EventQueue, log_failure
 from controller.metadata_store.store import NodeExistsError, StoreError
 from controller.partitions.replica_failures import replicas_failed
 from controller.partitions.states import PartitionPhase, ReplicaPhase
-from controller.topics.deletion_waits import Settlements
-from controller.znode_notifications import Announcements
+from controller.topics.deletion_waits import DeletionWaits
+from controller.znode_notifications import ZnodeNotifications
 from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, TOPICS
 from protocol.errors import ApiError, ErrorCode, detached
 
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class Controller:
-    """Runs for office; in office, reacts to the store. Own it by running ``run`` in a task."""
+    """Stands for election; once elected, reacts to the store. Own it by a task of `run`."""
 
     def __init__(
         self,
@@ -68,37 +68,37 @@ class Controller:
         self._events = EventQueue()
         put = self._events.put_single
         self._delivery = Delivery(
-            channels, put, lambda: self._office, self._on_replicas_stopped, replicas_failed
+            channels, put, lambda: self._active, self._on_replicas_stopped, replicas_failed
         )
-        self._office: Office | None = None
-        self._incoming: Office | None = None
-        """The office that is being taken: its brokers are told already."""
-        self._announcements = Announcements(store, self._watch, lambda: self._office)
-        self._settlements = Settlements(slices)
+        self._active: ActiveController | None = None
+        self._incoming: ActiveController | None = None
+        """The term that is about to begin: its brokers are told already."""
+        self._announcements = ZnodeNotifications(store, self._watch, lambda: self._active)
+        self._settlements = DeletionWaits(slices)
         self._ready = asyncio.Event()
         self._is_retired = False
         self.commands = ControllerCommands(self.perform)
         self.controller_id: int | None = None
         """The controller as last seen in the store."""
         self.before_election: Handler = _do_nothing
-        """Has this broker registered: who is not cannot hold office."""
+        """Has this broker registered: who is not cannot be controller."""
         self.on_failure: Callable[[str, BaseException], None] = log_failure
         """Is told of errors that nobody foresaw."""
 
     @property
     def is_active(self) -> bool:
-        """Whether this broker is in office, as far as it knows."""
-        return self._office is not None
+        """Whether this broker is the controller, as far as it knows."""
+        return self._active is not None
 
     @property
     def context(self) -> ControllerContext | None:
-        """What the controller knows, in office or about to take it; for reading only."""
-        office = self._office or self._incoming
-        return None if office is None else office.context
+        """What the controller knows, while it is active or about to be; for reading only."""
+        active = self._active or self._incoming
+        return None if active is None else active.context
 
     async def run(self) -> None:
-        """Run for office and handle events until cancelled."""
-        self._put("elect", self._run_for_office)
+        """Stand for election and handle events until cancelled."""
+        self._put("elect", self._stand_for_election)
         while True:
             await self._handle(await self._events.take())
 
@@ -109,31 +109,31 @@ class Controller:
     async def wait_until_settled(self, topics: Collection[str]) -> None:
         """Return once deletion of each topic is complete, or waits for a dead broker.
 
-        Returns as well once this broker is not in office. Raises StoreError.
+        Returns as well once this broker is not the controller. Raises StoreError.
         """
-        office = self._office
-        if office is None:
+        active = self._active
+        if active is None:
             return
 
         async def still_open() -> set[str]:
             deleting = set(await self._store.children(DELETE_TOPICS))
-            return deleting - office.context.blocked_deletions if self._office is office else set()
+            return deleting - active.context.blocked_deletions if self._active is active else set()
 
         await self._settlements.wait(topics, still_open)
 
     async def retire(self) -> None:
-        """Leave office for good, so that another broker can take it at once."""
+        """Resign for good, so that another broker can be elected at once."""
         self._is_retired = True
-        office = self._office
-        self._leave_office()
-        if office is not None:
-            await office.store.resign()
+        active = self._active
+        self._resign()
+        if active is not None:
+            await active.store.resign()
 
     def require_broker(self, broker_id: int, broker_epoch: int) -> None:
         """Raises ApiError NOT_CONTROLLER, or STALE_BROKER_EPOCH for an earlier life of a broker."""
-        if self._office is None:
+        if self._active is None:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
-        self._office.require_broker(broker_id, broker_epoch)
+        self._active.require_broker(broker_id, broker_epoch)
 
     def allow_unclean(self, *, by_default: bool | None = None) -> None:
         """Leaders that lack records are allowed (or not) by default, or by some topic."""
@@ -141,20 +141,22 @@ class Controller:
             self._put("online", self._bring_all_online)
         self._unclean.is_allowed = self._unclean.is_allowed if by_default is None else by_default
 
-    async def perform(self, name: str, work: Callable[[Office], Awaitable[T]]) -> T:
-        """Have work done in office, in its turn; raises ApiError NOT_CONTROLLER."""
+    async def perform(self, name: str, work: Callable[[ActiveController], Awaitable[T]]) -> T:
+        """Have work done by the active controller, in its turn; raises ApiError NOT_CONTROLLER."""
         return await self._ask(name, work)  # by no name: its error has this frame, a garbage cycle
 
-    def _ask(self, name: str, work: Callable[[Office], Awaitable[T]]) -> asyncio.Future[T]:
+    def _ask(
+        self, name: str, work: Callable[[ActiveController], Awaitable[T]]
+    ) -> asyncio.Future[T]:
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         async def handle() -> None:
-            office = self._office
+            active = self._active
             try:
-                if office is None:
+                if active is None:
                     raise ApiError(ErrorCode.NOT_CONTROLLER)
-                result = await work(office)
-                await office.send()
+                result = await work(active)
+                await active.send()
             except ApiError as error:
                 give(answer, detached(error))
             except BaseException:  # whatever happens, nobody is left to wait for ever
@@ -169,18 +171,18 @@ class Controller:
     def interrupted(self) -> None:
         """Forget the term: the session is new, or it is unknown what of the last writes was done.
 
-        What there is now is found out in an election, which this broker may win by still being in
-        office; then it reads everything anew. What an event of the old term has yet to write or to
-        send, it does not.
+        What there is now is found out in an election, which this broker may win by still being
+        controller; then it reads everything anew. What an event of the old term has yet to write
+        or to send, it does not.
         """
-        for office in (self._office, self._incoming):
-            if office is not None:
-                office.store.revoke()
-        self._leave_office()
-        self._put("elect", self._run_for_office)
+        for active in (self._active, self._incoming):
+            if active is not None:
+                active.store.revoke()
+        self._resign()
+        self._put("elect", self._stand_for_election)
 
-    def _leave_office(self) -> None:
-        self._office = self._incoming = None
+    def _resign(self) -> None:
+        self._active = self._incoming = None
         self._settlements.settle_all()
 
     # Events
@@ -198,11 +200,11 @@ class Controller:
         try:
             await event.handle()
         except ControllerMovedError as error:
-            logger.warning("broker %d is no longer controller: %s", self._broker_id, error)
-            self._leave_office()
-            self._put("elect", self._run_for_office)
+            logger.warning("resigned as controller: broker %d: %s", self._broker_id, error)
+            self._resign()
+            self._put("elect", self._stand_for_election)
         except StoreError as error:
-            logger.error("%s must wait: %s", event.key[0], error)  # noqa: TRY400
+            logger.error("%s deferred, metadata store unavailable: %s", event.key[0], error)  # noqa: TRY400
             if not event.is_asked_for:
                 self._events.put_later(event, RETRY_AFTER_SECONDS)
             online = Event(("online",), self._bring_all_online)
@@ -212,30 +214,30 @@ class Controller:
             if event.is_about_now:  # else nobody would look again before the next change
                 self._events.put_again(event, RETRY_AFTER_SECONDS)
 
-    async def _run_for_office(self) -> None:
+    async def _stand_for_election(self) -> None:
         if self._is_retired:
             return
         await self.before_election()
-        watch = self._watch("elect", self._run_for_office)
+        watch = self._watch("elect", self._stand_for_election)
         term = await elect(self._store, self._broker_id, self._now_ms(), watch)
         if term is None:
             await self._note_other_controller()
-        elif self._office is None or self._office.context.term != term:
-            await self._take_office(term)
+        elif self._active is None or self._active.context.term != term:
+            await self._on_elected(term)
         self._ready.set()
 
     async def _note_other_controller(self) -> None:
         self.controller_id = await current_controller(self._store)
-        if self._office is not None and self.controller_id != self._broker_id:
-            logger.info("broker %s is controller now", self.controller_id)
-            self._leave_office()
+        if self._active is not None and self.controller_id != self._broker_id:
+            logger.info("controller is broker %s now", self.controller_id)
+            self._resign()
         if self.controller_id is None:
-            self._put("elect", self._run_for_office)
+            self._put("elect", self._stand_for_election)
 
-    async def _take_office(self, term: Term) -> None:
-        logger.info("broker %d is controller, epoch %d", self._broker_id, term.epoch)
-        self._leave_office()
-        office = self._incoming = Office(
+    async def _on_elected(self, term: Term) -> None:
+        logger.info("elected controller: broker %d, epoch %d", self._broker_id, term.epoch)
+        self._resign()
+        active = self._incoming = ActiveController(
             ControllerContext(self._broker_id, term),
             self._store,
             self._delivery.deliver,
@@ -244,14 +246,14 @@ class Controller:
         )
         with contextlib.suppress(NodeExistsError):
             await self._store.create(FEATURE, FEATURE_DATA)
-        context = office.context
+        context = active.context
         context.live_brokers = await load_brokers(self._store, self._watch_brokers())
         # In this order: what is to be deleted is then among the topics.
         doomed = await self._store.children(DELETE_TOPICS, self._watch_deletions())
         topics = await self._store.children(TOPICS, self._watch_topics())
         announcements = self._announcements
-        office.reassignments.on_finish = lambda: self._put("written moves", announcements.on_moves)
-        office.reassignments.on_progress = lambda: self._put("moves", self._on_moves)
+        active.reassignments.on_finish = lambda: self._put("written moves", announcements.on_moves)
+        active.reassignments.on_progress = lambda: self._put("moves", self._on_moves)
         for name, handler in self._announcements.handlers.items():
             self._put(name, handler)
         slices = self._slices()
@@ -259,34 +261,34 @@ class Controller:
         present = context.live_brokers
         born_again = await load_states(self._store, context, context.partitions(), slices)
         context.live_brokers = {one: present[one] for one in present.keys() - born_again}
-        await office.deletion.enqueue(doomed)
-        office.batch.publish(context.live_brokers, ())
-        await office.send()
-        await office.replicas.start()
-        await office.partitions.start()
-        await office.send()
-        await office.partitions.bring_online()
-        await broker_changes.take_out_missing(office)
-        await office.send()
-        await broker_changes.bring_back(office, present, born_again)
-        await office.reassignments.resume()
-        await office.send()
-        self._office, self._incoming = office, None
+        await active.deletion.enqueue(doomed)
+        active.batch.publish(context.live_brokers, ())
+        await active.send()
+        await active.replicas.start()
+        await active.partitions.start()
+        await active.send()
+        await active.partitions.bring_online()
+        await broker_changes.take_out_missing(active)
+        await active.send()
+        await broker_changes.bring_back(active, present, born_again)
+        await active.reassignments.resume()
+        await active.send()
+        self._active, self._incoming = active, None
         self.controller_id = self._broker_id
-        await self._advance_deletions(office)
+        await self._advance_deletions(active)
 
     async def _bring_all_online(self) -> None:
         """After a failed write: give leaders to the partitions that got none."""
-        office = self._office
-        if office is not None:
-            await office.partitions.bring_online()
-            await office.send()
+        active = self._active
+        if active is not None:
+            await active.partitions.bring_online()
+            await active.send()
 
     async def _on_brokers(self) -> None:
-        office = self._office
-        if office is None:
+        active = self._active
+        if active is None:
             return
-        context = office.context
+        context = active.context
         before = context.live_brokers
         now = await load_brokers(self._store, self._watch_brokers())
         # One that came back before its death was noticed has died all the same (CT-7).
@@ -294,28 +296,28 @@ class Controller:
         died = (before.keys() - now.keys()) | again
         arrived = (now.keys() - before.keys()) | again
         context.live_brokers = {one: now[one] for one in now if one not in again}
-        office.batch.publish(context.live_brokers, ())
+        active.batch.publish(context.live_brokers, ())
         if died:
-            logger.info("brokers %s died", sorted(died))
+            logger.info("brokers %s failed or left", sorted(died))
             try:
-                await broker_changes.brokers_died(office, died)
+                await broker_changes.brokers_died(active, died)
             except StoreError:
                 context.live_brokers = before  # so that they die again when this is tried again
                 raise
-            await office.send()
+            await active.send()
         context.live_brokers = now
         if arrived:
-            await broker_changes.brokers_arrived(office, arrived)
-            await office.reassignments.resume(arrived)
-        office.batch.publish(context.live_brokers, ())
-        await office.send()
-        await self._advance_deletions(office)
+            await broker_changes.brokers_arrived(active, arrived)
+            await active.reassignments.resume(arrived)
+        active.batch.publish(context.live_brokers, ())
+        await active.send()
+        await self._advance_deletions(active)
 
     async def _on_topics(self) -> None:
-        office = self._office
-        if office is None:
+        active = self._active
+        if active is None:
             return
-        context = office.context
+        context = active.context
         names = await self._store.children(TOPICS, self._watch_topics())
         for topic in context.assignments.keys() - set(names):
             context.forget(topic)
@@ -323,58 +325,58 @@ class Controller:
         for start in range(0, len(new), TOPICS_AT_ONCE):
             some = new[start : start + TOPICS_AT_ONCE]
             added = await load_topics(self._store, context, some, self._watch_topic, self._slices())
-            await self._bring_up(office, added)
+            await self._bring_up(active, added)
 
     async def _on_topic(self, topic: str) -> None:
         """Take up new partitions; a topic that is deleted gets none, so that nothing is left."""
-        office = self._office
-        if office is None or topic not in office.context.assignments:
+        active = self._active
+        if active is None or topic not in active.context.assignments:
             return
-        if topic not in office.context.deleting:
+        if topic not in active.context.deleting:
             added = await load_topics(
-                self._store, office.context, [topic], self._watch_topic, self._slices()
+                self._store, active.context, [topic], self._watch_topic, self._slices()
             )
-            await self._bring_up(office, added)
+            await self._bring_up(active, added)
 
-    async def _bring_up(self, office: Office, added: list[TopicPartition]) -> None:
-        context = office.context
+    async def _bring_up(self, active: ActiveController, added: list[TopicPartition]) -> None:
+        context = active.context
         try:
             await load_states(self._store, context, added, self._slices())
         except StoreError:
             context.forget_partitions(added)  # so that they are new when it is tried again
             raise
-        await office.partitions.enter(added, PartitionPhase.NEW)
-        await office.replicas.enter(context.replicas(added), ReplicaPhase.NEW)
-        await office.partitions.bring_online(added)
-        await office.replicas.enter(context.replicas(added), ReplicaPhase.ONLINE)
-        await office.send()
+        await active.partitions.enter(added, PartitionPhase.NEW)
+        await active.replicas.enter(context.replicas(added), ReplicaPhase.NEW)
+        await active.partitions.bring_online(added)
+        await active.replicas.enter(context.replicas(added), ReplicaPhase.ONLINE)
+        await active.send()
 
     async def _on_deletions(self) -> None:
-        office = self._office
-        if office is None:
+        active = self._active
+        if active is None:
             return
         names = set(await self._store.children(DELETE_TOPICS, self._watch_deletions()))
-        if not names <= office.context.assignments.keys():
+        if not names <= active.context.assignments.keys():
             await self._on_topics()  # what came since they were last looked at is deleted, too
-        await office.deletion.enqueue(names - office.context.deleting)
-        await self._advance_deletions(office)
+        await active.deletion.enqueue(names - active.context.deleting)
+        await self._advance_deletions(active)
 
-    async def _advance_deletions(self, office: Office) -> None:
-        self._settlements.settle(await office.deletion.advance())
-        await office.send()
-        self._settlements.settle(office.context.blocked_deletions)
+    async def _advance_deletions(self, active: ActiveController) -> None:
+        self._settlements.settle(await active.deletion.advance())
+        await active.send()
+        self._settlements.settle(active.context.blocked_deletions)
 
     async def _on_replicas_stopped(
-        self, office: Office, broker_id: int, errors: dict[TopicPartition, int]
+        self, active: ActiveController, broker_id: int, errors: dict[TopicPartition, int]
     ) -> None:
-        await office.deletion.replicas_stopped(broker_id, errors)
-        await self._advance_deletions(office)
+        await active.deletion.replicas_stopped(broker_id, errors)
+        await self._advance_deletions(active)
 
     async def _on_moves(self) -> None:
-        office = self._office
-        if office is not None:
-            failure = await office.reassignments.advance_all()
-            await office.send()
+        active = self._active
+        if active is not None:
+            failure = await active.reassignments.advance_all()
+            await active.send()
             if failure is not None:
                 raise failure
 

@@ -39,7 +39,7 @@ from protocol.errors import ApiError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from controller.active_controller import Office
+    from controller.active_controller import ActiveController
     from controller.context import TopicPartition
     from controller.metadata_store.store import MetadataStore, Watch, Znode
     from controller.znodes import Replicas
@@ -54,19 +54,19 @@ _WRITTEN_BY_OTHERS = (NoNodeError, BadVersionError)
 logger = logging.getLogger(__name__)
 
 
-class Announcements:
+class ZnodeNotifications:
     """Handlers by the name of their event; each reads what there is, and watches for more."""
 
     def __init__(
         self,
         store: MetadataStore,
         watch: Callable[[str, Handler], Watch],
-        office: Callable[[], Office | None],
+        active: Callable[[], ActiveController | None],
     ) -> None:
         """`watch(name, handler)` makes a watch that has the event handled in its turn."""
         self._store = store
         self._watch = watch
-        self._office = office
+        self._active = active
         self._begun: dict[TopicPartition, Replicas] = {}
         """Moves that were written down and have begun: one that is called off is not begun anew."""
         self.handlers: dict[str, Handler] = {
@@ -82,22 +82,22 @@ class Announcements:
         Announcements go last, and under the fence of the term: whoever fails before, or is deposed,
         leaves them to be acted on again. Apache Kafka's controller removes them even if it failed.
         """
-        office = self._office()
-        if office is None:
+        active = self._active()
+        if active is None:
             return
         watch = self._watch("log dirs", self._on_log_dirs)
         listed = await self._list(LOG_DIR_EVENTS, watch)
         if not listed:
             return
         brokers = {_read(path, node, announcing_broker) for path, node in listed.items()}
-        await ask_again(office, {one for one in brokers if one is not None})
-        await office.send()
-        await _strike_out(office, [Delete(path) for path in listed])
+        await ask_again(active, {one for one in brokers if one is not None})
+        await active.send()
+        await _strike_out(active, [Delete(path) for path in listed])
 
     async def _on_in_sync_sets(self) -> None:
         """Leaders have stored in-sync sets: tell all brokers (ZooKeeper before AlterPartition)."""
-        office = self._office()
-        if office is None:
+        active = self._active()
+        if active is None:
             return
         watch = self._watch("in-sync sets", self._on_in_sync_sets)
         listed = await self._list(ISR_CHANGES, watch)
@@ -106,11 +106,11 @@ class Announcements:
         changed: dict[TopicPartition, None] = {}
         for path, node in listed.items():
             changed |= dict.fromkeys(_read(path, node, decode_partitions) or ())
-        known = [at for at in changed if at in office.context.leadership]
-        await load_states(self._store, office.context, known, office.slices())
-        await office.publish(known)
-        await office.send()
-        await _strike_out(office, [Delete(path) for path in listed])
+        known = [at for at in changed if at in active.context.leadership]
+        await load_states(self._store, active.context, known, active.slices())
+        await active.publish(known)
+        await active.send()
+        await _strike_out(active, [Delete(path) for path in listed])
 
     async def _list(self, parent: str, watch: Watch) -> dict[str, Znode]:
         """What there is below a node, by path and in order; the watch sees more come."""
@@ -119,22 +119,22 @@ class Announcements:
         return {path: node for path, node in zip(paths, nodes, strict=True) if node is not None}
 
     async def _on_elections(self) -> None:
-        office = self._office()
-        if office is None:
+        active = self._active()
+        if active is None:
             return
         watch = self._watch("written elections", self._on_elections)
         node = await self._store.exists(PREFERRED_ELECTION, watch)
         if node is None:
             return
         partitions = _read(PREFERRED_ELECTION, node, decode_partitions) or []
-        await elect_leaders(office, partitions, ElectionType.PREFERRED)
-        await office.send()
-        await _strike_out(office, [Delete(PREFERRED_ELECTION)])
+        await elect_leaders(active, partitions, ElectionType.PREFERRED)
+        await active.send()
+        await _strike_out(active, [Delete(PREFERRED_ELECTION)])
 
     async def on_moves(self) -> None:
         """Begin the moves that are written down, and strike out those that are over."""
-        office = self._office()
-        if office is None:
+        active = self._active()
+        if active is None:
             return
         node = await self._store.exists(REASSIGNMENT, self._watch("written moves", self.on_moves))
         if node is None:
@@ -142,39 +142,39 @@ class Announcements:
             return
         written = _read(REASSIGNMENT, node, decode_reassignment) or {}
         left = {at: target for at, target in written.items() if await self._go_on(at, target)}
-        await office.send()
+        await active.send()
         if left != written or not left:
-            await self._replace(office, left, node.version)
+            await self._replace(active, left, node.version)
 
     async def _go_on(self, at: TopicPartition, target: Replicas) -> bool:
         """Whether a move is under way now, having begun it if it had not."""
-        office = self._office()
-        assert office is not None
-        move = office.context.reassigning.get(at)
+        active = self._active()
+        assert active is not None
+        move = active.context.reassigning.get(at)
         if move is not None and move.target == target:
             self._begun[at] = target
             return True
-        if self._begun.get(at) == target or office.context.replicas_of(at) == target:
+        if self._begun.get(at) == target or active.context.replicas_of(at) == target:
             return False
         self._begun[at] = target
         try:
-            await office.reassignments.alter(at, target)
+            await active.reassignments.alter(at, target)
         except ApiError as error:
             logger.warning("%s-%d cannot move, as %s wants it: %s", *at, REASSIGNMENT, error)
-        return at in office.context.reassigning
+        return at in active.context.reassigning
 
     async def _replace(
-        self, office: Office, left: Mapping[TopicPartition, Replicas], version: int
+        self, active: ActiveController, left: Mapping[TopicPartition, Replicas], version: int
     ) -> None:
         """Leave only these; when somebody else has written meanwhile, the watch tells of it."""
         self._begun = {at: self._begun[at] for at in left}
         change = SetData(REASSIGNMENT, encode_reassignment(left), version)
-        await _strike_out(office, [change if left else Delete(REASSIGNMENT, version)])
+        await _strike_out(active, [change if left else Delete(REASSIGNMENT, version)])
 
 
-async def _strike_out(office: Office, changes: Sequence[Delete | SetData]) -> None:
+async def _strike_out(active: ActiveController, changes: Sequence[Delete | SetData]) -> None:
     """Remove what is done. Raises StoreUnavailableError if it must be tried again."""
-    for outcome in await office.store.write_many([[change] for change in changes]):
+    for outcome in await active.store.write_many([[change] for change in changes]):
         if isinstance(outcome, StoreUnavailableError):
             raise outcome
         if isinstance(outcome, StoreError) and not isinstance(outcome, _WRITTEN_BY_OTHERS):

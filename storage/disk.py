@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from storage.open_file_cache import Residents
+from storage.open_file_cache import OpenFileCache
 
 if TYPE_CHECKING:
     from storage.filesystem import FileSystem
@@ -22,7 +22,7 @@ class Disk:
     """One per broker, handed to every segment."""
 
     filesystem: FileSystem
-    files: Residents = field(default_factory=lambda: Residents(OPEN_FILES_LIMIT))
+    files: OpenFileCache = field(default_factory=lambda: OpenFileCache(OPEN_FILES_LIMIT))
     """Open `.log` files; the limit should stay well below the process's limit of descriptors."""
-    maps: Residents = field(default_factory=lambda: Residents(MAPPINGS_LIMIT))
+    maps: OpenFileCache = field(default_factory=lambda: OpenFileCache(MAPPINGS_LIMIT))
     """Mapped indexes; the limit should stay well below the kernel's `vm.max_map_count`."""

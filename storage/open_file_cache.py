@@ -25,7 +25,7 @@ class Holder(Protocol):
         """Let the resource go; the next use gets it again."""
 
 
-class Residents:
+class OpenFileCache:
     """Holders with a resource, `limit` at most."""
 
     __slots__ = ("_holders", "limit")

@@ -10,14 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from broker.cluster.control_channels import ControlChannels
-from broker.network.broker_link import PeerLink
+from broker.network.broker_link import BrokerLink
 from broker.network.links import LinkError
-from broker.partitions.alter_partition_sender import Proposals
-from broker.partitions.partition_leader import Surroundings
+from broker.partitions.alter_partition_sender import AlterPartitionSender
+from broker.partitions.partition_leader import PartitionServices
 from broker.partitions.throttle import replication_throttles
 from broker.replication.fetch_requests import FetchLimits
 from broker.replication.fetcher import FetcherSettings
-from broker.replication.replica_fetchers import Following
+from broker.replication.replica_fetchers import ReplicaFetchers
 from config.listeners import read_listeners
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.controlled_shutdown import (
@@ -26,7 +26,7 @@ from protocol.messages.controlled_shutdown import (
 )
 
 if TYPE_CHECKING:
-    from broker.cluster.control_request_queue import LocalChannels
+    from broker.cluster.control_request_queue import ControlRequestQueue
     from broker.cluster.services import ClusterServices
     from broker.network.broker_link import Address
     from broker.network.links import Link
@@ -53,17 +53,17 @@ class Cluster:
         self._config = broker.config
         self._listener = read_listeners(broker.config).inter_broker
         self._to_controller: tuple[int, Link] | None = None
-        self._following: Following | None = None
+        self._following: ReplicaFetchers | None = None
         self._throttles = replication_throttles(broker.config, broker.clock.monotonic_ms)
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> PartitionServices:
         """What the partitions of this broker share."""
         broker = self._broker
-        return Surroundings(
+        return PartitionServices(
             local_id=self._config.broker_id,
             timers=broker.timers,
             clock=broker.clock,
-            changes=Proposals(
+            changes=AlterPartitionSender(
                 (self._config.broker_id, lambda: broker.broker_epoch),
                 self._alter_partitions,
                 broker.timers,
@@ -74,7 +74,7 @@ class Cluster:
             throttle=self._throttles.leader,
         )
 
-    def channels(self, local: LocalChannels) -> ControlChannels:
+    def channels(self, local: ControlRequestQueue) -> ControlChannels:
         """The controller's lines to all brokers; `local` is the one to this broker."""
         broker = self._broker
 
@@ -83,7 +83,7 @@ class Cluster:
             return context is not None and broker_id in context.live_brokers
 
         def connect(broker_id: int) -> Link:
-            return PeerLink(
+            return BrokerLink(
                 f"broker {broker_id}",
                 lambda: self._address_from_store(broker_id),
                 f"broker-{self._config.broker_id}-controller",
@@ -120,7 +120,7 @@ class Cluster:
             note_failure=partial(broker.supervision.note, kind="follow partitions"),
         )
         keep = broker.supervision.keep
-        self._following = Following(self, settings, config.num_replica_fetchers, keep)
+        self._following = ReplicaFetchers(self, settings, config.num_replica_fetchers, keep)
         broker.replicas.on_assignment(self._following.partition_changed)
         broker.metadata.on_update(broker.replicas.note_brokers)
         broker.timers.every(config.replica_lag_time_max_ms / 2, broker.replicas.check_lag)
@@ -160,15 +160,15 @@ class Cluster:
             try:
                 remaining = await self._relieve(request)
             except (ApiError, LinkError) as error:
-                logger.warning("leadership could not be handed over: %s", error)
+                logger.warning("controlled shutdown failed: %s", error)
                 continue
             if not remaining:
                 return
             logger.warning(
-                "nobody can take over %s",
+                "controlled shutdown: no replica can take over %s",
                 ", ".join(f"{topic}-{index}" for topic, index in remaining),
             )
-        logger.warning("stopping all the same")
+        logger.warning("controlled shutdown given up, stopping")
 
     async def _rest_before_asking_again(self) -> None:
         """Wait for `controlled.shutdown.retry.backoff.ms`, or until somebody else is controller."""
@@ -183,7 +183,7 @@ class Cluster:
     def link(self, broker_id: int, purpose: str) -> Link:
         """A connection to a broker, by the listener for brokers."""
         config = self._config
-        return PeerLink(
+        return BrokerLink(
             f"broker {broker_id}",
             lambda: self._address_from_metadata(broker_id),
             purpose,

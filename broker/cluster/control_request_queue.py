@@ -38,7 +38,7 @@ RETRY_MS = 100
 """Pause before descriptors are looked for again."""
 
 
-class LocalChannels:
+class ControlRequestQueue:
     """`controller.ports.BrokerChannels` of one broker; run `run` in a task."""
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from broker.coordinators.shard_runtime import LocalShard, Stage, Surroundings
+from broker.coordinators.shard_runtime import ShardRuntime, ShardServices, Stage
 from coordinator import records
 from coordinator.records import OffsetsRecord
 from coordinator.shard import GroupShard
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from storage.producer.verification_guards import Voucher
 
 
-class LocalGroups(LocalShard[OffsetsRecord]):
+class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
     """A `GroupShard` at work, and its timers, which do nothing after `unload`."""
 
     def __init__(
         self,
         partition: Partition,
-        surroundings: Surroundings,
+        surroundings: ShardServices,
         settings: GroupSettings,
         new_id: MemberIds,
     ) -> None:

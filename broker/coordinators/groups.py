@@ -8,8 +8,8 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from broker.coordinators.group_shard_runtime import LocalGroups
-from broker.coordinators.shard_runtime import Stage, Surroundings
+from broker.coordinators.group_shard_runtime import GroupShardRuntime
+from broker.coordinators.shard_runtime import ShardServices, Stage
 from broker.coordinators.shards import Shards, contained
 from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from coordinator.settings import GroupSettings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from broker.partitions.partition import Partition
-    from broker.runtime.event_loop import Loop
+    from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.timers import Cancellable
     from config.broker import BrokerConfig
 
@@ -44,18 +44,18 @@ def new_member_id() -> str:
     return str(from_random_bytes(secrets.token_bytes(UUID_BYTES)))
 
 
-class GroupCoordinators(Shards[LocalGroups]):
+class GroupCoordinators(Shards[GroupShardRuntime]):
     """Shards of groups, and what is done for all of them from time to time."""
 
     def __init__(
-        self, config: BrokerConfig, loop: Loop, partition_count: Callable[[], int]
+        self, config: BrokerConfig, loop: BackgroundLoop, partition_count: Callable[[], int]
     ) -> None:
         """`partition_count` tells how many partitions `__consumer_offsets` has, or will have."""
         settings = group_settings(config)
-        surroundings = Surroundings(loop.clock, loop.timers, config.offsets_commit_timeout_ms)
+        surroundings = ShardServices(loop.clock, loop.timers, config.offsets_commit_timeout_ms)
 
-        def make(partition: Partition) -> LocalGroups:
-            return LocalGroups(partition, surroundings, settings, new_member_id)
+        def make(partition: Partition) -> GroupShardRuntime:
+            return GroupShardRuntime(partition, surroundings, settings, new_member_id)
 
         super().__init__(GROUP_METADATA_TOPIC, loop, make, partition_count)
         self._clean_up_interval_ms = config.offsets_retention_check_interval_ms
@@ -73,7 +73,7 @@ class GroupCoordinators(Shards[LocalGroups]):
             self._clean_up_series.cancel()
         super().stop()
 
-    def shard_for_member(self, group_id: str) -> LocalGroups:
+    def shard_for_member(self, group_id: str) -> GroupShardRuntime:
         """Like `shard_for`, for the requests that need a group with a name: INVALID_GROUP_ID."""
         if not group_id:
             raise ApiError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")

@@ -22,7 +22,7 @@ from protocol.messages.transactions import WriteTxnMarkersRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from broker.coordinators.transaction_shard_runtime import LocalTransactions
+    from broker.coordinators.transaction_shard_runtime import TransactionShardRuntime
     from broker.runtime.clock import Clock
     from broker.runtime.timers import Timers
     from coordinator.transactions.transaction import TopicPartition, Transaction
@@ -76,7 +76,9 @@ class _Task:
 
     __slots__ = ("coordinator_epoch", "shard", "since", "told", "transaction", "waiting")
 
-    def __init__(self, shard: LocalTransactions, transaction: Transaction, since: int) -> None:
+    def __init__(
+        self, shard: TransactionShardRuntime, transaction: Transaction, since: int
+    ) -> None:
         self.shard = shard
         self.transaction = transaction
         self.coordinator_epoch = shard.partition.leader_epoch
@@ -124,7 +126,7 @@ class MarkerSender:
         self._is_started = False
         self._queues.clear()
 
-    def send(self, shard: LocalTransactions, transaction: Transaction) -> None:
+    def send(self, shard: TransactionShardRuntime, transaction: Transaction) -> None:
         """Have all partitions of a decided transaction marked, then have it completed."""
         task = _Task(shard, transaction, self._leaders.look_ups)
         if task.waiting:
@@ -153,7 +155,7 @@ class MarkerSender:
         for task, partition in entries:
             leader = self._leaders.leader(*partition, task.since)
             if leader is None:
-                logger.info("%s-%d is deleted and gets no marker", *partition)
+                logger.info("%s-%d is deleted, no marker is written", *partition)
                 self._marked(task, partition)
             elif leader < 0:
                 leaderless.append((task, partition))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.partitions.partition import ACKS_ALL
-from broker.runtime.countdown import Gather
+from broker.runtime.countdown import Countdown
 from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.transactions import WriteTxnMarkersResponse
@@ -101,7 +101,7 @@ class _Writing:
     def __init__(self, broker: CoordinatorServices, response: WriteTxnMarkersResponse) -> None:
         self._broker = broker
         self._response = response
-        self._gather = Gather(self._finished)
+        self._gather = Countdown(self._finished)
         self.answer = self._gather.deferred
         self._now_ms = broker.clock.now_ms()
         self._waiting: dict[int, Callable[[ErrorCode], None]] = {}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Refusal = tuple[ErrorCode, str]
 
 
-class ProducerIds:
+class ProducerIdBlocks:
     """Hands out ids one by one. What is left of a block is lost when the broker stops."""
 
     def __init__(self, allocate: Callable[[], Awaitable[range]]) -> None:

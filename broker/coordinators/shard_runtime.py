@@ -49,7 +49,7 @@ class Stage(enum.Enum):
     UNLOADED = enum.auto()
 
 
-class Surroundings(NamedTuple):
+class ShardServices(NamedTuple):
     """What all shards of a broker share."""
 
     clock: Clock
@@ -58,13 +58,13 @@ class Surroundings(NamedTuple):
     """How long an answer waits for the log to be committed."""
 
 
-class LocalShard(Generic[RecordT]):
+class ShardRuntime(Generic[RecordT]):
     """A shard at work, until `unload`; what still waits for its log is refused after that."""
 
     def __init__(
         self,
         partition: Partition,
-        surroundings: Surroundings,
+        surroundings: ShardServices,
         record_format: RecordFormat[RecordT],
         replay: Callable[[RecordT], None],
     ) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from broker.coordinators.shard_runtime import LocalShard, Stage
+from broker.coordinators.shard_runtime import ShardRuntime, Stage
 from broker.runtime.supervision import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
 from coordinator.partitioner import partition_for
 from protocol.errors import ApiError, ErrorCode
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from broker.partitions.partition import Partition
-    from broker.runtime.event_loop import Loop
+    from broker.runtime.event_loop import BackgroundLoop
 
 logger = logging.getLogger(__name__)
 
-ShardT = TypeVar("ShardT", bound=LocalShard[Any])
+ShardT = TypeVar("ShardT", bound=ShardRuntime[Any])
 
 
 @contextmanager
@@ -44,7 +44,7 @@ class Shards(Generic[ShardT]):
     def __init__(
         self,
         topic: str,
-        loop: Loop,
+        loop: BackgroundLoop,
         make: Callable[[Partition], ShardT],
         partition_count: Callable[[], int],
     ) -> None:
@@ -100,7 +100,7 @@ class Shards(Generic[ShardT]):
             if shard.stage is Stage.LOADING and self._activate(shard, pause_ms):
                 took_ms = self.clock.monotonic_ms() - started_ms
                 name = f"{self._topic}-{shard.partition.index}"
-                logger.info("%s: %s loaded in %d ms", name, shard.content, took_ms)
+                logger.info("%s: loaded %s in %d ms", name, shard.content, took_ms)
         if not self.is_loading:
             self._all_loaded.set()
 
@@ -123,7 +123,7 @@ class Shards(Generic[ShardT]):
             return  # it is of a leadership that is over
         if isinstance(error, ExhaustedError) and shard.stage is Stage.LOADING:
             if pause_ms == FIRST_PAUSE_MS:
-                logger.warning("%s is loaded again until it can be: %s", name, error)
+                logger.warning("%s: loading failed, trying again: %s", name, error)
         else:
             with contained(f"unloading {name}"):
                 shard.unload()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.coordinators.shard_runtime import LocalShard, Stage, Surroundings
+from broker.coordinators.shard_runtime import ShardRuntime, ShardServices, Stage
 from coordinator.transactions.effects import TransactionEffects
 from coordinator.transactions.records import TransactionFormat, TransactionRecord
 from coordinator.transactions.shard import TransactionShard
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from broker.coordinators.marker_sender import MarkerSender
     from broker.partitions.partition import Partition
     from coordinator.effects import ProducerIdentity, ShardEffects
-    from coordinator.transactions.ports import ProducerIds
+    from coordinator.transactions.ports import ProducerIdBlocks
     from coordinator.transactions.settings import TransactionSettings
     from coordinator.transactions.transaction import Transaction
 
 COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 
-class LocalTransactions(LocalShard[TransactionRecord]):
+class TransactionShardRuntime(ShardRuntime[TransactionRecord]):
     """A `TransactionShard` at work; what it decides is marked by the sender of markers."""
 
     def __init__(
         self,
         partition: Partition,
-        surroundings: Surroundings,
+        surroundings: ShardServices,
         settings: TransactionSettings,
-        new_id: ProducerIds,
+        new_id: ProducerIdBlocks,
         sender: MarkerSender,
     ) -> None:
         self.transactions = TransactionShard(settings, new_id)

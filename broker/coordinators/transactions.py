@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from broker.coordinators.inquiries import Inquiries, Inquiry
-from broker.coordinators.shard_runtime import Stage, Surroundings
+from broker.coordinators.shard_runtime import ShardServices, Stage
 from broker.coordinators.shards import Shards, contained
-from broker.coordinators.transaction_shard_runtime import LocalTransactions
+from broker.coordinators.transaction_shard_runtime import TransactionShardRuntime
 from broker.metadata.features import TRANSACTION_VERSION
 from broker.runtime.deferred import Deferred
 from controller.topics.topic_names import TRANSACTION_STATE_TOPIC
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from broker.coordinators.marker_sender import MarkerSender
-    from broker.coordinators.producer_id_blocks import ProducerIds
+    from broker.coordinators.producer_id_blocks import ProducerIdBlocks
     from broker.partitions.partition import Partition
-    from broker.runtime.event_loop import Loop
+    from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.timers import Cancellable
     from config.broker import BrokerConfig
     from coordinator.ports import Reply
@@ -76,23 +76,23 @@ class OtherCoordinators(Protocol):
         """Ask nothing any more."""
 
 
-class TransactionCoordinators(Shards[LocalTransactions]):
+class TransactionCoordinators(Shards[TransactionShardRuntime]):
     """Shards of transactions, and what is done for all of them from time to time."""
 
     def __init__(
         self,
         config: BrokerConfig,
-        loop: Loop,
-        producer_ids: ProducerIds,
+        loop: BackgroundLoop,
+        producer_ids: ProducerIdBlocks,
         sender: MarkerSender,
         coordinators: OtherCoordinators,
     ) -> None:
         """`coordinators` are those of other brokers."""
         settings = self._settings = transaction_settings(config)
-        surroundings = Surroundings(loop.clock, loop.timers, config.request_timeout_ms)
+        surroundings = ShardServices(loop.clock, loop.timers, config.request_timeout_ms)
 
-        def make(partition: Partition) -> LocalTransactions:
-            return LocalTransactions(partition, surroundings, settings, self._new_id, sender)
+        def make(partition: Partition) -> TransactionShardRuntime:
+            return TransactionShardRuntime(partition, surroundings, settings, self._new_id, sender)
 
         super().__init__(TRANSACTION_STATE_TOPIC, loop, make, coordinators.partition_count)
         self._config = config

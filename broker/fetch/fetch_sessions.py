@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
-from broker.fetch.follower_batching import Pace
+from broker.fetch.follower_batching import FollowerBatching
 from broker.fetch.session_eviction import NO_RANK, EvictionOrder
 from protocol.errors import ApiError, ErrorCode
 
@@ -172,7 +172,7 @@ class FetchSession:
         self.active = dict.fromkeys(partitions.values())
         """Those that do not rest, in the order in which they are served next."""
         self.waiting: Waiting | None = None
-        self.pace = Pace()
+        self.pace = FollowerBatching()
         self.epoch = 1
         self.created_ms = now_ms
         self.last_used_ms = now_ms

@@ -6,7 +6,7 @@ LONGEST_PAUSE = 127
 """How many answers are given at once, when holding them back gains nothing, until it is tried."""
 
 
-class Pace:
+class FollowerBatching:
     """Whether answers to one follower are worth holding back: as long as that has been of use.
 
     What pays is that one answer carries what several requests have appended, and that is so while

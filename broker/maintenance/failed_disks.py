@@ -63,7 +63,9 @@ class FailedDisks:
             try:
                 await announce_directory_failure(broker.store, broker.config.broker_id)
             except StoreError as error:
-                logger.warning("the announcement of a failed disk must wait: %s", error)
+                logger.warning(
+                    "failed log directory not yet announced to the controller: %s", error
+                )
                 await broker.timers.sleep(RETRY_MS)
             else:
                 return

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
-    from broker.runtime.event_loop import Loop
+    from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.timers import Cancellable
     from config.broker import BrokerConfig
     from storage.directory.directories import LogDirectories
@@ -34,7 +34,7 @@ class Housekeeping:
         self,
         config: BrokerConfig,
         logs: LogDirectories,
-        loop: Loop,
+        loop: BackgroundLoop,
         executor: Executor,
         on_expired: Callable[[], None] = _nothing,
     ) -> None:
@@ -110,7 +110,7 @@ class Housekeeping:
         self.expired_files += count
         if count:
             self._on_expired()
-            logger.info("retention gave up %d files", count)
+            logger.info("retention deleted %d segment files", count)
 
     def _expire_producers(self) -> None:
         self._spawn(self._forget_idle_producers(), "producer id expiry")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
-    from broker.runtime.event_loop import Loop
+    from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.supervision import Supervision
     from config.broker import BrokerConfig
     from storage.compaction.choice import Cleanable
@@ -72,7 +72,7 @@ class LogCleaner:
         self,
         config: BrokerConfig,
         logs: LogDirectories,
-        loop: Loop,
+        loop: BackgroundLoop,
         executor: Executor,
         supervision: Supervision,
     ) -> None:
@@ -194,7 +194,7 @@ class LogCleaner:
             done = await self._rewrite(chosen, process)
         except _UnwantedError:
             await process.close()
-            logger.info("compaction of %s is given up: the log has changed meanwhile", log.name)
+            logger.info("compaction of %s abandoned: the log has changed since", log.name)
         except Exception as error:  # noqa: BLE001 - told
             await process.close()
             self._cannot_clean(log, error)
@@ -272,14 +272,12 @@ class LogCleaner:
     def _give_up(self, log: Log, reason: str) -> None:
         self._uncleanable.add(log)
         self.counts.uncleanable_logs = len(self._uncleanable)
-        logger.error(
-            "%s is not compacted any more until the broker starts again: %s", log.name, reason
-        )
+        logger.error("compaction of %s disabled until the broker restarts: %s", log.name, reason)
 
     def _hold(self, log: Log, reason: str) -> None:
         self._held_until_ms[log] = self._clock.now_ms() + HOLD_MS
         logger.warning(
-            "compaction of %s is tried again in %d s: %s", log.name, HOLD_MS // 1000, reason
+            "compaction of %s failed, retrying in %d s: %s", log.name, HOLD_MS // 1000, reason
         )
 
     async def _in_background(self, work: Callable[[], T]) -> T:

@@ -82,7 +82,7 @@ class AutoTopics:
         brokers = self._metadata.racks
         if topic.replication_factor > len(brokers):
             logger.error(
-                "topic %s is not created: it needs %d replicas and there are %d live brokers",
+                "topic %s not created: it needs %d replicas and there are %d live brokers",
                 name,
                 topic.replication_factor,
                 len(brokers),
@@ -102,12 +102,12 @@ class AutoTopics:
         finally:
             self._partitions_under_way -= self._under_way.pop(topic.name)
         if isinstance(result, StoreError):
-            logger.error("topic %s is not created: %s", topic.name, result)
+            logger.error("topic %s not created: %s", topic.name, result)
         elif not isinstance(result, ApiError):
-            logger.info("topic %s is created on demand: %s", topic.name, result)
+            logger.info("topic %s auto-created: %s", topic.name, result)
         elif result.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
             # What a client asked for, and may ask again: one that collides was quicker, say.
-            logger.warning("topic %s is not created: %s", topic.name, result)
+            logger.warning("topic %s not created: %s", topic.name, result)
 
     def _is_too_much(self, topic: NewTopic) -> bool:
         """Whether to create it now would be more than one request may create at once."""

@@ -54,7 +54,7 @@ class BrokerConfigs:
             try:
                 self._settings[entity] = await read_config(store, BROKER_ENTITY, entity)
             except MalformedZnodeError as error:
-                logger.error("dynamic configuration is ignored: %s", error)  # noqa: TRY400
+                logger.error("dynamic configuration ignored: %s", error)  # noqa: TRY400
         await self._rebuild()
 
     async def _changed(self, entity_type: str, entity: str, settings: Mapping[str, str]) -> None:
@@ -73,6 +73,6 @@ class BrokerConfigs:
     async def _rebuild(self) -> None:
         self.current, problems = with_dynamic_settings(self._file, self.layers)
         for problem in problems:
-            logger.warning("a dynamic setting is ignored: %s", problem)
+            logger.warning("dynamic setting ignored: %s", problem)
         for listener in self._listeners:
             await listener(self.current)

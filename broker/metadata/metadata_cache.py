@@ -77,8 +77,6 @@ class MetadataCache:
         """Whether this broker has just joined others and not heard yet what there is."""
         self.revision = 0
         """Changes with every update of anything."""
-        self.brokers_revision = 0
-        """Changes when a broker comes, goes or moves."""
         self.derived: dict[tuple[object, ...], object] = {}
         """What others built from the cache, by keys of their own; emptied by each update."""
         self._names: dict[UUID, str] = {}
@@ -177,7 +175,6 @@ class MetadataCache:
         }
         if brokers != self.brokers:
             self.brokers = dict(sorted(brokers.items()))
-            self.brokers_revision += 1
 
     def _update_topic(self, told: UpdateMetadataRequest.TopicState) -> None:
         name = told.topic_name

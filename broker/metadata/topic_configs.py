@@ -60,7 +60,9 @@ class TopicConfigs:
             try:
                 await self.dynamic.load_topics(names)
             except StoreError as error:
-                logger.warning("configurations of topics must wait: %s", error)
+                logger.warning(
+                    "topic configurations deferred, metadata store unavailable: %s", error
+                )
                 await self._store.wait_until_reachable()
             else:
                 break
@@ -93,7 +95,7 @@ class TopicConfigs:
         try:
             return topic_config(overrides, self.defaults)
         except ConfigError as error:
-            logger.warning("topic %s: %s; the key is ignored", topic, error)
+            logger.warning("topic %s: configuration key ignored: %s", topic, error)
         usable: dict[str, str] = {}
         for name, text in overrides.items():
             try:
@@ -121,7 +123,9 @@ class TopicConfigs:
             try:
                 await self.dynamic.refresh()
             except StoreError as error:
-                logger.warning("configuration changes must wait: %s", error)
+                logger.warning(
+                    "configuration changes deferred, metadata store unavailable: %s", error
+                )
                 await self._store.wait_until_reachable()
             else:
                 return

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from broker.network.connection import SIZE_BYTES
 from broker.requests.api_table import ROUTES
 from broker.requests.dispatch import Dispatcher
-from broker.requests.versioned_route import Served
+from broker.requests.versioned_route import VersionedRoute
 from broker.runtime.deferred import Deferred
 from protocol.messages.fetch import FetchResponse
 from protocol.messages.produce import ProduceResponse
@@ -22,7 +22,7 @@ from protocol.messages.produce import ProduceResponse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.network.client import Peer
+    from broker.network.client import Client
     from broker.network.connection import Connection
     from broker.requests.api_table import Route
     from broker.requests.services import BrokerServices
@@ -73,7 +73,7 @@ class CountingDispatcher(Dispatcher):
         """By API key. Of each kind there is one from the start, for who reads meanwhile."""
 
     def dispatch(
-        self, frame: memoryview, peer: Peer, connection: Connection
+        self, frame: memoryview, peer: Client, connection: Connection
     ) -> list[Part] | Deferred[list[Part] | None] | None:
         """Serve one frame. An answer to come is counted when it is there."""
         counts = self.counts.get(int.from_bytes(frame[:_API_KEY_BYTES], "big"))
@@ -90,11 +90,11 @@ class CountingDispatcher(Dispatcher):
         counts.note_time(took_ns)
         return answer
 
-    def _make(self, route: Route, version: int) -> Served:
-        return CountingServed(route, version, self.counts[int(route.request.API_KEY)])
+    def _make(self, route: Route, version: int) -> VersionedRoute:
+        return CountingRoute(route, version, self.counts[int(route.request.API_KEY)])
 
 
-class CountingServed(Served):
+class CountingRoute(VersionedRoute):
     """Counts the errors and the bytes of answers as they are made."""
 
     __slots__ = ("_counts",)

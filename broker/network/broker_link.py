@@ -32,7 +32,7 @@ GULP_BYTES = 256 * 1024
 Address = tuple[str, int]
 
 
-class PeerLink:
+class BrokerLink:
     """`replication.links.Link` over TCP; connects when first asked, and anew after a break."""
 
     def __init__(

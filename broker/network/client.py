@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
-    from broker.network.connection_quotas import ConnectionLimits
+    from broker.network.connection_quotas import ConnectionQuotas
 
 ANONYMOUS = "User:ANONYMOUS"
 
 
-class Peer:
+class Client:
     """One client's address, listener and identity, and where its connection is counted."""
 
     __slots__ = (
@@ -23,7 +23,7 @@ class Peer:
         self,
         listener: str,
         connections: dict[Connection, None],
-        limits: ConnectionLimits | None = None,
+        limits: ConnectionQuotas | None = None,
     ) -> None:
         self.listener = listener
         self.principal = ANONYMOUS

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from broker.network.foreign_protocols import recognise
 from broker.network.frame_buffer import FrameBuffer
-from broker.network.send_queue import Outgoing, SocketSender
+from broker.network.send_queue import SendQueue, SocketSender
 from broker.runtime.deferred import Deferred
 
 if TYPE_CHECKING:
-    from broker.network.client import Peer
+    from broker.network.client import Client
     from broker.network.connection_services import ConnectionServices
     from broker.network.send_queue import RegionSender
     from protocol.schema import Part
@@ -50,7 +50,7 @@ FRAMES_PER_LOOK = 8
 class Connection(asyncio.BufferedProtocol):
     """Protocol of one accepted socket."""
 
-    def __init__(self, services: ConnectionServices, peer: Peer) -> None:
+    def __init__(self, services: ConnectionServices, peer: Client) -> None:
         self._services = services
         self._dispatch = services.dispatcher.dispatch
         self._peer = peer
@@ -63,7 +63,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_held = False
         self._is_turn_due = False
         self._is_processing = False
-        self._outgoing: Outgoing = cast("Outgoing", None)
+        self._outgoing: SendQueue = cast("SendQueue", None)
         self._transport: asyncio.Transport = cast("asyncio.Transport", None)
 
     @property
@@ -76,7 +76,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
         connected: socket.socket = transport.get_extra_info("socket")
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._outgoing = Outgoing(self._transport, _region_sender(transport), self._process)
+        self._outgoing = SendQueue(self._transport, _region_sender(transport), self._process)
         if self._is_held:
             self._transport.pause_reading()
         refusal = self._peer.connected(self, transport.get_extra_info("peername"))
@@ -178,7 +178,7 @@ class Connection(asyncio.BufferedProtocol):
             if not self._is_closing:
                 self._outgoing.flush()
                 self._tidy()
-        except OSError as error:  # of memory: those of sockets and files stay in Outgoing
+        except OSError as error:  # of memory: those of sockets and files stay in SendQueue
             self.close(f"no memory for its requests: {error}")
         except Exception:
             logger.exception("%s: connection aborted", self._peer.address)

@@ -32,7 +32,7 @@ SLOWEST_PER_SECOND = 1
 """What a rate of 0 comes to; a broker that nobody can reach is of no use."""
 
 
-class CreationPace:
+class ConnectionRateLimit:
     """Gives connections their turns: a second's worth at once, further ones evenly after that."""
 
     def __init__(self, per_second: int) -> None:
@@ -47,10 +47,10 @@ class CreationPace:
         return max(0, math.ceil(turn_ms - now_ms))
 
 
-class ConnectionLimits:
+class ConnectionQuotas:
     """Counts open connections against the configured limits."""
 
-    pace: CreationPace | None = None
+    pace: ConnectionRateLimit | None = None
     """None when connections may come as fast as they do."""
     files: OpenFiles | None = None
     """Says whether there is a file descriptor for one more."""
@@ -86,7 +86,7 @@ class ConnectionLimits:
         try:
             wanted = await configured_limits(config)
         except ConfigError as error:
-            logger.warning("the limits of connections stay as they are: %s", error)
+            logger.warning("connection quotas unchanged: %s", error)
             return
         if self._wanted is not config:
             return
@@ -107,7 +107,7 @@ class ConnectionLimits:
             del self._open[host]
 
 
-async def configured_limits(config: BrokerConfig) -> ConnectionLimits:
+async def configured_limits(config: BrokerConfig) -> ConnectionQuotas:
     """Read the limits; names of hosts are looked up. Raises ConfigError when one is unknown."""
     configured = read_address_limits(config)
     found = await asyncio.gather(*map(_addresses, configured))
@@ -116,13 +116,15 @@ async def configured_limits(config: BrokerConfig) -> ConnectionLimits:
         for addresses, limit in zip(found, configured.values(), strict=True)
         for address in addresses
     }
-    limits = ConnectionLimits(config.max_connections, config.max_connections_per_ip, of_hosts)
+    limits = ConnectionQuotas(config.max_connections, config.max_connections_per_ip, of_hosts)
     if config.max_connection_creation_rate < INT_MAX:
-        limits.pace = CreationPace(max(config.max_connection_creation_rate, SLOWEST_PER_SECOND))
+        limits.pace = ConnectionRateLimit(
+            max(config.max_connection_creation_rate, SLOWEST_PER_SECOND)
+        )
     return limits
 
 
-def _per_second(pace: CreationPace | None) -> int | None:
+def _per_second(pace: ConnectionRateLimit | None) -> int | None:
     return None if pace is None else pace.per_second
 
 

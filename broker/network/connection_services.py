@@ -10,7 +10,7 @@ from broker.network.request_memory import RequestMemory, request_memory_limit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.network.client import Peer
+    from broker.network.client import Client
     from broker.network.connection import Connection
     from broker.runtime.clock import Clock
     from broker.runtime.deferred import Deferred
@@ -22,7 +22,7 @@ class FrameDispatcher(Protocol):
     """Serves one frame at a time."""
 
     def dispatch(
-        self, frame: memoryview, peer: Peer, connection: Connection
+        self, frame: memoryview, peer: Client, connection: Connection
     ) -> list[Part] | Deferred[list[Part] | None] | None:
         """The answer, one that is to come, or None for none. Raises nothing."""
 

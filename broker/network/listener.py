@@ -11,13 +11,13 @@ import socket
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from broker.network.client import Peer
+from broker.network.client import Client
 from broker.network.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.network.connection_quotas import ConnectionLimits
+    from broker.network.connection_quotas import ConnectionQuotas
     from broker.network.connection_services import ConnectionServices
     from broker.runtime.timers import Timers
     from config.broker import BrokerConfig
@@ -49,7 +49,7 @@ class Listeners:
         self._servers: list[tuple[Endpoint, asyncio.Server]] = []
         self._connections: dict[Connection, None] = {}
         """Those that are open, in the order in which they came."""
-        self.limits: ConnectionLimits | None = None
+        self.limits: ConnectionQuotas | None = None
         """What connections of all listeners are held against as they come."""
         self.accepted_count = 0
         """Connections accepted so far."""
@@ -60,7 +60,7 @@ class Listeners:
 
         def accept() -> Connection:
             self.accepted_count += 1
-            peer = Peer(endpoint.name, self._connections, self.limits)
+            peer = Client(endpoint.name, self._connections, self.limits)
             connection = Connection(self._services, peer)
             self._pace(connection)
             return connection

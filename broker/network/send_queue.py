@@ -118,7 +118,7 @@ class SocketSender:
         return self._twin
 
 
-class Outgoing:
+class SendQueue:
     """The unsent rest of one connection's responses."""
 
     __slots__ = ("_on_drained", "_parts", "_sender", "_transport", "has_moved", "is_paused", "size")

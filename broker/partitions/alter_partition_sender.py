@@ -32,7 +32,7 @@ Member = RequestPartition.NewIsrWithEpoch
 Answered = AlterPartitionResponse.Topic.Partition
 
 
-class Proposals:
+class AlterPartitionSender:
     """`replication.leading.InSyncChanges` by requests to whoever is controller."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Proposals:
             if response.error_code:
                 raise ApiError(ErrorCode(response.error_code))
         except ApiError as error:
-            logger.info("in-sync replicas are proposed again: %s", error)
+            logger.info("AlterPartition is sent again: %s", error)
             self._rest(asked)
         except Exception:
             self._rest(asked)

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from broker.partitions.commit_waiters import COMMITTED, CommitWaiter, CommitWaiters
-from broker.partitions.partition_leader import Leading
+from broker.partitions.partition_leader import PartitionLeader
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.validation import NEWEST_VERSION
 from protocol.uuids import ZERO_UUID
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from uuid import UUID
 
-    from broker.partitions.partition_leader import Surroundings
+    from broker.partitions.partition_leader import PartitionServices
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
     from protocol.wire import Buffer
     from storage.log.log import AppendInfo, Log
@@ -66,7 +66,7 @@ class Partition:
         "topic",
     )
 
-    def __init__(self, log: Log, surroundings: Surroundings) -> None:
+    def __init__(self, log: Log, surroundings: PartitionServices) -> None:
         self.log = log
         self.topic = log.topic
         self.index = log.partition
@@ -78,7 +78,7 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.in_sync_replicas: tuple[int, ...] = ()
         self.is_leader = False
-        self.leading: Leading | None = None
+        self.leading: PartitionLeader | None = None
         """What it does about its followers, when it leads and has any."""
         self._surroundings = surroundings
         self._watchers: dict[Watcher, None] = {}
@@ -327,7 +327,7 @@ class Partition:
                 self.commit_up_to(self.log.log_end_offset)
             return
         if self.leading is None:
-            self.leading = Leading(self, self._surroundings)
+            self.leading = PartitionLeader(self, self._surroundings)
         self.leading.assume(state, is_new_epoch=is_new_epoch)
 
     def _complete_commit_waiters(self) -> None:

@@ -50,7 +50,7 @@ class InSyncChanges(Protocol):
         """Ask the controller to store a set; `partition.leading.decided` hears of it, once."""
 
 
-class Surroundings(NamedTuple):
+class PartitionServices(NamedTuple):
     """What all partitions of one broker share."""
 
     local_id: int
@@ -65,12 +65,12 @@ class Surroundings(NamedTuple):
     """Holds up followers that are far behind, when topics and this broker say so."""
 
 
-class Leading:
+class PartitionLeader:
     """What a leader does about its followers. `Partition.leading`, while there is one."""
 
     __slots__ = ("_partition", "_surroundings", "in_sync")
 
-    def __init__(self, partition: Partition, surroundings: Surroundings) -> None:
+    def __init__(self, partition: Partition, surroundings: PartitionServices) -> None:
         self._partition = partition
         self._surroundings = surroundings
         self.in_sync = InSyncReplicas(surroundings.local_id, surroundings.max_lag_ms)
@@ -175,8 +175,10 @@ class Leading:
 
     def _propose(self, in_sync: tuple[int, ...]) -> None:
         partition = self._partition
+        is_growing = len(in_sync) > len(self.in_sync.committed)
         logger.info(
-            "%s-%d: in-sync replicas %s become %s",
+            "%s ISR of %s-%d from %s to %s",
+            "Expanding" if is_growing else "Shrinking",
             partition.topic,
             partition.index,
             list(self.in_sync.committed),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from uuid import UUID
 
-    from broker.partitions.partition_leader import Surroundings
+    from broker.partitions.partition_leader import PartitionServices
     from config.topic import TopicConfig
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
     from protocol.messages.update_metadata import UpdateMetadataRequest
@@ -44,7 +44,7 @@ class Replicas:
         self,
         logs: LogDirectories,
         topic_configs: TopicConfigs,
-        surroundings: Surroundings,
+        surroundings: PartitionServices,
     ) -> None:
         self._logs = logs
         self._clock = surroundings.clock
@@ -107,7 +107,9 @@ class Replicas:
             logger.warning("%s-%d: %s", topic, state.partition_index, error)
             return error.code
         except Exception:
-            logger.exception("%s-%d: not led or followed", topic, state.partition_index)
+            logger.exception(
+                "%s-%d: LeaderAndIsr could not be applied", topic, state.partition_index
+            )
             return ErrorCode.UNKNOWN_SERVER_ERROR
         has_missed_epoch = partition.is_leader and partition.leader_epoch > old_epoch + 1
         if has_missed_epoch or was_leader != partition.is_leader:
@@ -209,11 +211,19 @@ class Replicas:
             try:
                 listener(partition, partition.is_leader)
             except Exception:
-                logger.exception("%s-%d: change of leadership", partition.topic, partition.index)
+                logger.exception(
+                    "%s-%d: leadership change could not be applied",
+                    partition.topic,
+                    partition.index,
+                )
 
     def _tell_of_assignment(self, partition: Partition) -> None:
         for listener in self._assignment_listeners:
             try:
                 listener(partition)
             except Exception:
-                logger.exception("%s-%d: change of assignment", partition.topic, partition.index)
+                logger.exception(
+                    "%s-%d: assignment change could not be applied",
+                    partition.topic,
+                    partition.index,
+                )

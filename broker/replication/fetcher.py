@@ -111,6 +111,8 @@ class ReplicaFetcher:
         self._refusals: dict[ErrorCode, list[Partition]] = {}
         """By the answer that is being taken."""
         self._has_work = asyncio.Event()
+        self._is_failing = False
+        """So that a leader that cannot be reached is logged once, not each second."""
 
     def follow(self, partition: Partition, *, is_caught_up: bool = False) -> None:
         """Begin, or go on in a new leader epoch; the throttle spares what has caught up."""
@@ -157,9 +159,15 @@ class ReplicaFetcher:
             try:
                 await self.fetch_once()
             except LinkError as error:
-                logger.warning("broker %d cannot be followed: %s", self.leader_id, error)
+                if not self._is_failing:
+                    logger.warning("fetching from leader %d failed: %s", self.leader_id, error)
+                    self._is_failing = True
                 self._begin_anew()
                 await self._back_off()
+            else:
+                if self._is_failing:
+                    logger.info("fetching from leader %d resumed", self.leader_id)
+                    self._is_failing = False
 
     async def fetch_once(self) -> None:
         """One request and what its answer brings; raises LinkError."""
@@ -169,7 +177,7 @@ class ReplicaFetcher:
         if response.error_code:
             self._begin_anew()
             logger.info(
-                "broker %d: %s; a new fetch session begins",
+                "broker %d: %s; starting a new fetch session",
                 self.leader_id,
                 ErrorCode(response.error_code).name,
             )

@@ -38,7 +38,7 @@ class Start(Protocol):
         """Return it, at work."""
 
 
-class FetchLane:
+class LeaderFetchers:
     """Partitions that are fetched from one leader, each by one of two fetchers."""
 
     def __init__(self, start: Start) -> None:

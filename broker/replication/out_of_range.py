@@ -39,7 +39,7 @@ async def find_range(
     if end < log.log_end_offset:
         if is_as_it_was():
             logger.warning(
-                "%s-%d: the leader's log ends at %d, before ours at %d: what is more is cut",
+                "%s-%d: truncated: the leader's log ends at %d, ours at %d",
                 partition.topic,
                 partition.index,
                 end,
@@ -50,7 +50,7 @@ async def find_range(
     start = await _list_offset(partition, EARLIEST_LOCAL, link, local_id)
     if start > log.log_end_offset and is_as_it_was():
         logger.warning(
-            "%s-%d: the leader's log begins at %d, after the end of ours at %d: begun anew",
+            "%s-%d: restarted: the leader's log begins at %d, ours ends at %d",
             partition.topic,
             partition.index,
             start,

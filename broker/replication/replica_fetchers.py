@@ -1,6 +1,6 @@
 """All that this broker follows: a lane for each leader, and for each of `num.replica.fetchers`.
 
-`Following` hears of changes of leadership and hands partitions from lane to lane.
+`ReplicaFetchers` hears of changes of leadership and hands partitions from lane to lane.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from broker.replication.fetcher import FetcherSettings, Lane, ReplicaFetcher
-from broker.replication.leader_fetchers import FetchLane, Running
+from broker.replication.leader_fetchers import LeaderFetchers, Running
 
 if TYPE_CHECKING:
     import asyncio
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NOBODY = -1
 
 
-class Following:
+class ReplicaFetchers:
     """Lanes by leader and number."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Following:
         self._settings = settings
         self._fetchers_per_leader = fetchers_per_leader
         self._keep = keep
-        self._lanes: dict[tuple[int, int], FetchLane] = {}
+        self._lanes: dict[tuple[int, int], LeaderFetchers] = {}
         self._followed: dict[Partition, tuple[int, int]] = {}
 
     def partition_changed(self, partition: Partition) -> None:
@@ -67,10 +67,12 @@ class Following:
         self._lanes.clear()
         self._followed.clear()
 
-    def _lane(self, leader: int, number: int) -> FetchLane:
+    def _lane(self, leader: int, number: int) -> LeaderFetchers:
         lane = self._lanes.get((leader, number))
         if lane is None:
-            lane = self._lanes[leader, number] = FetchLane(partial(self._start, leader, number))
+            lane = self._lanes[leader, number] = LeaderFetchers(
+                partial(self._start, leader, number)
+            )
         return lane
 
     def _start(self, leader: int, number: int, lane: Lane, *, is_for_those_behind: bool) -> Running:

@@ -14,7 +14,7 @@ from broker.requests.context import Context
 from broker.requests.encoded_response import encoded_in_slices
 from broker.requests.long_requests import LONG_BYTES, LongRequest, TooManyElementsError
 from broker.requests.startup_gate import holding, is_held
-from broker.requests.versioned_route import Served
+from broker.requests.versioned_route import VersionedRoute
 from broker.runtime.deferred import AbandonedError, Deferred, HangUp, in_background
 from protocol.api_keys import ApiKey
 from protocol.errors import ApiError, ErrorCode, shortened
@@ -23,7 +23,7 @@ from protocol.messages.api_versions import ApiVersionsResponse
 from protocol.schema import UNDECODABLE
 
 if TYPE_CHECKING:
-    from broker.network.client import Peer
+    from broker.network.client import Client
     from broker.network.connection import Connection
     from broker.requests.services import BrokerServices
     from protocol.schema import Part, Request, Response
@@ -38,11 +38,11 @@ class Dispatcher:
     def __init__(self, broker: BrokerServices) -> None:
         self._broker = broker
         self._clock = broker.clock
-        self._served: dict[tuple[int, int], Served] = {}
+        self._served: dict[tuple[int, int], VersionedRoute] = {}
         """What was asked for so far, by API key and version."""
 
     def dispatch(
-        self, frame: memoryview, peer: Peer, connection: Connection
+        self, frame: memoryview, peer: Client, connection: Connection
     ) -> list[Part] | Deferred[list[Part] | None] | None:
         """Serve one frame (without its size). Closes the connection when it cannot be answered."""
         now_ms = self._clock.now_ms()
@@ -109,7 +109,7 @@ class Dispatcher:
 
         return in_background(self._broker.spawn, read_on(), "long request").map(_itself)
 
-    def _serve(self, route: Route, version: int) -> Served:
+    def _serve(self, route: Route, version: int) -> VersionedRoute:
         served = self._make(route, version)
         if self._broker.metadata.is_awaited and is_held(route):
             served.handler = holding(route.handler)
@@ -117,8 +117,8 @@ class Dispatcher:
             self._served[int(route.request.API_KEY), version] = served
         return served
 
-    def _make(self, route: Route, version: int) -> Served:
-        return Served(route, version)
+    def _make(self, route: Route, version: int) -> VersionedRoute:
+        return VersionedRoute(route, version)
 
     def _refuse(
         self, header: RequestHeader, route: Route | None, connection: Connection
@@ -147,11 +147,11 @@ class Dispatcher:
                 )
             ],
         )
-        return Served(route, 0).respond(header.correlation_id, answer)
+        return VersionedRoute(route, 0).respond(header.correlation_id, answer)
 
 
 def _refuse_frame(
-    served: Served | None, error: Exception, size: int, connection: Connection
+    served: VersionedRoute | None, error: Exception, size: int, connection: Connection
 ) -> None:
     """Hang up on who sent what cannot be read."""
     # In words: an error that its own frame holds is a garbage cycle with the connection.
@@ -167,7 +167,7 @@ def _itself(answer: T) -> T:
 class _Answering(NamedTuple):
     """Makes the bytes of one answer, whenever it comes: of a response, or of an error."""
 
-    served: Served
+    served: VersionedRoute
     correlation_id: int
     context: Context
     connection: Connection

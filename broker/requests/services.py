@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Coroutine
 
-    from broker.cluster.control_request_queue import LocalChannels
+    from broker.cluster.control_request_queue import ControlRequestQueue
     from broker.coordinators.groups import GroupCoordinators
     from broker.coordinators.internal_topics import InternalTopics
-    from broker.coordinators.producer_id_blocks import ProducerIds
+    from broker.coordinators.producer_id_blocks import ProducerIdBlocks
     from broker.coordinators.transactions import TransactionCoordinators
     from broker.fetch.fetch_sessions import FetchSessions
     from broker.metadata.auto_topics import AutoTopics
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from broker.network.links import Links
     from broker.partitions.replicas import Replicas
     from broker.runtime.clock import Clock
-    from broker.runtime.compute_pool import SideWork
+    from broker.runtime.compute_pool import ComputePool
     from broker.runtime.slices import Slices
     from broker.runtime.timers import Timers
     from config.broker import BrokerConfig
@@ -37,7 +37,7 @@ class BrokerServices(Protocol):
     config: BrokerConfig
     clock: Clock
     timers: Timers
-    side_work: SideWork
+    compute_pool: ComputePool
 
     cluster_id: str
     broker_epoch: int
@@ -50,13 +50,13 @@ class BrokerServices(Protocol):
     auto_topics: AutoTopics
     replicas: Replicas
     fetch_sessions: FetchSessions
-    control: LocalChannels
+    control: ControlRequestQueue
     controller: Controller
     topics: TopicCommands
     internal_topics: InternalTopics
     groups: GroupCoordinators
     transactions: TransactionCoordinators
-    producer_ids: ProducerIds
+    producer_ids: ProducerIdBlocks
 
     @property
     def cluster(self) -> Links:

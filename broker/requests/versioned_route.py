@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from protocol.schema import Part, Response
 
 
-class Served:
+class VersionedRoute:
     """What is looked up once for all requests of the same key and version."""
 
     __slots__ = (

@@ -24,7 +24,7 @@ THREADS = 2
 one request in work."""
 
 
-class SideWork:
+class ComputePool:
     """Runs functions on its threads and hands the results to the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, platform: Platform) -> None:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-class Gather(Generic[T]):
+class Countdown(Generic[T]):
     """Makes the answer once everything expected has arrived and `close` was called.
 
     What a listener or `respond` raises is the outcome instead.

@@ -166,7 +166,7 @@ class Deferred(Generic[T]):
             try:
                 on_abandon()
             except Exception:
-                logger.exception("what a client waited for could not be called off")
+                logger.exception("waiting request could not be cancelled")
 
 
 def from_future(future: asyncio.Future[T]) -> Deferred[T]:

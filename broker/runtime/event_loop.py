@@ -21,7 +21,7 @@ class Note(Protocol):
         """Count a failure of the work of this name as one of `kind`."""
 
 
-class Loop(NamedTuple):
+class BackgroundLoop(NamedTuple):
     """What works in the background is handed this."""
 
     clock: Clock

@@ -1,9 +1,9 @@
 """Steps of a transaction at which a test can have the broker killed: in production, nothing.
 
 What a broker that dies between two steps leaves behind can only be shown by one that does. With
-`BROKER_DIE_AT=PrepareCommit` in its environment a broker kills itself, as SIGKILL does, when a
-transaction has been decided and nothing of it is marked; `BROKER_DIE_AT=PrepareCommit:3` lets two
-pass before. The steps, in their order:
+`BROKER_FAILPOINT=PrepareCommit` in its environment a broker kills itself, as SIGKILL does, when a
+transaction has been decided and nothing of it is marked; `BROKER_FAILPOINT=PrepareCommit:3` lets
+two pass before. The steps, in their order:
 
     Empty                           the record of a new epoch is in the log
     Ongoing                         the record of added partitions is in the log
@@ -25,13 +25,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-VARIABLE: Final = "BROKER_DIE_AT"
+VARIABLE: Final = "BROKER_FAILPOINT"
 
 SOME_MARKED: Final = "SomeMarked"
 ALL_MARKED: Final = "AllMarked"
-
-StepReached = "Callable[[str], None]"
-"""What is called with the name of each step."""
 
 
 def armed(environment: Mapping[str, str]) -> Callable[[str], None] | None:

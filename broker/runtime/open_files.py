@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from broker.runtime.throttled_log import ThrottledLog
 from storage.disk import INDEX_DESCRIPTORS, MAPPINGS_LIMIT, Disk
-from storage.open_file_cache import Residents
+from storage.open_file_cache import OpenFileCache
 
 if TYPE_CHECKING:
     import asyncio
@@ -86,7 +86,7 @@ def raise_limit() -> Limit:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (OSError, ValueError) as error:
-            logger.warning("the limit of open files stays at %d: %s", soft, error)
+            logger.warning("open files: the limit stays at %d: %s", soft, error)
             hard = soft
     return Limit(soft, WITHOUT_LIMIT if hard == resource.RLIM_INFINITY else hard)
 
@@ -120,7 +120,7 @@ class OpenFiles:
             shares.indexes,
             shares.reserved,
         )
-        self._disk = Disk(filesystem, Residents(shares.files), Residents(shares.indexes))
+        self._disk = Disk(filesystem, OpenFileCache(shares.files), OpenFileCache(shares.indexes))
         return self._disk
 
     def refusal(self) -> str | None:

@@ -31,9 +31,9 @@ async def take_all(steps: Iterable[Step]) -> None:
             if inspect.isawaitable(outcome):
                 await outcome
         except (ApiError, OSError, StoreError) as error:
-            logger.warning("stopping goes on although %s failed: %s", name, error)
+            logger.warning("shutdown: %s failed, continuing: %s", name, error)
         except Exception:
-            logger.exception("stopping goes on although %s failed", name)
+            logger.exception("shutdown: %s failed, continuing", name)
         except BaseException as error:  # noqa: BLE001 - a cancellation, say: it waits for the logs
             interruption = error
     if interruption is not None:

@@ -20,87 +20,87 @@ from controller.partitions.states import PartitionPhase, ReplicaPhase
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from controller.active_controller import Office
+    from controller.active_controller import ActiveController
     from controller.context import LiveBroker, Replica, TopicPartition
     from controller.znodes import PartitionState, Replicas
 
 logger = logging.getLogger(__name__)
 
 
-async def brokers_died(office: Office, dead: Collection[int]) -> None:
+async def brokers_died(active: ActiveController, dead: Collection[int]) -> None:
     """Elect where they led, and take them out of the in-sync sets. They are not live any more."""
-    context = office.context
+    context = active.context
     context.leaving.difference_update(dead)
     deleting: list[Replica] = []
     served: list[Replica] = []
     leaderless: dict[TopicPartition, None] = {}
-    hit = await office.replicas_where(lambda replica: replica.broker_id in dead)
-    async for replica in office.slices().each(hit):
+    hit = await active.replicas_where(lambda replica: replica.broker_id in dead)
+    async for replica in active.slices().each(hit):
         if replica.at.topic in context.deleting:
             deleting.append(replica)
             continue
         served.append(replica)
-        if _leader(office, replica.at) in dead:
+        if _leader(active, replica.at) in dead:
             leaderless[replica.at] = None
-    await office.partitions.enter(leaderless, PartitionPhase.OFFLINE)
-    await office.partitions.bring_online(leaderless)
-    await office.send()  # clients wait for these; the others only lack a follower
-    await take_out(office, served)
-    await _block_deletions(office, deleting)
-    office.batch.publish(context.live_brokers, ())
+    await active.partitions.enter(leaderless, PartitionPhase.OFFLINE)
+    await active.partitions.bring_online(leaderless)
+    await active.send()  # clients wait for these; the others only lack a follower
+    await take_out(active, served)
+    await _block_deletions(active, deleting)
+    active.batch.publish(context.live_brokers, ())
 
 
-async def take_out_missing(office: Office) -> None:
+async def take_out_missing(active: ActiveController) -> None:
     """At the start of a term: who died with the last controller leaves the in-sync sets.
 
     Otherwise writes that want all in-sync replicas would wait until the leaders notice.
     """
-    context = office.context
-    missing = await office.replicas_where(
+    context = active.context
+    missing = await active.replicas_where(
         lambda replica: (
             replica.broker_id not in context.live_brokers
             and replica.at.topic not in context.deleting
         )
     )
-    await take_out(office, missing)
+    await take_out(active, missing)
 
 
 async def bring_back(
-    office: Office, present: dict[int, LiveBroker], born_again: Collection[int]
+    active: ActiveController, present: dict[int, LiveBroker], born_again: Collection[int]
 ) -> None:
     """Use brokers again that were treated as dead, as they had died before this term unseen."""
-    office.context.live_brokers = present
+    active.context.live_brokers = present
     if born_again:
-        logger.info("brokers %s had died unseen", sorted(born_again))
-        await brokers_arrived(office, born_again)
-        await office.send()
+        logger.info("brokers %s restarted while there was no controller", sorted(born_again))
+        await brokers_arrived(active, born_again)
+        await active.send()
 
 
-async def brokers_arrived(office: Office, arrived: Collection[int]) -> None:
+async def brokers_arrived(active: ActiveController, arrived: Collection[int]) -> None:
     """Tell them everything, and use their replicas again."""
-    context = office.context
+    context = active.context
     # Disks may have been mended; those that were not are told anew.
     context.failed_replicas = {
         one for one in context.failed_replicas if one.broker_id not in arrived
     }
-    await office.publish(context.partitions(), arrived)
-    await office.send()
-    returning = await office.replicas_where(
+    await active.publish(context.partitions(), arrived)
+    await active.send()
+    returning = await active.replicas_where(
         lambda replica: replica.broker_id in arrived and replica.at.topic not in context.deleting
     )
-    await office.replicas.enter(returning, ReplicaPhase.ONLINE)
+    await active.replicas.enter(returning, ReplicaPhase.ONLINE)
     context.blocked_deletions.clear()
-    await office.partitions.bring_online()
+    await active.partitions.bring_online()
 
 
-async def relieve(office: Office, broker_id: int) -> list[TopicPartition]:
+async def relieve(active: ActiveController, broker_id: int) -> list[TopicPartition]:
     """A broker is about to go: move what it leads; returns the partitions that it still leads.
 
     Those with one replica only stay with it, as nobody could take them.
     """
-    context = office.context
+    context = active.context
     context.leaving.add(broker_id)
-    shared = await office.replicas_where(
+    shared = await active.replicas_where(
         lambda replica: (
             replica.broker_id == broker_id
             and len(context.replicas_of(replica.at)) > 1
@@ -108,18 +108,18 @@ async def relieve(office: Office, broker_id: int) -> list[TopicPartition]:
             and replica.at.topic not in context.deleting
         )
     )
-    led = [replica.at for replica in shared if _leader(office, replica.at) == broker_id]
+    led = [replica.at for replica in shared if _leader(active, replica.at) == broker_id]
 
     def choose(at: TopicPartition, replicas: Replicas, state: PartitionState) -> Choice | None:
         usable = context.usable_brokers(at)
         return leader_when_shutting_down(replicas, state.in_sync_replicas, usable, context.leaving)
 
-    await office.partitions.elect(led, choose)
-    await take_out(office, [one for one in shared if _leader(office, one.at) != broker_id])
-    return [at for at in led if _leader(office, at) == broker_id]
+    await active.partitions.elect(led, choose)
+    await take_out(active, [one for one in shared if _leader(active, one.at) != broker_id])
+    return [at for at in led if _leader(active, at) == broker_id]
 
 
-async def take_out(office: Office, replicas: Collection[Replica]) -> None:
+async def take_out(active: ActiveController, replicas: Collection[Replica]) -> None:
     """Have replicas leave the in-sync sets, and stop those whose brokers live."""
     by_broker: dict[int, list[Replica]] = {}
     for replica in replicas:
@@ -131,27 +131,27 @@ async def take_out(office: Office, replicas: Collection[Replica]) -> None:
         ) -> Choice | None:
             return without_replica(state.leader, state.in_sync_replicas, gone)
 
-        await office.replicas.enter(some, ReplicaPhase.OFFLINE)
+        await active.replicas.enter(some, ReplicaPhase.OFFLINE)
         members = [
             one.at
-            async for one in office.slices().each(some)
-            if (known := office.context.leadership.get(one.at)) is not None
+            async for one in active.slices().each(some)
+            if (known := active.context.leadership.get(one.at)) is not None
             and gone in known.state.in_sync_replicas
         ]
-        await office.partitions.elect(members, choose)
+        await active.partitions.elect(members, choose)
 
 
-def _leader(office: Office, at: TopicPartition) -> int | None:
-    leadership = office.context.leadership.get(at)
+def _leader(active: ActiveController, at: TopicPartition) -> int | None:
+    leadership = active.context.leadership.get(at)
     return None if leadership is None else leadership.state.leader
 
 
-async def _block_deletions(office: Office, replicas: Collection[Replica]) -> None:
+async def _block_deletions(active: ActiveController, replicas: Collection[Replica]) -> None:
     """A deletion that has begun on a broker that died is tried again when it comes back."""
     started = [
         replica
         for replica in replicas
-        if office.context.replica_phases.get(replica) is ReplicaPhase.DELETION_STARTED
+        if active.context.replica_phases.get(replica) is ReplicaPhase.DELETION_STARTED
     ]
-    await office.replicas.enter(started, ReplicaPhase.DELETION_INELIGIBLE)
-    office.context.blocked_deletions.update(replica.at.topic for replica in replicas)
+    await active.replicas.enter(started, ReplicaPhase.DELETION_INELIGIBLE)
+    active.context.blocked_deletions.update(replica.at.topic for replica in replicas)

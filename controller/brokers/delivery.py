@@ -1,9 +1,9 @@
 """Sends control requests to brokers and reads what they answer.
 
-An answer may come after the office that asked, or the life of the broker that was asked, is over.
-What it says is of no use then, and may be wrong: the new office, or the controller for the new
-life, has asked anew. So an answer counts for the office and the life (broker epoch) of its request
-only. Apache Kafka's controller looks only whether it is in office.
+An answer may come after the term that asked, or the life of the broker that was asked, is over.
+What it says is of no use then, and may be wrong: the new active, or the controller for the new
+life, has asked anew. So an answer counts for the term and the life (broker epoch) of its request
+only. Apache Kafka's controller looks only whether it is in active.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable
 
-    from controller.active_controller import Office
+    from controller.active_controller import ActiveController
     from controller.event_queue import Handler
     from controller.ports import BrokerChannels
     from protocol.schema import Request, Response
@@ -39,23 +39,23 @@ that the broker had heard before, as Apache Kafka's do whenever the leader epoch
 class _Asked(NamedTuple):
     """Whose answer it is: who asked, and which broker in which life."""
 
-    office: Office
+    active: ActiveController
     broker_id: int
     broker_epoch: int
 
 
 class Delivery:
-    """Requests of one office after the other on their way."""
+    """Requests of one term after the other on their way."""
 
     def __init__(
         self,
         channels: BrokerChannels,
         put: Callable[[str, Handler], None],
-        current: Callable[[], Office | None],
-        on_stopped: Callable[[Office, int, dict[TopicPartition, int]], Awaitable[None]],
-        on_failed: Callable[[Office, int, list[TopicPartition]], Awaitable[None]],
+        current: Callable[[], ActiveController | None],
+        on_stopped: Callable[[ActiveController, int, dict[TopicPartition, int]], Awaitable[None]],
+        on_failed: Callable[[ActiveController, int, list[TopicPartition]], Awaitable[None]],
     ) -> None:
-        """Handle answers by ``put(name, handler)``, each in its turn, in the ``current`` office.
+        """Handle answers by ``put(name, handler)``, each in its turn, in the ``current`` active.
 
         ``on_stopped`` gets a broker, and errors by partition that it deleted.
         ``on_failed`` gets a broker and the partitions that it has no disk for any more.
@@ -66,13 +66,17 @@ class Delivery:
         self._on_stopped = on_stopped
         self._on_failed = on_failed
 
-    def deliver(self, office: Office, broker_id: int, request: Request) -> None:
+    def deliver(self, active: ActiveController, broker_id: int, request: Request) -> None:
         """Send; answers that tell of failures are logged."""
         answer = self._channels.send(broker_id, request)
-        answer.add_done_callback(partial(self._on_answer, office, broker_id, request))
+        answer.add_done_callback(partial(self._on_answer, active, broker_id, request))
 
     def _on_answer(
-        self, office: Office, broker_id: int, request: Request, answer: asyncio.Future[Response]
+        self,
+        active: ActiveController,
+        broker_id: int,
+        request: Request,
+        answer: asyncio.Future[Response],
     ) -> None:
         if answer.cancelled():
             return
@@ -87,24 +91,24 @@ class Delivery:
             _log_refusals(broker_id, response)
             failed = _without_disk(request, response)
             if failed:
-                asked = _Asked(office, broker_id, request.broker_epoch)
-                self._take("failed", asked, lambda: self._on_failed(office, broker_id, failed))
+                asked = _Asked(active, broker_id, request.broker_epoch)
+                self._take("failed", asked, lambda: self._on_failed(active, broker_id, failed))
         elif isinstance(response, StopReplicaResponse) and isinstance(request, StopReplicaRequest):
             errors = _deleted(request, response)
             if errors:
-                asked = _Asked(office, broker_id, request.broker_epoch)
-                self._take("stopped", asked, lambda: self._on_stopped(office, broker_id, errors))
+                asked = _Asked(active, broker_id, request.broker_epoch)
+                self._take("stopped", asked, lambda: self._on_stopped(active, broker_id, errors))
 
     def _take(self, name: str, asked: _Asked, work: Handler) -> None:
         """Do in its turn what follows from an answer, if that counts then."""
 
         async def take() -> None:
-            office, broker_id, broker_epoch = asked
-            if office is not self._current() or not office.has_life(broker_id, broker_epoch):
+            active, broker_id, broker_epoch = asked
+            if active is not self._current() or not active.has_life(broker_id, broker_epoch):
                 logger.info("answer of broker %d is of an earlier term or life: ignored", broker_id)
                 return
             await work()
-            await office.send()
+            await active.send()
 
         self._put(name, take)
 

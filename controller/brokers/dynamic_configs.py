@@ -186,7 +186,7 @@ class DynamicConfigs:
             entity_type, _, entity = decode_config_change(path, data).partition("/")
             values = await read_config(self._store, entity_type, entity)
         except MalformedZnodeError as error:
-            logger.error("a configuration change is ignored: %s", error)  # noqa: TRY400
+            logger.error("configuration change ignored: %s", error)  # noqa: TRY400
             return
         if entity_type == TOPIC_ENTITY:
             self._topics[entity] = values or NOTHING

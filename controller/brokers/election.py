@@ -52,11 +52,11 @@ async def elect(
 ) -> Term | None:
     """Become controller, or find that this session is; None if somebody else is.
 
-    The watch sees the next change of office.
+    The watch sees the next change of controller.
     """
-    office = await store.exists(CONTROLLER, watch)
-    if office is not None:
-        return await _own_term(store) if office.ephemeral_owner == store.session_id else None
+    active = await store.exists(CONTROLLER, watch)
+    if active is not None:
+        return await _own_term(store) if active.ephemeral_owner == store.session_id else None
     epoch_node = await store.exists(CONTROLLER_EPOCH)
     if epoch_node is None:
         with contextlib.suppress(NodeExistsError):
@@ -99,8 +99,8 @@ class FencedStore:
     def revoke(self) -> None:
         """Let nothing more be written, though the store would still allow it.
 
-        A session that was lost took the office with it, and not the epoch: until somebody is
-        elected, the check that fences holds for whoever was in office before.
+        A session that was lost took the election with it, and not the epoch: until somebody is
+        elected, the check that fences holds for whoever was controller before.
         """
         self._is_revoked = True
 
@@ -139,7 +139,7 @@ class FencedStore:
         return unfenced
 
     async def resign(self) -> None:
-        """Give up office, unless a successor is in it already."""
+        """Give up active, unless a successor is in it already."""
         try:
             await self.write([Delete(CONTROLLER)])
         except (ControllerMovedError, NoNodeError):

@@ -250,7 +250,7 @@ class EmbeddedStore(TreeStore):
             self._journal_bytes = HEADER_BYTES
         except Exception as error:
             logger.warning(
-                "cannot write a metadata snapshot, the journal grows on: %s",
+                "cannot write a metadata snapshot, the journal keeps growing: %s",
                 error,
                 exc_info=_unforeseen(error),
             )

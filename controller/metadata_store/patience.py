@@ -54,7 +54,7 @@ class Patience:
                 if left_seconds <= 0:
                     raise
                 broken = error
-            logger.warning("the start must wait: %s", broken)
+            logger.warning("startup waits for the metadata store: %s", broken)
             began = loop.time()
             try:
                 async with asyncio.timeout(left_seconds):

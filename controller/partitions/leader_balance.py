@@ -13,7 +13,7 @@ from protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from controller.active_controller import Office
+    from controller.active_controller import ActiveController
     from controller.context import TopicPartition
     from controller.znodes import PartitionState, Replicas
 
@@ -26,13 +26,13 @@ class ElectionType(enum.IntEnum):
 
 
 async def elect_leaders(
-    office: Office, partitions: Iterable[TopicPartition], kind: ElectionType
+    active: ActiveController, partitions: Iterable[TopicPartition], kind: ElectionType
 ) -> dict[TopicPartition, ErrorCode]:
     """Elect; an error code for each partition, ELECTION_NOT_NEEDED where nothing has to change."""
-    context = office.context
+    context = active.context
     results: dict[TopicPartition, ErrorCode] = {}
     wanted: list[TopicPartition] = []
-    async for at in office.slices().each(partitions):
+    async for at in active.slices().each(partitions):
         leadership = context.leadership.get(at)
         if leadership is None or at.topic in context.deleting:
             results[at] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -47,29 +47,31 @@ async def elect_leaders(
             return preferred_leader(replicas, state.in_sync_replicas, usable)
         return leader_when_offline(replicas, state.in_sync_replicas, usable, allow_unclean=True)
 
-    results |= await office.partitions.elect(wanted, choose)
+    results |= await active.partitions.elect(wanted, choose)
     if kind is ElectionType.PREFERRED:
-        async for at, code in office.slices().each(results.items()):
+        async for at, code in active.slices().each(results.items()):
             if code is ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE:
                 results[at] = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
     return results
 
 
-async def out_of_balance(office: Office, tolerated_percentage: int) -> list[TopicPartition]:
+async def out_of_balance(
+    active: ActiveController, tolerated_percentage: int
+) -> list[TopicPartition]:
     """Partitions whose preferred leader could lead and does not, on brokers that miss too many.
 
     A broker misses the share of partitions that prefer it and are led by others.
     """
-    context = office.context
+    context = active.context
     preferring: defaultdict[int, list[TopicPartition]] = defaultdict(list)
-    slices = office.slices()
+    slices = active.slices()
     async for at in slices.each(context.partitions()):
         replicas = context.replicas_of(at)
         if replicas and at.topic not in context.deleting:
             preferring[replicas[0]].append(at)
     found: list[TopicPartition] = []
     for broker_id, partitions in preferring.items():
-        missed = [at async for at in slices.each(partitions) if _leader(office, at) != broker_id]
+        missed = [at async for at in slices.each(partitions) if _leader(active, at) != broker_id]
         if len(missed) * 100 <= tolerated_percentage * len(partitions):
             continue
         found += [
@@ -83,6 +85,6 @@ async def out_of_balance(office: Office, tolerated_percentage: int) -> list[Topi
     return found
 
 
-def _leader(office: Office, at: TopicPartition) -> int:
-    leadership = office.context.leadership.get(at)
+def _leader(active: ActiveController, at: TopicPartition) -> int:
+    leadership = active.context.leadership.get(at)
     return NO_LEADER if leadership is None else leadership.state.leader

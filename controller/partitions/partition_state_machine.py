@@ -45,7 +45,7 @@ Election = Callable[[TopicPartition, "Replicas", PartitionState], Choice | None]
 """Chooses a leader from a partition's assignment and state."""
 
 
-class PartitionMachine:
+class PartitionStateMachine:
     """The partition state machine of one term."""
 
     def __init__(
@@ -111,7 +111,7 @@ class PartitionMachine:
         async for at in self._slices().each(partitions):
             choice = initial_leader(self._context.replicas_of(at), self._context.live_brokers)
             if choice is None:
-                logger.error("%s-%d has no live replica, so it has no leader", *at)
+                logger.error("%s-%d is offline: no live replica", *at)
                 continue
             decisions.append((at, self._state(choice, leader_epoch=0)))
         await self._create_parents({at.topic for at, _ in decisions})
@@ -225,7 +225,7 @@ class PartitionMachine:
             if code is ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE:
                 in_sync = self._context.leadership[at].state.in_sync_replicas
                 logger.error(
-                    "%s-%d stays offline: none of its in-sync replicas %s is live",
+                    "%s-%d stays offline: no live replica in the ISR %s",
                     *at,
                     list(in_sync),
                 )

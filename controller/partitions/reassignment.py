@@ -27,7 +27,7 @@ from protocol.errors import ApiError, ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from controller.active_controller import Office
+    from controller.active_controller import ActiveController
     from controller.metadata_store.store import MetadataStore
     from controller.znodes import PartitionState, Replicas
 
@@ -44,7 +44,7 @@ def _ignore() -> None:
 class Reassignments:
     """The moves of one term."""
 
-    office: Office
+    active: ActiveController
     reader: MetadataStore
     on_finish: Callable[[], None] = _ignore
     """Called when a move is over."""
@@ -55,7 +55,7 @@ class Reassignments:
 
     async def alter(self, at: TopicPartition, target: Replicas | None) -> None:
         """Begin a move, redirect one, or with None go back to where it began. Raises ApiError."""
-        context = self.office.context
+        context = self.active.context
         if not self._may_go_on(at):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
         current = context.reassigning.get(at)
@@ -70,7 +70,9 @@ class Reassignments:
         await self._store(at, move)
         context.assignments[at.topic][at.partition] = move.replicas
         context.reassigning[at] = move
-        logger.info("%s-%d moves from %s to %s", *at, list(move.origin), list(target))
+        logger.info(
+            "%s-%d: reassignment from %s to %s started", *at, list(move.origin), list(target)
+        )
         await self._remove([Replica(at, one) for one in before if one not in move.replicas])
         await self._go_on([at])
 
@@ -79,21 +81,21 @@ class Reassignments:
         if self.is_caught_up(at):
             await self._finish(at)
             return
-        office = self.office
-        context = office.context
+        active = self.active
+        context = active.context
         move = context.reassigning[at]
         new = [
             Replica(at, one)
             for one in move.adding
             if Replica(at, one) not in context.replica_phases
         ]
-        await office.replicas.enter(new, ReplicaPhase.NEW)
-        await office.partitions.renew([at])
-        office.batch.lead_or_follow([one.broker_id for one in new], at, is_new=True)
+        await active.replicas.enter(new, ReplicaPhase.NEW)
+        await active.partitions.renew([at])
+        active.batch.lead_or_follow([one.broker_id for one in new], at, is_new=True)
 
     def look_for_finished(self) -> None:
         """In-sync sets have changed: have moves finished that can be."""
-        moves = self.office.context.reassigning
+        moves = self.active.context.reassigning
         if any(self._may_go_on(at) and self.is_caught_up(at) for at in moves):
             self.on_progress()
 
@@ -102,7 +104,7 @@ class Reassignments:
 
         Returns what the last that failed again did with.
         """
-        moves = list(self.office.context.reassigning)
+        moves = list(self.active.context.reassigning)
         self._failed.intersection_update(moves)
         return await self._advance_each(
             at for at in moves if at in self._failed or self.is_caught_up(at)
@@ -110,7 +112,7 @@ class Reassignments:
 
     async def resume(self, arrived: Collection[int] | None = None) -> None:
         """Go on with all moves, or with those that waited for brokers which have arrived."""
-        moves = list(self.office.context.reassigning.items())
+        moves = list(self.active.context.reassigning.items())
         await self._go_on(
             at
             for at, move in moves
@@ -133,7 +135,7 @@ class Reassignments:
             except ControllerMovedError:
                 raise
             except Exception as error:  # noqa: BLE001 - logged, and returned
-                logger.error("%s-%d cannot go on with its move: %r", *at, error)  # noqa: TRY400
+                logger.error("%s-%d: reassignment failed: %r", *at, error)  # noqa: TRY400
                 self._failed.add(at)
                 failure = error
             else:
@@ -142,29 +144,29 @@ class Reassignments:
 
     def is_caught_up(self, at: TopicPartition) -> bool:
         """Whether all wanted replicas are in sync."""
-        leadership = self.office.context.leadership.get(at)
-        wanted = self.office.context.reassigning[at].target
+        leadership = self.active.context.leadership.get(at)
+        wanted = self.active.context.reassigning[at].target
         return leadership is not None and set(wanted) <= set(leadership.state.in_sync_replicas)
 
     def _may_go_on(self, at: TopicPartition) -> bool:
-        context = self.office.context
+        context = self.active.context
         return at in context.leadership and at.topic not in context.deleting
 
     async def _finish(self, at: TopicPartition) -> None:
-        context = self.office.context
+        context = self.active.context
         move = context.reassigning.pop(at)
         try:
             await self._settle(at, move)
         except BaseException:
             context.reassigning[at] = move
             raise
-        logger.info("%s-%d has moved to %s", *at, list(move.target))
+        logger.info("%s-%d: reassignment to %s completed", *at, list(move.target))
         self.on_finish()
 
     async def _settle(self, at: TopicPartition, move: Reassignment) -> None:
-        office = self.office
-        context = office.context
-        await office.replicas.enter(
+        active = self.active
+        context = active.context
+        await active.replicas.enter(
             [
                 replica
                 for replica in (Replica(at, one) for one in move.adding)
@@ -180,23 +182,23 @@ class Reassignments:
             )
 
         if context.leadership[at].state.leader in move.target:
-            await office.partitions.renew([at])
+            await active.partitions.renew([at])
         else:
-            await office.partitions.elect([at], choose)
+            await active.partitions.elect([at], choose)
         await self._remove([Replica(at, one) for one in move.removing])
         await self._store(at, Reassignment(move.target))
-        office.batch.publish(context.live_brokers, [at])
+        active.batch.publish(context.live_brokers, [at])
 
     async def _remove(self, replicas: list[Replica]) -> None:
         """Stop replicas and have their files deleted; a dead broker does it when it is back."""
-        known = [one for one in replicas if one in self.office.context.replica_phases]
-        await take_out(self.office, known)
+        known = [one for one in replicas if one in self.active.context.replica_phases]
+        await take_out(self.active, known)
         for phase in (
             ReplicaPhase.DELETION_STARTED,
             ReplicaPhase.DELETION_SUCCESSFUL,
             ReplicaPhase.NON_EXISTENT,
         ):
-            await self.office.replicas.enter(known, phase)
+            await self.active.replicas.enter(known, phase)
 
     async def _store(self, at: TopicPartition, move: Reassignment) -> None:
         path = topic_path(at.topic)
@@ -213,7 +215,7 @@ class Reassignments:
                 {partition: replicas for partition, replicas in removing.items() if replicas},
             )
             try:
-                await self.office.store.write([SetData(path, encode_topic(changed), node.version)])
+                await self.active.store.write([SetData(path, encode_topic(changed), node.version)])
             except BadVersionError:
                 continue
             return

@@ -18,7 +18,7 @@ from controller.partitions.states import PartitionPhase
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from controller.active_controller import Office
+    from controller.active_controller import ActiveController
     from controller.context import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -27,10 +27,10 @@ NAMED = 5
 """How many partitions a log line names."""
 
 
-async def ask_again(office: Office, brokers: Collection[int]) -> None:
+async def ask_again(active: ActiveController, brokers: Collection[int]) -> None:
     """Tell brokers what they lead and follow, so that they say which of it they cannot."""
-    context = office.context
-    asked = await office.replicas_where(
+    context = active.context
+    asked = await active.replicas_where(
         lambda replica: (
             replica.broker_id in brokers
             and replica not in context.failed_replicas
@@ -38,18 +38,18 @@ async def ask_again(office: Office, brokers: Collection[int]) -> None:
             and replica.at.topic not in context.deleting
         )
     )
-    async for replica in office.slices().each(asked):
-        office.batch.lead_or_follow([replica.broker_id], replica.at, is_new=False)
+    async for replica in active.slices().each(asked):
+        active.batch.lead_or_follow([replica.broker_id], replica.at, is_new=False)
 
 
 async def replicas_failed(
-    office: Office, broker_id: int, partitions: Iterable[TopicPartition]
+    active: ActiveController, broker_id: int, partitions: Iterable[TopicPartition]
 ) -> None:
     """Elect where they led, and take them out of the in-sync sets."""
-    context = office.context
+    context = active.context
     hit = [
         replica
-        async for replica in office.slices().each(Replica(at, broker_id) for at in partitions)
+        async for replica in active.slices().each(Replica(at, broker_id) for at in partitions)
         if broker_id in context.replicas_of(replica.at)
         and replica.at.topic not in context.deleting
         and replica not in context.failed_replicas
@@ -60,13 +60,13 @@ async def replicas_failed(
     more = ", …" if len(hit) > NAMED else ""
     logger.error("broker %d lost %d replicas with its disk: %s%s", broker_id, len(hit), names, more)
     context.failed_replicas.update(hit)
-    led = [one.at for one in hit if _leader(office, one.at) == broker_id]
-    await office.partitions.enter(led, PartitionPhase.OFFLINE)
-    await office.partitions.bring_online(led)
-    await take_out(office, hit)
-    await office.publish(one.at for one in hit)
+    led = [one.at for one in hit if _leader(active, one.at) == broker_id]
+    await active.partitions.enter(led, PartitionPhase.OFFLINE)
+    await active.partitions.bring_online(led)
+    await take_out(active, hit)
+    await active.publish(one.at for one in hit)
 
 
-def _leader(office: Office, at: TopicPartition) -> int | None:
-    leadership = office.context.leadership.get(at)
+def _leader(active: ActiveController, at: TopicPartition) -> int | None:
+    leadership = active.context.leadership.get(at)
     return None if leadership is None else leadership.state.leader

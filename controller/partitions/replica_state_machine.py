@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class ReplicaMachine:
+class ReplicaStateMachine:
     """The replica state machine of one term."""
 
     def __init__(

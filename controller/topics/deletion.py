@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from controller.brokers.control_requests import ControlRequestBatch
     from controller.brokers.election import FencedStore
-    from controller.partitions.partition_state_machine import PartitionMachine
-    from controller.partitions.replica_state_machine import ReplicaMachine
+    from controller.partitions.partition_state_machine import PartitionStateMachine
+    from controller.partitions.replica_state_machine import ReplicaStateMachine
     from controller.ports import Slices
 
 PARTITIONS_PER_TRANSACTION = 250
@@ -46,7 +46,7 @@ class TopicDeletion:
         context: ControllerContext,
         stores: tuple[MetadataStore, FencedStore],
         batch: ControlRequestBatch,
-        machines: tuple[PartitionMachine, ReplicaMachine, Callable[[], Slices]],
+        machines: tuple[PartitionStateMachine, ReplicaStateMachine, Callable[[], Slices]],
     ) -> None:
         """Share the term's parts; ``stores`` are for reading and for writing."""
         self._context = context
@@ -111,7 +111,7 @@ class TopicDeletion:
         live = [r for r in remaining if r.broker_id in self._context.live_brokers]
         dead = [r for r in remaining if r.broker_id not in self._context.live_brokers]
         if dead:
-            logger.warning("deletion of topic %s waits for brokers to come back", topic)
+            logger.warning("topic %s: deletion waits for brokers to come back", topic)
             self._context.blocked_deletions.add(topic)
         await self._replicas.enter(live, ReplicaPhase.OFFLINE)
         await self._partitions.take_offline(partitions)
@@ -137,7 +137,7 @@ class TopicDeletion:
         async for at in self._slices().each(list(self._context.partitions([topic]))):
             self._context.forget_partition(at)
         self._context.forget(topic)
-        logger.info("topic %s is deleted", topic)
+        logger.info("topic %s deleted", topic)
 
     async def _stored_partitions(self, topic: str) -> Sequence[TopicPartition]:
         try:

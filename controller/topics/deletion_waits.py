@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from controller.ports import Slices
 
 
-class Settlements:
+class DeletionWaits:
     """Waiters by topic. One that is cancelled, as by a time limit, leaves nothing behind."""
 
     def __init__(self, slices: Callable[[], Slices]) -> None:

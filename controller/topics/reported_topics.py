@@ -16,7 +16,7 @@ class _Watch:
     told: set[str] = field(default_factory=set)
 
 
-class ToldTopics:
+class ReportedTopics:
     """Notes of them what somebody watches, and nothing else."""
 
     def __init__(self) -> None:

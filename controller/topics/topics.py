@@ -31,7 +31,7 @@ from controller.partitions.replica_assignment import (
     assign_replicas,
     checked_assignment,
 )
-from controller.topics.reported_topics import ToldTopics
+from controller.topics.reported_topics import ReportedTopics
 from controller.topics.topic_names import check_name, collision_key
 from controller.znodes import (
     DELETE_TOPICS,
@@ -118,7 +118,7 @@ class TopicCommands:
         self._chance = chance
         self._max_new_partitions = max_new_partitions
         self._slices = slices
-        self.told = ToldTopics()
+        self.told = ReportedTopics()
         """Noted by who answers clients."""
 
     def check_total(self, counts: Iterable[int]) -> None:

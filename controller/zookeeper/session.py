@@ -159,7 +159,6 @@ class ZooKeeperSession:
     ) -> None:
         """Prepare; ``start`` connects. Call it on the event loop."""
         self.address = address
-        self._timeout_ms = session_timeout_ms
         self._max_in_flight = max_in_flight
         self._loop = asyncio.get_running_loop()
         self._client = _GatedClient(
@@ -272,7 +271,7 @@ class ZooKeeperSession:
         is_new = session_id != self.session_id
         if self.session_id:
             what = "a new session" if is_new else "the same session"
-            logger.warning("connected to ZooKeeper again, in %s", what)
+            logger.warning("ZooKeeper reconnected, in %s", what)
         self.session_id = session_id
         self.broke_at = None
         self._connected.set()
@@ -284,9 +283,9 @@ class ZooKeeperSession:
         self._connected.clear()
         self.broke_at = self.broke_at or self._loop.time()
         if is_expired:
-            logger.error("ZooKeeper ended the session: this broker counts as dead there")
+            logger.error("ZooKeeper session expired")
         else:
-            logger.warning("no connection to ZooKeeper at %s", self.address)
+            logger.warning("ZooKeeper connection lost: %s", self.address)
 
     # On kazoo's threads
 

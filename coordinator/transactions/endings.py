@@ -21,14 +21,14 @@ from coordinator.transactions.transaction import (
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from coordinator.transactions.ports import End, ProducerIds
+    from coordinator.transactions.ports import End, ProducerIdBlocks
 
 OLD_PROTOCOL = 0
 """What is recorded of a producer that follows a transaction version below 2."""
 
 
 def decide(
-    known: Transaction | None, request: End, new_id: ProducerIds, now_ms: int
+    known: Transaction | None, request: End, new_id: ProducerIdBlocks, now_ms: int
 ) -> Transaction | None:
     """What the transaction becomes, PREPARE_COMMIT or PREPARE_ABORT; raises ApiError.
 
@@ -43,7 +43,9 @@ def decide(
     return _decide_in_old_protocol(known, request, now_ms)
 
 
-def fence(transaction: Transaction, version: int, new_id: ProducerIds, now_ms: int) -> Transaction:
+def fence(
+    transaction: Transaction, version: int, new_id: ProducerIdBlocks, now_ms: int
+) -> Transaction:
     """Take an open transaction away from its producer and abort it.
 
     `version` is the cluster's transaction version. Raises ApiError when a new producer id is needed
@@ -71,7 +73,7 @@ def _decide_in_old_protocol(known: Transaction, request: End, now_ms: int) -> Tr
 
 
 def _decide(
-    known: Transaction, request: End, new_id: ProducerIds, now_ms: int
+    known: Transaction, request: End, new_id: ProducerIdBlocks, now_ms: int
 ) -> Transaction | None:
     if known.state.is_decided:
         raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -96,7 +98,7 @@ def _decide(
     return known.decide(_event(request), request.client_version, next_producer_id, now_ms)
 
 
-def _next_producer_id(transaction: Transaction, new_id: ProducerIds) -> int:
+def _next_producer_id(transaction: Transaction, new_id: ProducerIdBlocks) -> int:
     return take(new_id) if transaction.is_epoch_exhausted else NONE
 
 

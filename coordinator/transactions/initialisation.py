@@ -20,7 +20,7 @@ from coordinator.transactions.transaction import (
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from coordinator.transactions.ports import Initialisation, ProducerIds
+    from coordinator.transactions.ports import Initialisation, ProducerIdBlocks
     from coordinator.transactions.settings import TransactionSettings
 
 
@@ -37,7 +37,7 @@ def check(request: Initialisation, settings: TransactionSettings) -> None:
 
 
 def decide(
-    known: Transaction | None, request: Initialisation, new_id: ProducerIds, now_ms: int
+    known: Transaction | None, request: Initialisation, new_id: ProducerIdBlocks, now_ms: int
 ) -> Transaction:
     """What the transactional id becomes; raises ApiError.
 

@@ -8,14 +8,14 @@ from coordinator.transactions.transaction import NONE
 from protocol.errors import ApiError, ErrorCode
 
 
-class ProducerIds(Protocol):
+class ProducerIdBlocks(Protocol):
     """A source of producer ids that never repeat."""
 
     def __call__(self) -> int | None:
         """Return a fresh id; None when there is none at hand: the client is told to come again."""
 
 
-def take(new_id: ProducerIds) -> int:
+def take(new_id: ProducerIdBlocks) -> int:
     """A new producer id; raises COORDINATOR_LOAD_IN_PROGRESS, at which clients come again."""
     producer_id = new_id()
     if producer_id is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from coordinator.ports import Reply
     from coordinator.transactions.listing import Description, Filters
-    from coordinator.transactions.ports import End, Initialisation, ProducerIds
+    from coordinator.transactions.ports import End, Initialisation, ProducerIdBlocks
     from coordinator.transactions.settings import TransactionSettings
     from coordinator.transactions.transaction import TopicPartition, Transaction
     from protocol.messages.producers import ListTransactionsResponse
@@ -54,7 +54,7 @@ def storage_error(code: ErrorCode) -> ErrorCode:
 class TransactionShard:
     """The transactional ids that hash to one partition."""
 
-    def __init__(self, settings: TransactionSettings, new_id: ProducerIds) -> None:
+    def __init__(self, settings: TransactionSettings, new_id: ProducerIdBlocks) -> None:
         self._settings = settings
         self._new_id = new_id
         self._transactions: dict[str, Transaction] = {}

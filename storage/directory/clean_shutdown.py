@@ -50,7 +50,11 @@ def mark(directories: Iterable[LogDirectory], filesystem: FileSystem) -> None:
             with directory:
                 filesystem.replace(path, MARK, sync=True)
         except LogDirectoryError as error:
-            LOGGER.warning("the next start recovers all of %s: %s", directory.path, error.message)
+            LOGGER.warning(
+                "no clean shutdown of %s, the next start recovers it: %s",
+                directory.path,
+                error.message,
+            )
 
 
 class _Closing:
@@ -71,9 +75,9 @@ class _Closing:
                 step()
         except LogDirectoryError as error:
             if log.directory.failure is None:
-                LOGGER.warning("%s is not closed in order: %s", log.name, error.message)
+                LOGGER.warning("%s not closed cleanly: %s", log.name, error.message)
         except Exception:
-            LOGGER.exception("%s is not closed in order", log.name)
+            LOGGER.exception("%s not closed cleanly", log.name)
         else:
             return True
         self.disordered.add(log.directory)

@@ -223,10 +223,10 @@ class LogDirectories:
             try:
                 paths = log.delete_expired(now_ms)
             except ApiError as error:
-                LOGGER.warning("retention passes %s by: %s", log.name, error.message)
+                LOGGER.warning("retention skipped %s: %s", log.name, error.message)
                 continue
             except Exception:  # else no log after this one would ever be shortened again
-                LOGGER.exception("retention passes %s by", log.name)
+                LOGGER.exception("retention skipped %s", log.name)
                 continue
             self.remove_later(log, paths, now_ms)
             yield len(paths)
@@ -374,7 +374,7 @@ class LogDirectories:
 
     def _note_failure(self, directory: LogDirectory) -> None:
         if directory.failure is not None:
-            LOGGER.error("%s; it is offline now", directory.failure.message)
+            LOGGER.error("%s; the log directory is offline now", directory.failure.message)
         if self.on_failure is not None:
             self.on_failure(directory)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import SEQUENCE_SPACE, TRANSACTIONAL_BIT
 from storage.producer.producer import NO_EPOCH, NONE, ProducedBatch, Producer, produced_batch
-from storage.producer.verification_guards import TransactionGuards
+from storage.producer.verification_guards import VerificationGuards
 from storage.segment.aborted_index import AbortedTransaction
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class ProducerState:
 
     def __init__(self) -> None:
         self.producers: dict[int, Producer] = {}
-        self.guards = TransactionGuards()
+        self.guards = VerificationGuards()
         self._open: dict[int, int] = {}
         """First offset of the open transaction, by producer id."""
         self._unreplicated: list[tuple[int, int]] = []

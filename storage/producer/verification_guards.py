@@ -59,7 +59,7 @@ class Voucher(NamedTuple):
 NO_VOUCHER: Final = Voucher()
 
 
-class TransactionGuards:
+class VerificationGuards:
     """The guards of one partition, by producer id, and what comes with the present append."""
 
     __slots__ = ("_guards", "is_required", "voucher")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 import broker.handlers.records.produce  # noqa: F401  (the handler registers itself)
-from broker.network.client import Peer
+from broker.network.client import Client
 from broker.network.connection import Connection
 from broker.network.connection_services import ConnectionServices, InFlight
 from broker.network.request_memory import RequestMemory
@@ -118,7 +118,7 @@ def _time(dispatcher: Dispatcher, frames: list[bytes]) -> float:
             InFlight(len(frames)),
             MAX_REQUEST_BYTES,
         )
-        connection = Connection(services, Peer("PLAINTEXT", {}))
+        connection = Connection(services, Client("PLAINTEXT", {}))
         connection.connection_made(transport)
         started = time.process_time()
         for frame in frames:

@@ -8,7 +8,7 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING, Any
 
-from broker.network.client import Peer
+from broker.network.client import Client
 from broker.network.connection import Connection
 from broker.network.connection_services import ConnectionServices, InFlight
 from broker.network.request_memory import RequestMemory
@@ -30,7 +30,7 @@ class ScriptedDispatcher:
         self._answer = answer
         self.frames: list[bytes] = []
 
-    def dispatch(self, frame: memoryview, peer: Peer, connection: Connection) -> Any:
+    def dispatch(self, frame: memoryview, peer: Client, connection: Connection) -> Any:
         self.frames.append(bytes(frame))
         return self._answer(bytes(frame))
 
@@ -77,7 +77,7 @@ async def connected(
     loop = asyncio.get_running_loop()
     given = services or services_for(dispatcher)
     server = await loop.create_server(
-        lambda: Connection(given, Peer("PLAINTEXT", connections)), "127.0.0.1", 0
+        lambda: Connection(given, Client("PLAINTEXT", connections)), "127.0.0.1", 0
     )
     port = server.sockets[0].getsockname()[1]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from broker.handlers import all_handlers
 from broker.metadata.metadata_cache import MetadataCache
-from broker.network.client import Peer
+from broker.network.client import Client
 from broker.requests.dispatch import Dispatcher
 from broker.runtime.clock import SystemClock
 from protocol.api_keys import ApiKey
@@ -45,7 +45,7 @@ class OneConnection:
         )
         self.connection = ClosableConnection()
         self._dispatcher = Dispatcher(surroundings)
-        self._peer = Peer("PLAINTEXT", {})
+        self._peer = Client("PLAINTEXT", {})
         self._tasks: list[asyncio.Task[None]] = []
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

@@ -123,13 +123,13 @@ def test_sigterm_is_a_clean_stop_and_the_next_start_recovers_nothing(
     assert read_offsets(broker, "orders") == [0, 1, 2]
     assert re.search(r"loaded 1 logs in \d+ ms", last_run(broker))
     assert "recovered" not in last_run(broker)
-    assert re.search(rf"serves PLAINTEXT://127.0.0.1:{broker.port}, after \d+ ms", last_run(broker))
+    assert re.search(rf"ready on PLAINTEXT://127.0.0.1:{broker.port} in \d+ ms", last_run(broker))
 
 
 def test_a_closed_terminal_is_a_clean_stop(broker: BrokerProcess) -> None:
     broker.directory.mkdir(exist_ok=True)
     with Terminal(broker.command, broker.working_directory) as terminal:
-        terminal.read_line_with(" serves ", WAIT_SECONDS)
+        terminal.read_line_with(" ready on ", WAIT_SECONDS)
         create(broker, "orders")
         assert produce(broker, "orders") == ErrorCode.NONE
         terminal.hang_up()
@@ -205,7 +205,7 @@ def test_full_disk_ends_the_broker_and_keeps_what_was_acknowledged(
     text = last_run(broker)
     assert "Traceback" not in text
     (error,) = [line for line in text.splitlines() if " ERROR " in line]
-    assert error.endswith("File too large; it is offline now")
+    assert error.endswith("File too large; the log directory is offline now")
     assert text.splitlines()[-1] == "no log directory is left that can be written"
 
     broker.command = command

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from broker.maintenance.log_cleaner import LogCleaner
 from broker.network.connection_quotas import configured_limits
 from broker.runtime.clock import SystemClock
-from broker.runtime.event_loop import Loop
+from broker.runtime.event_loop import BackgroundLoop
 from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from storage.directory.directories import LogDirectories
@@ -41,7 +41,7 @@ def test_cleaners_become_more_and_fewer(tmp_path: Path) -> None:
 
         logs = LogDirectories.open([str(tmp_path)], Disk(LocalFileSystem()), LogSettings())
         with ThreadPoolExecutor(1) as executor:
-            loop = Loop(SystemClock(), timers, supervised.spawn, one_step_at_a_time)
+            loop = BackgroundLoop(SystemClock(), timers, supervised.spawn, one_step_at_a_time)
             cleaner = LogCleaner(cleaning(2), logs, loop, executor, supervised)
             cleaner.start()
             assert running() == {"log cleaner 0", "log cleaner 1"}

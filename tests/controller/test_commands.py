@@ -17,7 +17,7 @@ from protocol.errors import ApiError, ErrorCode
 from tests.controller.harness import Cluster, run_cluster, turns
 
 if TYPE_CHECKING:
-    from controller.active_controller import Office
+    from controller.active_controller import ActiveController
 
 
 async def _nothing() -> None:
@@ -30,7 +30,7 @@ def test_who_asks_is_answered_when_the_term_ends_while_it_is_done() -> None:
     async def scenario(cluster: Cluster) -> None:
         controller = cluster.members[0].controller
 
-        async def work(_: Office) -> str:
+        async def work(_: ActiveController) -> str:
             controller.interrupted()
             return "done"
 
@@ -52,8 +52,8 @@ def test_what_failed_is_told_and_not_done_later(monkeypatch: pytest.MonkeyPatch)
         member = cluster.members[0].controller
         attempts = []
 
-        async def work(office: Office) -> None:
-            attempts.append(office)
+        async def work(active: ActiveController) -> None:
+            attempts.append(active)
             raise StoreUnavailableError("/", "away")
 
         with pytest.raises(ApiError) as refused:
@@ -73,7 +73,7 @@ def test_what_was_refused_is_gone_with_its_answer() -> None:
         raised.append(weakref.ref(error))
         return error
 
-    async def work(_: Office) -> None:
+    async def work(_: ActiveController) -> None:
         raise refusal()
 
     async def scenario(cluster: Cluster) -> None:

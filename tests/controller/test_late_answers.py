@@ -29,7 +29,7 @@ async def win_again(cluster: Cluster) -> None:
 
 
 async def read_anew(cluster: Cluster) -> None:
-    """The connection to the store broke: the office is the same, what is known of it is not."""
+    """The connection to the store broke: the controller is the same, what is known of it is not."""
     cluster.members[0].controller.interrupted()
 
 

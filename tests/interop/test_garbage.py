@@ -28,7 +28,7 @@ FEW = ROUNDS // 4
 """Under way when a broker stops; what each round left would be four times as much."""
 
 OF_REQUESTS = (
-    *("Deferred", "DelayedFetch", "DelayedProduce", "FetchRead", "Gather", "Verification"),
+    *("Deferred", "DelayedFetch", "DelayedProduce", "FetchRead", "Countdown", "Verification"),
     *("FetchRequest", "FetchResponse", "ProduceRequest", "OffsetCommitRequest", "EndTxnRequest"),
 )
 

@@ -237,7 +237,7 @@ def test_no_zookeeper_is_one_line_and_an_exit_code(
     process.launch()
     assert process.wait_until_ended() == 1
     *_, first, last = process.output_tail().splitlines()
-    assert f"connects to ZooKeeper at {zookeeper.address}/kafka" in first
+    assert f"connecting to ZooKeeper at {zookeeper.address}/kafka" in first
     assert f"ZooKeeper cannot be reached at {zookeeper.address}/kafka within 500 ms" in last
 
 

@@ -9,7 +9,7 @@ from broker.handlers.records.delayed_fetch import DelayedFetch
 from broker.handlers.records.produce import DelayedProduce
 from broker.network.connection import Connection
 from broker.network.frame_buffer import FrameBuffer
-from broker.network.send_queue import Outgoing
+from broker.network.send_queue import SendQueue
 from broker.partitions.commit_waiters import CommitWaiter, CommitWaiters
 from broker.partitions.partition import Partition
 from broker.runtime.deferred import Deferred
@@ -73,17 +73,17 @@ def _raise_if_reset(call: Callable[[], object]) -> None:
 
 def answer_twice() -> None:
     """Some answers are sent again."""
-    add = Outgoing.add
+    add = SendQueue.add
     count = 0
 
-    def add_again(self: Outgoing, parts: list[Any]) -> None:
+    def add_again(self: SendQueue, parts: list[Any]) -> None:
         nonlocal count
         count += 1
         add(self, parts)
         if count % OFTEN == 0:
             add(self, parts)
 
-    Outgoing.add = add_again  # type: ignore[method-assign]
+    SendQueue.add = add_again  # type: ignore[method-assign]
 
 
 def answer_in_any_order() -> None:
@@ -116,12 +116,12 @@ def leave_errors_unanswered() -> None:
 
 def take_some_for_all() -> None:
     """Of a region that was sent in part, the rest is left out."""
-    skip = Outgoing._skip
+    skip = SendQueue._skip
 
-    def skip_all(self: Outgoing, rest: Any, count: int) -> None:
+    def skip_all(self: SendQueue, rest: Any, count: int) -> None:
         skip(self, rest, rest.length)
 
-    Outgoing._skip = skip_all  # type: ignore[method-assign]
+    SendQueue._skip = skip_all  # type: ignore[method-assign]
 
 
 def know_no_duplicates() -> None:

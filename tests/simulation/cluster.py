@@ -237,7 +237,7 @@ class SimulatedCluster:
                 machine.start()
 
     def controller(self) -> Machine | None:
-        """The machine whose broker holds the office, by what stands in ZooKeeper."""
+        """The machine whose broker is the controller, by what stands in ZooKeeper."""
         node = self.zookeeper.ensemble.tree.nodes.get(CONTROLLER)
         return None if node is None else self.machines[decode_controller(node.data)]
 

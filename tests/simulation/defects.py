@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.cluster.control_request_queue import LocalChannels
+from broker.cluster.control_request_queue import ControlRequestQueue
 from broker.handlers.brokers import control
 from broker.partitions.commit_waiters import COMMITTED, CommitWaiter
 from broker.partitions.partition import Partition
-from broker.replication.replica_fetchers import Following
-from controller.active_controller import Office
+from broker.replication.replica_fetchers import ReplicaFetchers
+from controller.active_controller import ActiveController
 from controller.brokers.election import FencedStore
 from controller.partitions.in_sync_changes import InSyncChanges
 from protocol.errors import ErrorCode
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 def truncate_at_the_high_watermark() -> None:
     """A new follower cuts its log where it believes the committed part to end (before KIP-101)."""
-    follow = Following.partition_changed
+    follow = ReplicaFetchers.partition_changed
 
-    def cut_and_follow(self: Following, partition: Partition) -> None:
+    def cut_and_follow(self: ReplicaFetchers, partition: Partition) -> None:
         if not partition.is_leader and partition.leader_id >= 0:
             partition.log.truncate_to(partition.log.high_watermark)
         follow(self, partition)
 
-    Following.partition_changed = cut_and_follow  # type: ignore[method-assign]
+    ReplicaFetchers.partition_changed = cut_and_follow  # type: ignore[method-assign]
 
 
 def take_any_in_sync_set() -> None:
@@ -70,13 +70,13 @@ def fence_no_writes() -> None:
 
 def fence_no_controllers() -> None:
     """Brokers obey whatever controller speaks to them."""
-    apply = LocalChannels._apply
+    apply = ControlRequestQueue._apply
 
-    async def obey(self: LocalChannels, request: Any) -> Any:
+    async def obey(self: ControlRequestQueue, request: Any) -> Any:
         self.controller_epoch = -1
         return await apply(self, request)
 
-    LocalChannels._apply = obey  # type: ignore[method-assign]
+    ControlRequestQueue._apply = obey  # type: ignore[method-assign]
 
 
 def fence_no_lives() -> None:
@@ -90,7 +90,7 @@ def fence_no_lives() -> None:
 
     control._is_for_earlier_life = lambda context, broker_epoch: False
     InSyncChanges.apply = apply_from_any  # type: ignore[method-assign]
-    Office.require_broker = lambda self, broker_id, broker_epoch: None  # type: ignore[method-assign]
+    ActiveController.require_broker = lambda self, broker_id, broker_epoch: None  # type: ignore[method-assign]
 
 
 def fence_no_leaders() -> None:

@@ -21,7 +21,7 @@ from storage.errors import EXHAUSTION, ExhaustedError
 from storage.filesystem import LocalFileSystem
 from storage.log.log_loader import LoadHints, create_log, load_log
 from storage.log.log_reader import LogSettings
-from storage.open_file_cache import Residents
+from storage.open_file_cache import OpenFileCache
 from storage.producer.producer_state import AppendOrigin
 from storage.segment import sparse_index
 from tests.storage.exhaustion import ExhaustedFileSystem
@@ -235,7 +235,7 @@ def test_so_it_is_in_a_log_of_which_nothing_was_read_yet(tmp_path: Path, change:
 def test_what_a_leader_sent_is_appended_wholly_or_run_by_run(tmp_path: Path) -> None:
     sent = bytes(sent_by_leader(tmp_path / "leader", 36))
 
-    class Following(Case):
+    class ReplicaFetchers(Case):
         """What was appended before descriptors ran out stays: a follower asks for what follows."""
 
         def act(self, log: Log) -> None:
@@ -254,7 +254,7 @@ def test_what_a_leader_sent_is_appended_wholly_or_run_by_run(tmp_path: Path) -> 
             else:
                 super().must_be(log, expected)
 
-    assert Following(tmp_path, lambda _: None).try_each() > 3
+    assert ReplicaFetchers(tmp_path, lambda _: None).try_each() > 3
 
 
 def test_an_abort_is_known_to_readers_although_its_index_could_not_be_opened(
@@ -352,7 +352,7 @@ def test_what_runs_out_takes_no_directory_offline(tmp_path: Path, number: int) -
 
 
 def test_a_file_within_the_limit_of_open_ones_needs_no_other_descriptor(tmp_path: Path) -> None:
-    disk = Disk(LocalFileSystem(), files=Residents(2))
+    disk = Disk(LocalFileSystem(), files=OpenFileCache(2))
     logs = [new_log(tmp_path / str(number), CONFIG, disk) for number in range(3)]
     for log in logs[:2]:
         hold_open(log)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
 from broker.requests.encoded_response import encoded_in_slices
-from broker.runtime.countdown import Gather
+from broker.runtime.countdown import Countdown
 from broker.runtime.deferred import in_background
 from coordinator.groups.responses import group_storage_error
 from protocol.errors import ApiError, ErrorCode
@@ -94,7 +94,7 @@ def _describe(context: Context, group_id: str) -> DescribeGroupsResponse.Group:
 def delete_groups(context: Context, request: DeleteGroupsRequest) -> Deferred[DeleteGroupsResponse]:
     """Delete empty groups; answered when that is committed."""
     response = DeleteGroupsResponse(results=[])
-    gather = Gather(lambda: response)
+    gather = Countdown(lambda: response)
 
     async def work() -> None:
         try:
@@ -110,7 +110,7 @@ def delete_groups(context: Context, request: DeleteGroupsRequest) -> Deferred[De
     return gather.deferred
 
 
-def _delete(context: Context, result: Result, gather: Gather[DeleteGroupsResponse]) -> None:
+def _delete(context: Context, result: Result, gather: Countdown[DeleteGroupsResponse]) -> None:
     try:
         shard = context.broker.groups.shard_for(result.group_id)
     except ApiError as error:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.coordinators.shard_runtime import Stage
 from broker.requests.api_table import handles
 from broker.requests.steps import in_steps
-from broker.runtime.countdown import Gather
+from broker.runtime.countdown import Countdown
 from broker.runtime.deferred import Deferred
 from coordinator.groups.responses import offset_storage_error
 from coordinator.offsets.offset_store import NO_LEADER_EPOCH, NO_OFFSET
@@ -50,7 +50,7 @@ def offset_fetch(
     """Positions of one or several groups, in the order asked for."""
     version = context.api_version
     response = OffsetFetchResponse()
-    gather = Gather(lambda: response if version >= GROUPS_SINCE else _single(response, version))
+    gather = Countdown(lambda: response if version >= GROUPS_SINCE else _single(response, version))
     for group in request.groups if version >= GROUPS_SINCE else [_only_group(request)]:
         response.groups.append(GroupResponse(group_id=group.group_id, topics=[]))
         reading = _Reading(group, response.groups[-1], require_stable=request.require_stable)
@@ -94,7 +94,7 @@ class _Reading(NamedTuple):
 
 
 def _fetch_group(
-    context: Context, reading: _Reading, gather: Gather[OffsetFetchResponse]
+    context: Context, reading: _Reading, gather: Countdown[OffsetFetchResponse]
 ) -> Steps[None]:
     """Fill in the response, once what was read is committed."""
     request, response, require_stable = reading

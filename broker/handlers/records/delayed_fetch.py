@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.fetch.fetch_sessions import FetchSession
-    from broker.fetch.follower_batching import Pace
+    from broker.fetch.follower_batching import FollowerBatching
     from broker.partitions.partition import Partition
     from broker.runtime.timers import Cancellable, Timers
     from protocol.messages.fetch import FetchResponse
@@ -68,7 +68,7 @@ class DelayedFetch:
         self._timers = timers
         self._is_look_due = False
         self._is_over = False
-        self._pace: Pace | None = None
+        self._pace: FollowerBatching | None = None
         self._hold: Cancellable | None = None
         self._news = 0
         self._watched: dict[Partition, None] = {}

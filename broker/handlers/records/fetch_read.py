@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from broker.fetch.fetch_sessions import FetchedPartition, FetchSession, Opened
     from broker.partitions.partition import Partition
-    from broker.partitions.partition_leader import Leading
+    from broker.partitions.partition_leader import PartitionLeader
     from broker.partitions.throttle import Throttle
     from broker.requests.context import Context
     from broker.requests.steps import Steps
@@ -289,7 +289,7 @@ class FetchRead:
         node = self._context.broker.metadata.node(broker_id, self._context.listener)
         return None if node is None else node.rack
 
-    def _note_follower(self, wanted: FetchedPartition, partition: Partition) -> Leading:
+    def _note_follower(self, wanted: FetchedPartition, partition: Partition) -> PartitionLeader:
         """What a follower asks for tells how far it is; but only when it asks, not when we look."""
         leading = partition.leading
         if leading is None:
@@ -305,7 +305,9 @@ class FetchRead:
             )
         return leading
 
-    def _let_rest(self, wanted: FetchedPartition, partition: Partition, leading: Leading) -> None:
+    def _let_rest(
+        self, wanted: FetchedPartition, partition: Partition, leading: PartitionLeader
+    ) -> None:
         """Look no more at what is committed to the end, while the follower has and knows all."""
         log = partition.log
         session = self._opened.session

@@ -69,7 +69,7 @@ class Recompressions:
             return
         context = self._context
         work = partial(_recompressed, one, context.now_ms, context.api_version)
-        context.broker.side_work.run(work).then(
+        context.broker.compute_pool.run(work).then(
             self.done.guard(partial(self._take, one)), self.done.fail
         )
 

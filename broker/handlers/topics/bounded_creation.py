@@ -78,7 +78,7 @@ async def _take_back(broker: BrokerServices, results: Results, told: Collection[
     }
     if created:
         logger.warning(
-            "topics %s were created too late for who asked for them; they are deleted again",
+            "topics %s created after their request timed out, deleting them again",
             ", ".join(created),
         )
         await broker.topics.delete(created, created)

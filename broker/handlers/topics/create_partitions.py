@@ -66,7 +66,7 @@ async def _grow_all(context: Context, request: CreatePartitionsRequest) -> Creat
     if not request.validate_only:
         for name, total in totals.items():
             who = context.client_host
-            logger.info("topic %s is grown to %d partitions; asked for by %s", name, total, who)
+            logger.info("topic %s: partitions increased to %d, requested by %s", name, total, who)
         for name in await _wait_for_leaders(context, totals, request.timeout_ms):
             results[name] = timed_out(name, "grown")
     return CreatePartitionsResponse(results=[_answer(n, error) for n, error in results.items()])

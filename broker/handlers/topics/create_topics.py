@@ -68,9 +68,7 @@ async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopic
     created = {n: r for n, r in results.items() if isinstance(r, CreatedTopic)}
     if not request.validate_only:
         async for name, topic in slices.each(created.items()):
-            logger.info(
-                "topic %s is created: %s; asked for by %s", name, topic, context.client_host
-            )
+            logger.info("topic %s created: %s, requested by %s", name, topic, context.client_host)
         for name in await _wait_for_leaders(context, created, request.timeout_ms):
             results[name] = timed_out(name, "created")
     answers = []

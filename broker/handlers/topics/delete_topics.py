@@ -82,7 +82,7 @@ async def _delete(
     going = [name for name, error in results.items() if error is None]
     slices = broker.slices()
     async for name in slices.each(going):
-        logger.info("topic %s is to be deleted; asked for by %s", name, context.client_host)
+        logger.info("topic %s: deletion requested by %s", name, context.client_host)
     late = await _wait_until_gone(context, going, request.timeout_ms)
     async for name, topic_id in slices.each(names.items()):
         error = timed_out(name, "deleted") if name in late else results[name]
@@ -133,7 +133,7 @@ async def _wait_until_gone(context: Context, names: Iterable[str], timeout_ms: i
         except TimeoutError:
             return late
         except StoreError as error:  # they go all the same, and nobody is told of them any more
-            logger.warning("deletion of topics is not waited for: %s", error)
+            logger.warning("topic deletion not awaited: %s", error)
     return late
 
 

@@ -52,7 +52,9 @@ async def _elect(context: Context, request: ElectLeadersRequest) -> ElectLeaders
         names = ", ".join(f"{at.topic}-{at.partition}" for at in elected[:10])
         more = f" and {len(elected) - 10} more" if len(elected) > 10 else ""  # noqa: PLR2004
         who = context.client_host
-        logger.info("%s leaders of %s%s; asked for by %s", kind.name.lower(), names, more, who)
+        logger.info(
+            "%s leader election of %s%s, requested by %s", kind.name.lower(), names, more, who
+        )
     if named is None:
         results = {
             at: code for at, code in results.items() if code is not ErrorCode.ELECTION_NOT_NEEDED

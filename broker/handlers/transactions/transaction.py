@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
 from broker.requests.steps import in_steps
-from broker.runtime.countdown import Gather
+from broker.runtime.countdown import Countdown
 from broker.runtime.deferred import Deferred
 from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from coordinator.transactions.ports import End, Identity
@@ -61,7 +61,7 @@ def add_partitions_to_txn(
             )
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
 
-    gather = Gather(respond)
+    gather = Countdown(respond)
     for wanted in request.transactions if is_batch else [_only(request)]:
         result = Result(transactional_id=wanted.transactional_id, topic_results=[])
         results.append(result)
@@ -85,7 +85,7 @@ def _add(
     context: Context,
     wanted: Wanted,
     result: Result,
-    gather: Gather[AddPartitionsToTxnResponse],
+    gather: Countdown[AddPartitionsToTxnResponse],
 ) -> None:
     partitions = list(
         dict.fromkeys((topic.name, index) for topic in wanted.topics for index in topic.partitions)

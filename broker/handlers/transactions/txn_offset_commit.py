@@ -22,7 +22,7 @@ from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffse
 from storage.producer.verification_guards import NO_VOUCHER
 
 if TYPE_CHECKING:
-    from broker.coordinators.group_shard_runtime import LocalGroups
+    from broker.coordinators.group_shard_runtime import GroupShardRuntime
     from broker.handlers.records.transaction_verification import Verified
     from broker.requests.context import Context
     from broker.requests.steps import Steps
@@ -110,7 +110,7 @@ def _commit(
     """The coordinator of the transaction has answered; that of the group may have moved."""
     groups = context.broker.groups
     try:
-        shard: LocalGroups = groups.shard_for(request.group_id)
+        shard: GroupShardRuntime = groups.shard_for(request.group_id)
         place = shard.partition.topic, shard.partition.index
         code = verified.errors.get(place)
         if code is not None:

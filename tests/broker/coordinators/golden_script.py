@@ -48,7 +48,7 @@ DEFAULTS: tuple[object, ...] = (None, "", b"", 0, False, [], ZERO_UUID, -(2**31)
 NEW_GROUPS_SINCE = 8
 
 
-class Peer(Protocol):
+class Client(Protocol):
     """A broker that can be asked; `label` names a request whose answer is taken later."""
 
     async def ask(self, request: Request, version: int) -> Any:
@@ -64,7 +64,7 @@ class Peer(Protocol):
 class Script:
     """One run of a script against one broker."""
 
-    def __init__(self, peer: Peer, topic_ids: Mapping[str, UUID]) -> None:
+    def __init__(self, peer: Client, topic_ids: Mapping[str, UUID]) -> None:
         self._peer = peer
         self._topic_ids = topic_ids
         self._members: dict[str, str] = {}

@@ -10,7 +10,7 @@ from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.handlers import all_handlers
 from broker.requests.api_table import ROUTES
 from broker.requests.dispatch import error_response
-from broker.runtime.event_loop import Loop
+from broker.runtime.event_loop import BackgroundLoop
 from config.broker import BrokerConfig
 from controller.topics.topics import NewTopic
 from protocol.errors import ApiError
@@ -55,7 +55,7 @@ class GroupBroker(OneBroker):
     def __init__(self, directory: Path, config: BrokerConfig) -> None:
         super().__init__(directory, config)
         self.clock = ManualClock()
-        self.background = Loop(self.clock, self.timers, self.spawn, one_step_at_a_time)
+        self.background = BackgroundLoop(self.clock, self.timers, self.spawn, one_step_at_a_time)
         self.internal_topics = InternalTopics(config, self.metadata, self.auto_topics, self.spawn)
         self.groups = GroupCoordinators(
             config,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from broker.coordinators.group_shard_runtime import LocalGroups
+from broker.coordinators.group_shard_runtime import GroupShardRuntime
 from broker.runtime.supervision import FIRST_PAUSE_MS
 from coordinator.shard import GroupShard
 from protocol.errors import ErrorCode
@@ -85,7 +85,7 @@ async def until_served(broker: GroupBroker, member_id: str) -> None:
 
 @pytest.mark.parametrize(
     ("owner", "method"),
-    [(GroupShard, "replay"), (LocalGroups, "loaded"), (LocalGroups, "activate")],
+    [(GroupShard, "replay"), (GroupShardRuntime, "loaded"), (GroupShardRuntime, "activate")],
 )
 def test_a_shard_that_could_not_be_loaded_is_loaded_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, method: str
@@ -112,9 +112,9 @@ def test_a_shard_without_records_that_could_not_begin_begins_later(
 ) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.find_coordinator()
-        failures = Failures(LocalGroups.activate, times=1)
+        failures = Failures(GroupShardRuntime.activate, times=1)
         monkeypatch.setattr(broker.groups, "_note", failures.note)
-        monkeypatch.setattr(LocalGroups, "activate", failures.replacement())
+        monkeypatch.setattr(GroupShardRuntime, "activate", failures.replacement())
 
         lead_anew(broker)
 
@@ -129,14 +129,14 @@ def test_a_shard_without_records_that_could_not_begin_begins_later(
 def test_a_shard_that_cannot_be_unloaded_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def odd(_: LocalGroups) -> NoReturn:
+    def odd(_: GroupShardRuntime) -> NoReturn:
         raise ValueError("odd")
 
     async def scenario(broker: GroupBroker) -> None:
         await broker.find_coordinator()
         member_id = await broker.stable_group()
         with monkeypatch.context() as patch:
-            patch.setattr(LocalGroups, "unloaded", odd)
+            patch.setattr(GroupShardRuntime, "unloaded", odd)
             lead_anew(broker)
         await until_served(broker, member_id)
 

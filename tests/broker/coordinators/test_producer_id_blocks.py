@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.coordinators.producer_id_blocks import ProducerIds
+from broker.coordinators.producer_id_blocks import ProducerIdBlocks
 from controller.metadata_store.store import StoreUnavailableError
 from protocol.errors import ApiError, ErrorCode
 
@@ -22,7 +22,7 @@ class Blocks:
 
     def __init__(self) -> None:
         self.asked: list[asyncio.Future[range]] = []
-        self.ids = ProducerIds(self._allocate)
+        self.ids = ProducerIdBlocks(self._allocate)
 
     async def _allocate(self) -> range:
         answer: asyncio.Future[range] = asyncio.get_running_loop().create_future()

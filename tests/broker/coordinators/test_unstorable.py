@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.coordinators.shard_runtime import LocalShard, Surroundings
+from broker.coordinators.shard_runtime import ShardRuntime, ShardServices
 from broker.runtime.deferred import Deferred
 from coordinator.effects import ShardEffects
 from protocol.errors import ErrorCode
@@ -91,7 +91,7 @@ def test_what_cannot_be_encoded_is_refused_and_nothing_is_replayed(
         await broker.find_coordinator()
         partition = broker.replicas.require(OFFSETS_TOPIC, 0)
         replayed: list[object] = []
-        surroundings = Surroundings(broker.clock, broker.timers, 1000)
+        surroundings = ShardServices(broker.clock, broker.timers, 1000)
         shard = Started(partition, surroundings, Unwritable(), replayed.append)
         shard.activate()
         answer: Deferred[ErrorCode] = Deferred()
@@ -106,7 +106,7 @@ def test_what_cannot_be_encoded_is_refused_and_nothing_is_replayed(
     run_group_broker(tmp_path, scenario)
 
 
-class Started(LocalShard[object]):
+class Started(ShardRuntime[object]):
     """A shard of records that mean nothing."""
 
     def loaded(self, now_ms: int) -> ShardEffects[object]:

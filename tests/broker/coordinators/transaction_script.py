@@ -34,7 +34,7 @@ from protocol.messages.transactions import (
 from protocol.records.builder import NewRecord, build_batch
 from protocol.schema import Struct
 from protocol.uuids import ZERO_UUID
-from tests.broker.coordinators.golden_script import Peer, Script, Words, shown
+from tests.broker.coordinators.golden_script import Client, Script, Words, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,7 +56,7 @@ TIME_FIELDS = ("transaction_start_time_ms", "log_append_time_ms", "base_offset",
 class TransactionScript(Script):
     """One run of a script against one broker."""
 
-    def __init__(self, peer: Peer, topic_ids: Mapping[str, UUID]) -> None:
+    def __init__(self, peer: Client, topic_ids: Mapping[str, UUID]) -> None:
         super().__init__(peer, topic_ids)
         self._producer_ids: dict[str, int] = {}
 

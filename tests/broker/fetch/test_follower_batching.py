@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from broker.fetch.follower_batching import LONGEST_PAUSE, Pace
+from broker.fetch.follower_batching import LONGEST_PAUSE, FollowerBatching
 
 
-def answers_at_once(pace: Pace) -> int:
+def answers_at_once(pace: FollowerBatching) -> int:
     """How many are given at once before the next is held back."""
     count = 0
     while not pace.is_worthwhile():
@@ -14,14 +14,14 @@ def answers_at_once(pace: Pace) -> int:
 
 
 def test_answers_are_held_back_while_that_gains() -> None:
-    pace = Pace()
+    pace = FollowerBatching()
     for _ in range(5):
         assert answers_at_once(pace) == 0
         pace.note(has_gained=True)
 
 
 def test_what_gains_nothing_is_tried_ever_more_rarely_but_always_again() -> None:
-    pace = Pace()
+    pace = FollowerBatching()
     pauses = []
     for _ in range(9):
         pace.note(has_gained=False)
@@ -31,7 +31,7 @@ def test_what_gains_nothing_is_tried_ever_more_rarely_but_always_again() -> None
 
 
 def test_one_gain_is_enough_to_begin_again() -> None:
-    pace = Pace()
+    pace = FollowerBatching()
     for _ in range(9):
         pace.note(has_gained=False)
     assert answers_at_once(pace) == LONGEST_PAUSE

@@ -9,7 +9,7 @@ from broker.fetch.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
-from broker.runtime.compute_pool import SideWork
+from broker.runtime.compute_pool import ComputePool
 from broker.runtime.deferred import Deferred
 from broker.runtime.platform import LocalPlatform
 from config.broker import BrokerConfig
@@ -73,7 +73,7 @@ class DataBroker(OneBroker):
     def __init__(self, directory: Path, config: BrokerConfig) -> None:
         super().__init__(directory, config)
         self.clock = FixedClock()
-        self.side_work = SideWork(asyncio.get_running_loop(), LocalPlatform())
+        self.compute_pool = ComputePool(asyncio.get_running_loop(), LocalPlatform())
         self.transactions = TransactionRegistry()
         identities = iter(range(1, 1000))
         self.fetch_sessions = FetchSessions(
@@ -82,7 +82,7 @@ class DataBroker(OneBroker):
 
     async def stop(self) -> None:
         """End everything."""
-        self.side_work.close()
+        self.compute_pool.close()
         await super().stop()
 
     async def create_topic(self, name: str = TOPIC, count: int = 1, **configs: str) -> Partition:

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from broker.cluster.control_request_queue import LocalChannels
-from broker.coordinators.producer_id_blocks import ProducerIds
+from broker.cluster.control_request_queue import ControlRequestQueue
+from broker.coordinators.producer_id_blocks import ProducerIdBlocks
 from broker.handlers import all_handlers
 from broker.metadata.auto_topics import AutoTopics
 from broker.metadata.broker_configs import BrokerConfigs
@@ -75,7 +75,7 @@ class OneBroker:
         self.replicas = Replicas(
             self.logs, self.topic_configs, surroundings(BROKER_ID, self.timers)
         )
-        self.channels = LocalChannels(
+        self.channels = ControlRequestQueue(
             self.replicas, self.metadata, self.topic_configs, one_step_at_a_time, self.timers
         )
         self.controller = Controller(
@@ -86,7 +86,7 @@ class OneBroker:
         self.slices = one_step_at_a_time
         self.topics = TopicCommands(self.store, chance, most, self.slices)
         self.auto_topics = AutoTopics(config, self.metadata, self.topics, self.spawn)
-        self.producer_ids = ProducerIds(lambda: allocate_producer_ids(self.store, BROKER_ID))
+        self.producer_ids = ProducerIdBlocks(lambda: allocate_producer_ids(self.store, BROKER_ID))
         self.topic_configs.on_change(self._apply_config)
         self._drawn = 0
 

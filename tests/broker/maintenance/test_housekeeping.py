@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from broker.maintenance.housekeeping import Housekeeping
-from broker.runtime.event_loop import Loop
+from broker.runtime.event_loop import BackgroundLoop
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from storage.directory.checkpoints import decode_offsets
@@ -67,7 +67,7 @@ class Household:
         self.now = NOW_MS + 10**6
         self.timers = HandTimers()
         self.tasks: list[asyncio.Task[None]] = []
-        loop = Loop(self, cast("Any", self.timers), self._spawn, one_step_at_a_time)
+        loop = BackgroundLoop(self, cast("Any", self.timers), self._spawn, one_step_at_a_time)
         config = BrokerConfig(log_retention_check_interval_ms=RETENTION_MS, **keys)
         Housekeeping(config, logs, loop, thread).start()
 

@@ -12,7 +12,7 @@ import pytest
 
 from broker.maintenance.log_cleaner import LogCleaner
 from broker.runtime.clock import SystemClock
-from broker.runtime.event_loop import Loop
+from broker.runtime.event_loop import BackgroundLoop
 from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
@@ -59,7 +59,7 @@ def clean_until(logs: LogDirectories, is_reached: Callable[[LogCleaner], bool]) 
     async def run() -> LogCleaner:
         supervising = supervision()
         timers = Timers(asyncio.get_running_loop())
-        loop = Loop(SystemClock(), timers, supervising.spawn, one_step_at_a_time)
+        loop = BackgroundLoop(SystemClock(), timers, supervising.spawn, one_step_at_a_time)
         with ThreadPoolExecutor(1) as executor:
             config = BrokerConfig(log_cleaner_backoff_ms=1)
             cleaner = LogCleaner(config, logs, loop, executor, supervising)
@@ -94,11 +94,11 @@ def test_a_log_from_which_a_cleaned_file_cannot_be_removed_is_not_cleaned(
 
     clean_until(
         logs,
-        lambda cleaner: cleaner.counts.cleanings == 1 and "tried again" in caplog.text,
+        lambda cleaner: cleaner.counts.cleanings == 1 and "retrying in" in caplog.text,
     )
 
     assert second.cleaned_offset > 0
-    assert "compaction of first-0 is tried again in 60 s" in caplog.text
+    assert "compaction of first-0 failed, retrying in 60 s" in caplog.text
     assert (first.cleaned_offset, first.segments.base_offsets) == (-1, before)
     assert first.directory.failure is None
 
@@ -113,7 +113,7 @@ def test_logs_that_could_not_be_cleaned_are_forgotten_once_they_are_deleted(
 
     def both_were_deleted(cleaner: LogCleaner) -> bool:
         counted.add(cleaner.counts.uncleanable_logs)
-        if cleaner.counts.uncleanable_logs and "tried again" in caplog.text:
+        if cleaner.counts.uncleanable_logs and "retrying in" in caplog.text:
             logs.delete("first", 0)
             logs.delete("second", 0)
         return not (len(logs) or cleaner._uncleanable or cleaner._held_until_ms)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.network.broker_link import PeerLink
+from broker.network.broker_link import BrokerLink
 from broker.network.links import LinkError
 from protocol.headers import parse_request_header, response_front
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -53,14 +53,16 @@ class OtherBroker:
 
 def run(
     answer: Callable[[RequestHeader, bytes], Awaitable[Answer]],
-    scenario: Callable[[PeerLink, OtherBroker], Coroutine[None, None, None]],
+    scenario: Callable[[BrokerLink, OtherBroker], Coroutine[None, None, None]],
     timeout_ms: int = 5000,
 ) -> None:
     async def main() -> None:
         other = OtherBroker(answer)
         server = await asyncio.start_server(other.serve, "127.0.0.1", 0)
         other.address = server.sockets[0].getsockname()[:2]
-        link = PeerLink("broker 7", lambda: other.address, "broker-1-fetcher-0", timeout_ms, LIMIT)
+        link = BrokerLink(
+            "broker 7", lambda: other.address, "broker-1-fetcher-0", timeout_ms, LIMIT
+        )
         try:
             await scenario(link, other)
         finally:
@@ -84,7 +86,7 @@ REQUEST = ApiVersionsRequest(client_software_name="x", client_software_version="
 
 @pytest.mark.parametrize("version", [0, 3])
 def test_answers_come_to_who_asked(version: int) -> None:
-    async def scenario(link: PeerLink, other: OtherBroker) -> None:
+    async def scenario(link: BrokerLink, other: OtherBroker) -> None:
         for _ in range(3):
             response = await link.ask(REQUEST, version)
             assert isinstance(response, ApiVersionsResponse)
@@ -109,7 +111,7 @@ def test_a_large_answer_in_many_pieces_is_one_buffer() -> None:
         front = response_front(header.correlation_id, header.api_key, header.api_version, len(body))
         return front + body
 
-    async def scenario(link: PeerLink, _: OtherBroker) -> None:
+    async def scenario(link: BrokerLink, _: OtherBroker) -> None:
         request = FetchRequest(max_wait_ms=0, min_bytes=0, topics=[])
         response = await link.ask(request, 17)
         assert isinstance(response, FetchResponse)
@@ -135,7 +137,7 @@ def test_answers_of_all_sizes_come_one_after_the_other_on_one_connection() -> No
         front = response_front(header.correlation_id, header.api_key, header.api_version, len(body))
         return front + body
 
-    async def scenario(link: PeerLink, other: OtherBroker) -> None:
+    async def scenario(link: BrokerLink, other: OtherBroker) -> None:
         for size in (10, 200_000, 300_000, 1000, 131_000, 5):
             response = await link.ask(FetchRequest(max_wait_ms=0, min_bytes=0, topics=[]), 17)
             assert isinstance(response, FetchResponse)
@@ -146,7 +148,7 @@ def test_answers_of_all_sizes_come_one_after_the_other_on_one_connection() -> No
 
 
 def test_broker_that_is_not_known_cannot_be_asked() -> None:
-    async def scenario(link: PeerLink, other: OtherBroker) -> None:
+    async def scenario(link: BrokerLink, other: OtherBroker) -> None:
         other.address = None
         with pytest.raises(LinkError, match="broker 7 is not known"):
             await link.ask(REQUEST, 0)
@@ -160,7 +162,7 @@ def test_broker_that_hangs_up_is_asked_anew_next_time() -> None:
     async def answer(header: RequestHeader, body: bytes) -> Answer:
         return await versions(header, body) if next(answers) else None
 
-    async def scenario(link: PeerLink, other: OtherBroker) -> None:
+    async def scenario(link: BrokerLink, other: OtherBroker) -> None:
         with pytest.raises(LinkError, match="connection is lost"):
             await link.ask(REQUEST, 0)
         await link.ask(REQUEST, 0)
@@ -174,7 +176,7 @@ def test_broker_that_is_silent_is_given_up() -> None:
         await asyncio.Event().wait()
         return None
 
-    async def scenario(link: PeerLink, _: OtherBroker) -> None:
+    async def scenario(link: BrokerLink, _: OtherBroker) -> None:
         with pytest.raises(LinkError, match=r"has not answered ApiVersionsRequest for 0\.05 s"):
             await link.ask(REQUEST, 0)
 
@@ -194,7 +196,7 @@ def test_nonsense_is_an_error_and_ends_the_connection(reply: bytes, reason: str)
     async def answer(_: RequestHeader, __: bytes) -> Answer:
         return reply
 
-    async def scenario(link: PeerLink, other: OtherBroker) -> None:
+    async def scenario(link: BrokerLink, other: OtherBroker) -> None:
         for _ in range(2):
             with pytest.raises(LinkError, match=reason):
                 await link.ask(REQUEST, 0)
@@ -212,7 +214,7 @@ def test_who_waits_hears_that_the_link_is_closed() -> None:
         await asyncio.Event().wait()
         return None
 
-    async def scenario(link: PeerLink, _: OtherBroker) -> None:
+    async def scenario(link: BrokerLink, _: OtherBroker) -> None:
         waiting = asyncio.get_running_loop().create_task(link.ask(REQUEST, 0))
         await asked.wait()
         link.close()
@@ -223,7 +225,7 @@ def test_who_waits_hears_that_the_link_is_closed() -> None:
 
 
 def test_broker_that_does_not_listen_cannot_be_asked() -> None:
-    async def scenario(link: PeerLink, other: OtherBroker) -> None:
+    async def scenario(link: BrokerLink, other: OtherBroker) -> None:
         other.address = ("127.0.0.1", 1)
         with pytest.raises(LinkError, match="broker 7"):
             await link.ask(REQUEST, 0)
@@ -250,7 +252,7 @@ def test_a_broker_that_hangs_up_before_it_has_read_the_request_is_a_link_error()
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         address = server.sockets[0].getsockname()[:2]
-        link = PeerLink("broker 7", lambda: address, "client", 60_000, LIMIT)
+        link = BrokerLink("broker 7", lambda: address, "client", 60_000, LIMIT)
         asked = asyncio.get_running_loop().create_task(link.ask(request, 9))
         while link._wire is None or not link._wire._transport.is_closing():
             await asyncio.sleep(0)  # noqa: TID251

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from broker.network.connection_quotas import ConnectionLimits, CreationPace, configured_limits
+from broker.network.connection_quotas import (
+    ConnectionQuotas,
+    ConnectionRateLimit,
+    configured_limits,
+)
 from broker.network.listener import Listeners
 from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
@@ -111,7 +115,7 @@ def test_connections_are_idle_by_the_monotonic_clock() -> None:
 
 
 def test_connections_that_come_too_fast_get_turns() -> None:
-    pace = CreationPace(10)
+    pace = ConnectionRateLimit(10)
     assert [pace.wait_ms(50_000) for _ in range(13)] == [0] * 10 + [100, 200, 300]
     assert pace.wait_ms(50_350) == 50
     assert pace.wait_ms(52_000) == 0
@@ -152,7 +156,7 @@ def test_a_connection_that_waits_for_its_turn_is_heard_then() -> None:
 
 
 def test_addresses_are_counted_apart() -> None:
-    limits = ConnectionLimits(3, 1, {"::1": 2})
+    limits = ConnectionQuotas(3, 1, {"::1": 2})
     assert [limits.admit(host) for host in ("a", "b", "::1")] == [None, None, None]
     assert "max.connections" in str(limits.admit("::1"))
     limits.release("a")

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from broker.partitions.alter_partition_sender import RETRY_AFTER_MS, Proposals
+from broker.partitions.alter_partition_sender import RETRY_AFTER_MS, AlterPartitionSender
 from broker.partitions.in_sync import Proposal
 from broker.runtime.timers import Timers
 from protocol.errors import ApiError, ErrorCode
@@ -33,7 +33,7 @@ class Proposer:
 
     topic, topic_id, index = "flights", TOPIC_ID, 0
 
-    def __init__(self, proposals: Proposals) -> None:
+    def __init__(self, proposals: AlterPartitionSender) -> None:
         self._proposals = proposals
         self.leading = self
         self.codes: list[ErrorCode] = []
@@ -100,7 +100,7 @@ def run(controller: SlowController) -> list[ErrorCode]:
             return tasks[-1]
 
         timers = Timers(asyncio.get_running_loop())
-        proposals = Proposals((0, lambda: 5), controller.ask, timers, spawn)
+        proposals = AlterPartitionSender((0, lambda: 5), controller.ask, timers, spawn)
         partition = Proposer(proposals)
         proposals.propose(cast("Partition", partition), PROPOSAL)
         async with asyncio.timeout(SECONDS):

@@ -24,7 +24,7 @@ from tests.storage.produced import NOW_MS, TOPIC_ID, batch, open_directories
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from broker.partitions.partition_leader import Leading
+    from broker.partitions.partition_leader import PartitionLeader
 
 LEADER, SECOND, THIRD = 1, 2, 3
 ALL = (LEADER, SECOND, THIRD)
@@ -46,7 +46,7 @@ class Led:
         self.partition = Partition(log, around)
 
     @property
-    def leading(self) -> Leading:
+    def leading(self) -> PartitionLeader:
         assert self.partition.leading is not None
         return self.partition.leading
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.partitions.partition_leader import Surroundings
+from broker.partitions.partition_leader import PartitionServices
 from broker.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def surroundings(
     clock: Any = None,
     changes: Any = None,
     alive: Collection[int] = (),
-) -> Surroundings:
+) -> PartitionServices:
     """For a partition of broker `local_id`; `alive` are the other brokers that live."""
-    return Surroundings(
+    return PartitionServices(
         local_id=local_id,
         timers=timers,
         clock=clock or SystemClock(),

@@ -19,7 +19,7 @@ from broker.partitions.replicas import Replicas
 from broker.partitions.throttle import replication_throttles
 from broker.replication.fetch_requests import FetchLimits
 from broker.replication.fetcher import FetcherSettings
-from broker.replication.replica_fetchers import Following
+from broker.replication.replica_fetchers import ReplicaFetchers
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
 from broker.runtime.clock import SystemClock
@@ -106,7 +106,7 @@ class Node:
             disk_threads=ensemble.threads,
             throttle=self.throttles.follower,
         )
-        self.following = Following(ensemble, fetching, 1, ensemble.keep)
+        self.following = ReplicaFetchers(ensemble, fetching, 1, ensemble.keep)
         self.replicas.on_assignment(self.following.partition_changed)
 
     @property

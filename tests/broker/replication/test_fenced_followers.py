@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from broker.network.links import LinkError
 from broker.replication.fetcher import FetcherSettings
-from broker.replication.replica_fetchers import Following
+from broker.replication.replica_fetchers import ReplicaFetchers
 from broker.runtime.clock import SystemClock
 from broker.runtime.timers import Timers
 from protocol.errors import ErrorCode
@@ -64,7 +64,7 @@ def test_a_fenced_partition_may_be_led_by_nobody_after_its_fetcher_has_ended() -
         settings = FetcherSettings(
             *(0, lambda: 1, LIMITS, BACKOFF_MS, SystemClock(), timers), ThreadPoolExecutor()
         )
-        following = Following(leader, settings, 1, supervised.keep)
+        following = ReplicaFetchers(leader, settings, 1, supervised.keep)
         fenced, other = follower(0), follower(1)
         for partition in (fenced, other):
             following.partition_changed(partition)

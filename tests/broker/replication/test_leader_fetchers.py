@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from broker.replication import fetcher
-from broker.replication.leader_fetchers import FetchLane, Running
+from broker.replication.leader_fetchers import LeaderFetchers, Running
 from tests.broker.replication.nodes import LIMITS, Ensemble, run_ensemble
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def test_one_that_may_be_in_sync_again_is_never_without_somebody_who_asks() -> N
         fetchers.append(Fetcher())
         return Running(cast("Any", fetchers[-1]), cast("Any", SimpleNamespace(cancel=lambda: None)))
 
-    lane, one, other = FetchLane(start), cast("Any", "one"), cast("Any", "other")
+    lane, one, other = LeaderFetchers(start), cast("Any", "one"), cast("Any", "other")
     lane.follow(one)
     lane.follow(other)
     lane.found(cast("Any", fetchers[0]), one, is_behind=True)

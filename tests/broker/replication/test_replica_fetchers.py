@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.broker.replication.nodes import Ensemble, run_ensemble
+from tests.broker.replication.nodes import BACKOFF_MS, Ensemble, run_ensemble
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,6 +162,28 @@ def test_a_follower_waits_for_a_leader_that_is_away(tmp_path: Path) -> None:
         await nodes.until_equal(4)
 
     run_ensemble(tmp_path, scenario)
+
+
+def test_a_leader_that_is_away_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", FETCHER)
+
+    async def scenario(nodes: Ensemble) -> None:
+        nodes[0].is_up = False
+        nodes.lead(0, isr=ALL, epoch=0, told=[1])
+        for _ in range(5):
+            await nodes[1].timers.sleep(BACKOFF_MS)
+        nodes[0].is_up = True
+        nodes.lead(0, isr=ALL, epoch=0, told=[0, 2])
+        nodes[0].append(4)
+        await nodes.until_equal(4)
+
+    run_ensemble(tmp_path, scenario)
+    told = [one.getMessage() for one in caplog.records if "fetching from" in one.getMessage()]
+    assert len(told) == 2, told
+    assert told[0].startswith("fetching from leader 0 failed: ")
+    assert told[1] == "fetching from leader 0 resumed"
 
 
 def test_retention_of_the_leader_reaches_followers(tmp_path: Path) -> None:

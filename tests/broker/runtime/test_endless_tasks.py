@@ -20,9 +20,9 @@ from broker.metrics import endpoint
 from broker.metrics.endpoint import MetricsEndpoint
 from broker.partitions.partition import Partition
 from broker.replication.fetcher import FetcherSettings
-from broker.replication.replica_fetchers import Following
+from broker.replication.replica_fetchers import ReplicaFetchers
 from broker.runtime.clock import SystemClock
-from broker.runtime.event_loop import Loop
+from broker.runtime.event_loop import BackgroundLoop
 from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
@@ -113,7 +113,7 @@ def follow(directory: Path, supervising: Supervision, leader: FeedingLeader) -> 
         ThreadPoolExecutor(1),
         note_failure=supervising.note,
     )
-    following = Following(leader, settings, 1, supervising.keep)
+    following = ReplicaFetchers(leader, settings, 1, supervising.keep)
     partitions = []
     for index in range(2):
         log = logs.create("flights", index, TOPIC_ID, TopicConfig(), NOW_MS)
@@ -224,7 +224,7 @@ def test_a_log_that_cannot_be_looked_at_keeps_no_other_from_being_compacted(
 
     async def scenario(supervising: Supervision) -> None:
         timers = Timers(asyncio.get_running_loop())
-        loop = Loop(SystemClock(), timers, supervising.spawn, one_step_at_a_time)
+        loop = BackgroundLoop(SystemClock(), timers, supervising.spawn, one_step_at_a_time)
         with ThreadPoolExecutor(1) as executor:
             config = BrokerConfig(log_cleaner_backoff_ms=1)
             cleaner = LogCleaner(config, logs, loop, executor, supervising)
@@ -256,7 +256,7 @@ def test_a_cleaner_goes_on_after_an_error_of_its_own(
 
     async def scenario(supervising: Supervision) -> None:
         timers = Timers(asyncio.get_running_loop())
-        loop = Loop(SystemClock(), timers, supervising.spawn, one_step_at_a_time)
+        loop = BackgroundLoop(SystemClock(), timers, supervising.spawn, one_step_at_a_time)
         with ThreadPoolExecutor(1) as executor:
             cleaner = LogCleaner(BrokerConfig(), logs, loop, executor, supervising)
             cleaner.start()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from broker.network.connection_quotas import ConnectionLimits
+from broker.network.connection_quotas import ConnectionQuotas
 from broker.runtime.open_files import Limit, LoopErrors, OpenFiles, Shares, raise_limit, share_out
 from broker.runtime.throttled_log import INTERVAL_MS
 from storage.disk import INDEX_DESCRIPTORS, MAPPINGS_LIMIT
@@ -107,7 +107,7 @@ def test_a_limit_that_cannot_be_raised_is_used_as_it_is(
         assert raise_limit() == (hard - 7, hard - 7)
 
     assert caplog.messages == [
-        f"the limit of open files stays at {hard - 7}: not allowed to raise maximum limit"
+        f"open files: the limit stays at {hard - 7}: not allowed to raise maximum limit"
     ]
 
 
@@ -126,7 +126,7 @@ def test_a_connection_is_refused_that_would_take_from_the_reserve(
     reserved = 1000
     roomy = OpenFiles(Limit(0, in_use + reserved + 20), reserved, clock)
     full = OpenFiles(Limit(0, in_use + reserved - 20), reserved, clock)
-    limits = ConnectionLimits(1, 1, {})
+    limits = ConnectionQuotas(1, 1, {})
 
     limits.files = full
     assert [limits.admit("a") for _ in range(3)] == ["", "", ""]

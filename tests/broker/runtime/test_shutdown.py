@@ -21,7 +21,7 @@ from broker.metadata.broker_configs import BrokerConfigs
 from broker.metadata.topic_configs import TopicConfigs
 from broker.metrics.optional_metrics import NoMetrics
 from broker.network.listener import Listeners
-from broker.runtime.compute_pool import SideWork
+from broker.runtime.compute_pool import ComputePool
 from broker.runtime.shutdown import take_all
 from broker.runtime.supervision import Supervision
 from broker.runtime.timers import Timers
@@ -45,7 +45,7 @@ STEPS: list[tuple[type, str]] = [
     (GroupCoordinators, "stop"),
     (Supervision, "close"),
     (EmbeddedStore, "close"),
-    (SideWork, "close"),
+    (ComputePool, "close"),
     (ThreadPoolExecutor, "shutdown"),
 ]
 

@@ -292,13 +292,13 @@ def test_interrupted_controller_whose_office_was_taken_stays_out_of_it() -> None
 def test_what_an_interruption_overtakes_is_neither_written_nor_sent() -> None:
     async def scenario(cluster: Cluster) -> None:
         controller = cluster.members[0].controller
-        office = controller._office
-        assert office is not None
+        active = controller._active
+        assert active is not None
         controller.interrupted()
         with pytest.raises(ControllerMovedError):
-            await office.store.write([Create("/late")])
+            await active.store.write([Create("/late")])
         with pytest.raises(ControllerMovedError):
-            await office.send()
+            await active.send()
         assert await cluster.store.exists("/late") is None
 
     run_cluster(scenario, 0)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from controller.active_controller import Office
+    from controller.active_controller import ActiveController
 
 
 @asynccontextmanager
@@ -38,7 +38,7 @@ async def busy_controller(cluster: Cluster) -> AsyncIterator[None]:
     """What happens meanwhile waits for the controller."""
     free = asyncio.Event()
 
-    async def work(_: Office) -> None:
+    async def work(_: ActiveController) -> None:
         await free.wait()
 
     member = cluster.members[0].controller

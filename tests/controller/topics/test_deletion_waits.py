@@ -1,4 +1,4 @@
-"""Who waits for deletions hears of their end, of the office's end, and leaves nothing behind."""
+"""Who waits for deletions hears of their end, of the term's end, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from controller.topics.deletion_waits import Settlements
+from controller.topics.deletion_waits import DeletionWaits
 from controller.topics.topics import NewTopic
 from controller.znodes import CONTROLLER
 from protocol.messages.stop_replica import StopReplicaRequest
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 
-async def begin(settlements: Settlements, *topics: str) -> asyncio.Task[None]:
+async def begin(settlements: DeletionWaits, *topics: str) -> asyncio.Task[None]:
     async def all_open() -> tuple[str, ...]:
         return topics
 
@@ -29,7 +29,7 @@ async def begin(settlements: Settlements, *topics: str) -> asyncio.Task[None]:
 
 def test_a_waiter_that_is_cancelled_leaves_nothing_behind_and_others_alone() -> None:
     async def scenario() -> None:
-        settlements = Settlements(one_step_at_a_time)
+        settlements = DeletionWaits(one_step_at_a_time)
         left = await begin(settlements, "orders", "payments")
         impatient = await begin(settlements, "orders", "invoices")
         impatient.cancel()
@@ -50,7 +50,7 @@ def test_a_waiter_that_cannot_ask_what_is_open_leaves_nothing_behind() -> None:
         raise ValueError
 
     async def scenario() -> None:
-        settlements = Settlements(one_step_at_a_time)
+        settlements = DeletionWaits(one_step_at_a_time)
         with pytest.raises(ValueError):  # noqa: PT011 - which has no message
             await settlements.wait(["orders"], refuse)
         assert not settlements.topics

@@ -174,7 +174,7 @@ def test_a_log_that_cannot_be_closed_leaves_the_others_closed(
 
     assert closed == [1, 2]
     assert [one.getMessage() for one in caplog.records if one.levelno == logging.ERROR] == [
-        "flights-0 is not closed in order"
+        "flights-0 not closed cleanly"
     ]
     assert not (tmp_path / "a" / ".kafka_cleanshutdown").exists()
     assert (tmp_path / "b" / ".kafka_cleanshutdown").exists()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from broker.handlers.records.appends import UNTIMED_PARTITIONS
-from broker.runtime.compute_pool import SideWork
+from broker.runtime.compute_pool import ComputePool
 from broker.runtime.deferred import Deferred
 from protocol.errors import ErrorCode
 from protocol.records.compression import Codec
@@ -43,7 +43,7 @@ class SlowClock(FixedClock):
         return self._looks * UNTIMED_PARTITIONS
 
 
-class CountedSideWork(SideWork):
+class CountedSideWork(ComputePool):
     """Notes how much was under way at once, and what came of it."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -155,13 +155,13 @@ def test_request_of_many_batches_is_appended_in_turns(tmp_path: Path) -> None:
 def test_request_takes_one_thread_however_much_it_brings(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic(count=5, compression_type="zstd")
-        work = broker.side_work
-        broker.side_work = CountedSideWork(work._loop, _SamePlatform(work))
+        work = broker.compute_pool
+        broker.compute_pool = CountedSideWork(work._loop, _SamePlatform(work))
 
         answers = await broker.produce({(TOPIC, index): records(9) for index in range(5)})
 
         assert [answer.error_code for answer in answers] == [0] * 5
-        assert broker.side_work.most_under_way == 1
+        assert broker.compute_pool.most_under_way == 1
 
     run_data_broker(tmp_path, scenario)
 
@@ -169,7 +169,7 @@ def test_request_takes_one_thread_however_much_it_brings(tmp_path: Path) -> None
 class _SamePlatform:
     """Gives the threads that there are already."""
 
-    def __init__(self, work: SideWork) -> None:
+    def __init__(self, work: ComputePool) -> None:
         self._executor = work._executor
 
     def threads(self, *_: object) -> Any:
@@ -182,12 +182,12 @@ def test_errors_from_threads_keep_no_frames_alive(tmp_path: Path) -> None:
 
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
-        work = broker.side_work
-        broker.side_work = CountedSideWork(work._loop, _SamePlatform(work))
+        work = broker.compute_pool
+        broker.compute_pool = CountedSideWork(work._loop, _SamePlatform(work))
 
         await broker.produce({(TOPIC, 0): batch})
 
-        (error,) = broker.side_work.results
+        (error,) = broker.compute_pool.results
         assert error.code is ErrorCode.INVALID_TIMESTAMP
         assert error.__traceback__ is None
 

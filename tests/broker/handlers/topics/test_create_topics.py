@@ -232,11 +232,11 @@ def test_what_becomes_of_topics_is_in_the_log(
 
     run_broker(tmp_path, scenario)
 
-    lines = [line.partition(";")[0] for line in caplog.messages if line.startswith("topic")]
+    lines = [line.partition(", requested")[0] for line in caplog.messages if line.startswith("topic")]
     assert lines[:3] == [
-        "topic orders is created: partitions 2, replication factor 1",
-        "topic orders is grown to 3 partitions",
-        "topic orders is to be deleted",
+        "topic orders created: partitions 2, replication factor 1",
+        "topic orders: partitions increased to 3",
+        "topic orders: deletion requested",
     ]
 
 
