@@ -1,13 +1,13 @@
 """Cluster metadata: who leads which partition, which topics exist, who says so.
 
-The controller decides; brokers obey.  Every fact lives in a tree of znodes behind the port
+The controller decides; brokers obey. Every fact lives in a tree of znodes behind the port
 `controller.metadata_store.store.MetadataStore`, in the paths and bytes that Apache Kafka 3.9
 uses in ZooKeeper mode, whether the tree is a ZooKeeper ensemble or a file beside the logs of a
 single broker.
 
-Not here: sockets, logs, clocks, chance.  Requests to brokers leave through
-``controller.ports.BrokerChannels``; time and chance are handed in.
+Not here: sockets, logs, clocks, chance. Requests to brokers leave through
+`controller.ports.BrokerChannels`; time and chance are handed in.
 
-Imported by ``broker`` only; imports ``protocol`` and ``config``.  Start reading in ``store`` (the
-port), ``znodes`` (what is written), then ``controller`` (what reacts).
+Imported by `broker` only; imports `protocol` and `config`. Start reading in `store` (the
+port), `znodes` (what is written), then `controller` (what reacts).
 """

@@ -1,7 +1,7 @@
 """Znodes that older tools write, and brokers of an inter-broker protocol before 2.7.
 
-They hold lists of partitions: ``{"version":1,"partitions":[{"topic":"t","partition":0}]}``, in a
-reassignment with ``"replicas":[2,1]`` each.
+They hold lists of partitions: `{"version":1,"partitions":[{"topic":"t","partition":0}]}`, in a
+reassignment with `"replicas":[2,1]` each.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class ControllerCommands:
     """`Controller.commands`."""
 
     def __init__(self, perform: Perform) -> None:
-        """``perform`` is the controller's queue."""
+        """`perform` is the controller's queue."""
         self._perform = perform
 
     async def alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:

@@ -46,7 +46,7 @@ class Term:
 
     epoch: int
     epoch_version: int
-    """Version of ``/controller_epoch``; every write is conditional on it."""
+    """Version of `/controller_epoch`; every write is conditional on it."""
 
 
 @dataclass(frozen=True, slots=True)

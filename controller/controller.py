@@ -1,8 +1,8 @@
 """The controller of one broker: stands for election and, while it is active, runs the cluster.
 
-One queue, one consumer.  Watches and answers of brokers only put an event in the queue; the event
+One queue, one consumer. Watches and answers of brokers only put an event in the queue; the event
 then reads what there is now, decides, stores the decision under the fence of its term, and sends
-requests.  A store that cannot be reached makes the event wait and try again, unless somebody asked
+requests. A store that cannot be reached makes the event wait and try again, unless somebody asked
 for it: that one hears of the failure, and nothing is done behind their back.
 """
 
@@ -59,7 +59,7 @@ class Controller:
         now_ms: Callable[[], int],
         slices: Callable[[], Slices],
     ) -> None:
-        """Take part as ``broker_id``, which must be registered in the store by then."""
+        """Take part as `broker_id`, which must be registered in the store by then."""
         self._unclean = UncleanDefault(is_allowed=False)
         self._slices = slices
         self._broker_id = broker_id
@@ -291,7 +291,7 @@ class Controller:
         context = active.context
         before = context.live_brokers
         now = await load_brokers(self._store, self._watch_brokers())
-        # One that came back before its death was noticed has died all the same (CT-7).
+        # One that came back before its death was noticed has died all the same.
         again = {one for one in now.keys() & before.keys() if now[one].epoch != before[one].epoch}
         died = (before.keys() - now.keys()) | again
         arrived = (now.keys() - before.keys()) | again

@@ -30,6 +30,6 @@ class BrokerChannels(Protocol):
         """Queue LeaderAndIsr, UpdateMetadata or StopReplica for a broker.
 
         Requests reach one broker in the order of the calls, one at a time, and are sent again
-        until they are answered.  The future is cancelled when the broker is gone for good.  A
+        until they are answered. The future is cancelled when the broker is gone for good. A
         broker that does not answer holds up nobody else.
         """

@@ -1,9 +1,9 @@
 """Every path of the tree that brokers share, once each, with the bytes that stand there.
 
 The bytes are those of Apache Kafka 3.9 in ZooKeeper mode, down to the order of JSON keys: compact,
-UTF-8, numbers as numbers except where Kafka writes strings.  Decoders take what any Kafka version
-wrote: unknown keys are skipped, keys that came later have defaults.  A payload that cannot be read
-raises ``MalformedZnodeError``.
+UTF-8, numbers as numbers except where Kafka writes strings. Decoders take what any Kafka version
+wrote: unknown keys are skipped, keys that came later have defaults. A payload that cannot be read
+raises `MalformedZnodeError`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ PERSISTENT_PATHS = (
 TOPIC_ENTITY = "topics"
 BROKER_ENTITY = "brokers"
 DEFAULT_ENTITY = "<default>"
-"""Stands for all brokers (or clients, users) in ``/config``; literally, angle brackets included."""
+"""Stands for all brokers (or clients, users) in `/config`; literally, angle brackets included."""
 
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2
@@ -90,7 +90,7 @@ class Endpoint:
     security_protocol: str = "PLAINTEXT"
 
     def url(self) -> str:
-        """Text form, ``LISTENER://host:port``; an IPv6 host stands in brackets."""
+        """Text form, `LISTENER://host:port`; an IPv6 host stands in brackets."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.listener}://{host}:{self.port}"
 
@@ -105,7 +105,7 @@ class BrokerRegistration:
 
 
 def encode_broker(registration: BrokerRegistration) -> bytes:
-    """Bytes of ``/brokers/ids/N``, version 5."""
+    """Bytes of `/brokers/ids/N`, version 5."""
     plain = next((e for e in registration.endpoints if e.security_protocol == "PLAINTEXT"), None)
     content: dict[str, Any] = {
         "features": {},
@@ -147,7 +147,7 @@ def _parse_endpoint(url: str, protocols: Mapping[str, str]) -> Endpoint:
 
 
 def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
-    """Bytes of ``/controller``, version 2."""
+    """Bytes of `/controller`, version 2."""
     return _encode(
         {
             "version": 2,
@@ -167,7 +167,7 @@ def decode_controller(data: bytes | None) -> int:
 
 
 def encode_epoch(epoch: int) -> bytes:
-    """Bytes of ``/controller_epoch``: plain decimal text."""
+    """Bytes of `/controller_epoch`: plain decimal text."""
     return str(epoch).encode()
 
 
@@ -218,7 +218,7 @@ class TopicAssignment:
 
 
 def encode_topic(assignment: TopicAssignment) -> bytes:
-    """Bytes of ``/brokers/topics/T``, version 3."""
+    """Bytes of `/brokers/topics/T`, version 3."""
     return _encode(
         {
             "partitions": _by_text(assignment.partitions),
@@ -270,7 +270,7 @@ class PartitionState:
 
 
 def encode_state(state: PartitionState) -> bytes:
-    """Bytes of a partition's state, version 1. Written thousands at a time, so without ``json``."""
+    """Bytes of a partition's state, version 1. Written thousands at a time, so without `json`."""
     recovery = '"leader_recovery_state":1,' if state.is_recovering else ""
     replicas = ",".join(map(str, state.in_sync_replicas))
     return (
@@ -318,12 +318,12 @@ def decode_config(path: str, data: bytes | None) -> dict[str, str]:
 
 
 def encode_config_change(entity_type: str, entity: str) -> bytes:
-    """Bytes of a notification below ``/config/changes``, version 2."""
+    """Bytes of a notification below `/config/changes`, version 2."""
     return _encode({"version": 2, "entity_path": f"{entity_type}/{entity}"})
 
 
 def decode_config_change(path: str, data: bytes | None) -> str:
-    """Entity path of a notification, for instance ``topics/orders``."""
+    """Entity path of a notification, for instance `topics/orders`."""
     content = _decode(path, data)
     try:
         if content.get("version") == 1:
@@ -365,7 +365,7 @@ def decode_producer_id_block(data: bytes | None) -> range | None:
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
-    """Bytes of ``/cluster/id``; here the version is a string."""
+    """Bytes of `/cluster/id`; here the version is a string."""
     return _encode({"version": "1", "id": cluster_id})
 
 

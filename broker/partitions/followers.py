@@ -86,7 +86,7 @@ class Follower:
     ) -> bool:
         """It asked for `offset` when the leader's log ended at `leader_end`; tells if it moved.
 
-        `leader_end` is the end before the read, so that appends do not hold it out (RE-10).
+        `leader_end` is the end before the read, so that appends do not hold it out.
         """
         if self._presence is not None:
             self.rouse(self._presence)

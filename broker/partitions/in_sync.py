@@ -104,7 +104,7 @@ class InSyncReplicas:
     ) -> tuple[int, ...] | None:
         """The set with a follower that has reached the others; None when it has not, or is in.
 
-        It must have all that is committed, and all from before this leader's epoch (RE-5).
+        It must have all that is committed, and all from before this leader's epoch.
         """
         follower = self.followers.get(broker_id)
         if (

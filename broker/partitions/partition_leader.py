@@ -155,7 +155,7 @@ class PartitionLeader:
         self._partition.check_starts()
 
     def decided(self, proposal: Proposal, code: ErrorCode, stored: Stored | None = None) -> None:
-        """The controller answered a proposal; an answer to one that is void is ignored (RE-17)."""
+        """The controller answered a proposal; an answer to one that is void is ignored."""
         if self.in_sync.proposal is not proposal:
             return
         partition = self._partition

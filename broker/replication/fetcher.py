@@ -211,7 +211,7 @@ class ReplicaFetcher:
         return strayed
 
     def _take(self, partition: Partition, answer: Answer) -> bool:
-        """Do what a leader's answer for one partition says; returns whether it strayed (RE-13).
+        """Do what a leader's answer for one partition says; returns whether it strayed.
 
         Not if the replica is another by now than it was when the leader was asked.
         """

@@ -24,7 +24,7 @@ LIST_OFFSETS_VERSION = 9
 async def find_range(
     partition: Partition, link: Link, local_id: int, is_followed: Callable[[], bool]
 ) -> None:
-    """Truncate, or begin anew where the leader does; raises LinkError and ApiError (RE-13).
+    """Truncate, or begin anew where the leader does; raises LinkError and ApiError.
 
     Nothing is done once the replica follows another leader, or `is_followed()` is no longer so:
     what the leader tells by the topic's name may then be said of another topic.

@@ -1,6 +1,6 @@
 """Gathers what brokers must be told, and makes the requests. Pure.
 
-One batch belongs to one step of the controller.  Its requests leave in Apache's order: to every
+One batch belongs to one step of the controller. Its requests leave in Apache's order: to every
 broker LeaderAndIsr first, then UpdateMetadata, then StopReplica, so that a broker leads a partition
 before clients hear that it does.
 """
@@ -37,7 +37,7 @@ class ControlRequestBatch:
     """What one step of the controller wants every broker to hear."""
 
     def __init__(self, context: ControllerContext) -> None:
-        """Start empty; states are read from ``context`` when they are added."""
+        """Start empty; states are read from `context` when they are added."""
         self._context = context
         self._leaderships: dict[int, dict[TopicPartition, LeaderAndIsrPartitionState]] = {}
         self._metadata: dict[TopicPartition, UpdateMetadataPartitionState] = {}
@@ -45,7 +45,7 @@ class ControlRequestBatch:
         self._stops: dict[int, dict[TopicPartition, bool]] = {}
 
     def lead_or_follow(self, brokers: Iterable[int], at: TopicPartition, *, is_new: bool) -> None:
-        """Tell live ``brokers`` who leads a partition, and all brokers that it is so."""
+        """Tell live `brokers` who leads a partition, and all brokers that it is so."""
         leadership = self._context.leadership[at]
         state = leadership.state
         move = self._context.reassigning.get(at)
@@ -71,7 +71,7 @@ class ControlRequestBatch:
         self.publish(self._context.live_brokers, [at])
 
     def publish(self, brokers: Iterable[int], partitions: Iterable[TopicPartition]) -> None:
-        """Tell ``brokers`` which brokers live and what state some partitions (or none) are in."""
+        """Tell `brokers` which brokers live and what state some partitions (or none) are in."""
         self._metadata_brokers.update(brokers)
         for at in partitions:
             leadership = self._context.leadership.get(at)

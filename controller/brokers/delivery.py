@@ -55,10 +55,10 @@ class Delivery:
         on_stopped: Callable[[ActiveController, int, dict[TopicPartition, int]], Awaitable[None]],
         on_failed: Callable[[ActiveController, int, list[TopicPartition]], Awaitable[None]],
     ) -> None:
-        """Handle answers by ``put(name, handler)``, each in its turn, in the ``current`` active.
+        """Handle answers by `put(name, handler)`, each in its turn, in the `current` active.
 
-        ``on_stopped`` gets a broker, and errors by partition that it deleted.
-        ``on_failed`` gets a broker and the partitions that it has no disk for any more.
+        `on_stopped` gets a broker, and errors by partition that it deleted.
+        `on_failed` gets a broker and the partitions that it has no disk for any more.
         """
         self._channels = channels
         self._put = put

@@ -4,10 +4,10 @@ A change is made to what was read: of two at the same time, one is made to what 
 be they of this broker, of another, or of a tool that writes past both. (Apache Kafka's brokers
 write whatever the version is, so they may still undo what was written since they read.)
 
-The writer sets ``/config/<type>/<entity>`` and then adds a node below ``/config/changes``.  Every
-broker watches those children, reads the named entity anew, and tells its listeners.  Creating a
+The writer sets `/config/<type>/<entity>` and then adds a node below `/config/changes`. Every
+broker watches those children, reads the named entity anew, and tells its listeners. Creating a
 topic writes its configuration without a notification: a broker reads it when it first hears of the
-topic (``load_topics``).
+topic (`load_topics`).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class DynamicConfigs:
     """This broker's copy of the topics' configurations, kept up to date by notifications."""
 
     def __init__(self, store: MetadataStore, spawn: Callable[[], None] | None = None) -> None:
-        """Read from ``store``. ``spawn`` is called on the loop when ``refresh`` should run."""
+        """Read from `store`. `spawn` is called on the loop when `refresh` should run."""
         self._store = store
         self._spawn = spawn
         self._topics: dict[str, Mapping[str, str]] = {}

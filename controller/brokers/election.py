@@ -1,7 +1,7 @@
 """Becoming controller, and the fence around everything a controller writes.
 
-Winning is one transaction: create ``/controller`` and raise ``/controller_epoch`` at the version
-that was read, so nobody raises the epoch without winning.  The version that this leaves is checked
+Winning is one transaction: create `/controller` and raise `/controller_epoch` at the version
+that was read, so nobody raises the epoch without winning. The version that this leaves is checked
 by every later write of the winner; once somebody else has won, all of them fail.
 """
 
@@ -90,7 +90,7 @@ class FencedStore:
     """Writes of one term: each transaction first checks that the term is not over."""
 
     def __init__(self, store: MetadataStore, term: Term, slices: Callable[[], Slices]) -> None:
-        """Fence ``store`` by ``term``."""
+        """Fence `store` by `term`."""
         self._store = store
         self._slices = slices
         self._check = Check(CONTROLLER_EPOCH, term.epoch_version)

@@ -1,6 +1,6 @@
 """Announcements of brokers that a log directory failed: nodes in sequence.
 
-Path and content: ``/log_dir_event_notification/log_dir_event_0000000003``, ``{"version":1,
+Path and content: `/log_dir_event_notification/log_dir_event_0000000003`, ``{"version":1,
 "broker":1,"event":1}``.
 """
 

@@ -33,7 +33,7 @@ async def allocate_producer_ids(store: MetadataStore, broker_id: int) -> range:
 async def skip_producer_ids(
     store: MetadataStore, broker_id: int, highest_used: int
 ) -> list[Operation]:
-    """Operations after which no id up to ``highest_used`` will be given out; none if none would."""
+    """Operations after which no id up to `highest_used` will be given out; none if none would."""
     node = await store.get(PRODUCER_ID_BLOCK)
     newest = decode_producer_id_block(node.data)
     following = 0 if newest is None else newest.stop

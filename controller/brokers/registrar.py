@@ -44,7 +44,7 @@ class Registrar:
         describe: Callable[[], BrokerRegistration],
         patience_ms: int,
     ) -> None:
-        """``describe`` says what stands in the node; ``patience_ms`` is for the node of old."""
+        """`describe` says what stands in the node; `patience_ms` is for the node of old."""
         self._store = store
         self._broker_id = broker_id
         self._describe = describe

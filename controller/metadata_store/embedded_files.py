@@ -35,7 +35,7 @@ class StoreFiles(Protocol):
 
 
 class LocalStoreFiles:
-    """``StoreFiles`` in a directory of the machine."""
+    """`StoreFiles` in a directory of the machine."""
 
     def __init__(self, directory: str | Path) -> None:
         """Use a directory that exists."""
@@ -52,7 +52,7 @@ class LocalStoreFiles:
             return None
 
     def write_at(self, name: str, position: int, data: bytes) -> None:
-        """Write all of ``data`` at ``position`` and sync the file."""
+        """Write all of `data` at `position` and sync the file."""
         with self._one_at_a_time:
             descriptor = self._descriptor(name)
             view = memoryview(data)
@@ -75,7 +75,7 @@ class LocalStoreFiles:
             os.fsync(directory)
 
     def truncate(self, name: str, size: int) -> None:
-        """Cut the file to ``size`` bytes and sync it."""
+        """Cut the file to `size` bytes and sync it."""
         with self._one_at_a_time:
             descriptor = self._descriptor(name)
             os.ftruncate(descriptor, size)

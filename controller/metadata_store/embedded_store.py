@@ -2,14 +2,14 @@
 
 A transaction changes the tree in memory at once, joins the group that waits for the disk, and is
 acknowledged when one write and one sync have made its whole group durable; while that runs, later
-transactions gather in the next group.  So a thousand topics cost a handful of syncs.  When the
+transactions gather in the next group. So a thousand topics cost a handful of syncs. When the
 journal has outgrown the tree, the same job writes a snapshot and starts a new journal.
 
 If the disk refuses a group, its transactions and all later ones are taken back from the tree and
 their callers get StoreUnavailableError; nothing acknowledged is touched, and the next write tries
 again. So it is with every other error: whoever waits is answered, and no later write waits for it.
 
-There is one session, that of the process.  Ephemeral nodes are journalled like all others, so that
+There is one session, that of the process. Ephemeral nodes are journalled like all others, so that
 transaction ids never repeat, and those of earlier sessions go when the store is opened.
 """
 
@@ -83,10 +83,10 @@ class _Image:
 
 
 class EmbeddedStore(TreeStore):
-    """``MetadataStore`` on a journal and a snapshot. Open it with ``EmbeddedStore.open``."""
+    """`MetadataStore` on a journal and a snapshot. Open it with `EmbeddedStore.open`."""
 
     def __init__(self, files: StoreFiles, loaded: _Loaded, executor: Executor | None) -> None:
-        """Use ``open``."""
+        """Use `open`."""
         super().__init__(loaded.tree)
         self.recovery = loaded.recovery
         self._files = files
@@ -104,8 +104,8 @@ class EmbeddedStore(TreeStore):
     async def open(cls, files: StoreFiles, executor: Executor | None = None) -> EmbeddedStore:
         """Load the files, cut a torn tail, end the sessions of earlier processes.
 
-        Blocking work goes to ``executor``; with None it is done in place, as tests and simulations
-        want it.  Raises DamagedStoreError, having changed nothing, if a file is damaged.
+        Blocking work goes to `executor`; with None it is done in place, as tests and simulations
+        want it. Raises DamagedStoreError, having changed nothing, if a file is damaged.
         """
         store = cls(files, _load(files), executor)
         for session, paths in store._tree.ephemerals().items():

@@ -1,6 +1,6 @@
 """Bytes of the embedded store's two files. Pure.
 
-Journal, ``embedded-metadata.journal``::
+Journal, `embedded-metadata.journal`::
 
     header  = magic "EMJ1" | base zxid int64 | CRC-32 of the 12 bytes before it uint32
     frame   = length uint32 | CRC-32 of the payload uint32 | payload
@@ -8,12 +8,12 @@ Journal, ``embedded-metadata.journal``::
     transaction = zxid int64 | session int64 | operation count uint32 | operation*
     operation   = kind uint8 | path length uint16 | path | data length int32 (-1: none) | data
 
-One frame is what one fsync made durable, and the next frame is written only after that.  So a
+One frame is what one fsync made durable, and the next frame is written only after that. So a
 frame that does not check out is a torn tail if nothing valid follows it (nobody was told that its
 transactions happened), and damage if something does: then transactions that were acknowledged lie
 behind a hole, and nothing may be cut.
 
-Snapshot, ``embedded-metadata.snapshot``::
+Snapshot, `embedded-metadata.snapshot`::
 
     magic "EMS1" | zxid int64 | node count uint32 | sequence count uint32 | body length uint64
     body = node* sequence*
@@ -21,7 +21,7 @@ Snapshot, ``embedded-metadata.snapshot``::
     sequence = path | next uint32
     CRC-32 of all before it uint32
 
-Integers are big-endian; ``path`` and ``data`` are written as in an operation.
+Integers are big-endian; `path` and `data` are written as in an operation.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _encode_data(data: bytes | None, parts: list[bytes]) -> None:
 
 
 def _payload_at(content: bytes, position: int) -> bytes | None:
-    """Return the payload of the frame at ``position``, or None if no whole frame is there."""
+    """Return the payload of the frame at `position`, or None if no whole frame is there."""
     if position + _FRAME.size > len(content):
         return None
     length, crc = _FRAME.unpack_from(content, position)

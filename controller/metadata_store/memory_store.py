@@ -1,6 +1,6 @@
 """A metadata store without a disk: an ensemble that several sessions share.
 
-For tests and simulations.  Everything is committed the moment it is submitted; watches are called
+For tests and simulations. Everything is committed the moment it is submitted; watches are called
 from the event loop, never from inside the write.
 """
 
@@ -42,7 +42,7 @@ class MemoryStore(TreeStore):
     """One session on a shared tree."""
 
     def __init__(self, tree: ZnodeTree, session_id: int) -> None:
-        """Use ``MemoryEnsemble.connect`` instead."""
+        """Use `MemoryEnsemble.connect` instead."""
         super().__init__(tree)
         self._session_id = session_id
         self._expired = False

@@ -35,7 +35,7 @@ class Patience:
     """How long a store may be out of reach."""
 
     def __init__(self, store: MetadataStore, limit_ms: int) -> None:
-        """A step is given up when ``limit_ms`` have been spent on waiting for the store."""
+        """A step is given up when `limit_ms` have been spent on waiting for the store."""
         self._store = store
         self._limit_seconds = limit_ms / 1000
 

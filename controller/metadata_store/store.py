@@ -1,14 +1,14 @@
 """The metadata store port: a ZooKeeper-shaped tree of small nodes.
 
-Paths are absolute and slash-separated.  A node carries bytes (or nothing), a version that starts
-at 0 and grows by one with each write, the transaction that made it (``czxid``) and the one that
-last wrote it (``mzxid``).  An ephemeral node goes when its owner's session goes.
+Paths are absolute and slash-separated. A node carries bytes (or nothing), a version that starts
+at 0 and grows by one with each write, the transaction that made it (`czxid`) and the one that
+last wrote it (`mzxid`). An ephemeral node goes when its owner's session goes.
 
-``multi`` is all or nothing.  ``multi_many`` submits independent transactions back to back, so that
+`multi` is all or nothing. `multi_many` submits independent transactions back to back, so that
 an adapter can send them in one flight and pay for durability once.
 
 Watches are one-shot: a callback given to a read is called once, on the event loop, after the next
-committed change; a watcher that wants more reads again with a new watch.  An adapter may call a
+committed change; a watcher that wants more reads again with a new watch. An adapter may call a
 watch without need (after a failure, say), never forget one.
 """
 
@@ -97,7 +97,7 @@ Watch = Callable[[Change], None]
 
 
 class StoreError(Exception):
-    """A transaction did not happen. ``operation`` is the index of the one that refused."""
+    """A transaction did not happen. `operation` is the index of the one that refused."""
 
     def __init__(self, path: str, reason: str, operation: int = 0) -> None:
         """Name the node and what was wrong with it."""
@@ -154,7 +154,7 @@ class MetadataStore(Protocol):
         """Owner of the ephemeral nodes that this client makes; never 0."""
 
     def on_interruption(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` when what was known of the store no longer holds.
+        """Call `listener` when what was known of the store no longer holds.
 
         That is: the session is a new one, whose ephemeral nodes are yet to be made, or a
         transaction of the old connection has an unknown outcome. The listener is called when the

@@ -1,8 +1,8 @@
 """The znode tree in memory: transactions, sessions, watches. Pure.
 
 The memory and the embedded store are built on it.
-A node is an immutable ``Znode``, so a shallow copy of the dictionary is a consistent snapshot that
-another thread may write out.  ``apply`` changes the tree at once and returns an ``Applied`` from
+A node is an immutable `Znode`, so a shallow copy of the dictionary is a consistent snapshot that
+another thread may write out. `apply` changes the tree at once and returns an `Applied` from
 which the same transaction can be taken back: an adapter that fails to make it durable undoes it.
 """
 
@@ -96,11 +96,11 @@ class ZnodeTree:
         return {session: sorted(paths) for session, paths in self._ephemerals.items() if paths}
 
     def watch_data(self, path: str, watch: Watch) -> None:
-        """Call ``watch`` at the next creation, change or deletion of the path."""
+        """Call `watch` at the next creation, change or deletion of the path."""
         self._data_watches.setdefault(path, []).append(watch)
 
     def watch_children(self, path: str, watch: Watch) -> None:
-        """Call ``watch`` when a child comes or goes, or the node itself goes."""
+        """Call `watch` when a child comes or goes, or the node itself goes."""
         self._child_watches.setdefault(path, []).append(watch)
 
     # Writes

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class TreeStore(SingleWrites):
-    """The reading half of ``MetadataStore``, and single writes as transactions of one."""
+    """The reading half of `MetadataStore`, and single writes as transactions of one."""
 
     def __init__(self, tree: ZnodeTree) -> None:
-        """Serve reads from ``tree``."""
+        """Serve reads from `tree`."""
         self._tree = tree
 
     def on_interruption(self, listener: Callable[[], None]) -> None:

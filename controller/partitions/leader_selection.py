@@ -1,7 +1,7 @@
 """Who leads a partition next. Pure functions from what is known to what shall be.
 
 All of them go through the assignment in its order, so that the preferred leader wins whenever it
-may.  A result with ``leader == NO_LEADER`` says that nobody can lead; None says that this kind of
+may. A result with `leader == NO_LEADER` says that nobody can lead; None says that this kind of
 election changes nothing.
 """
 

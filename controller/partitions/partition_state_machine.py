@@ -58,7 +58,7 @@ class PartitionStateMachine:
     ) -> None:
         """Share the term's context, store and batch.
 
-        ``allow_unclean`` tells which of some topics would rather lose records than have no leader.
+        `allow_unclean` tells which of some topics would rather lose records than have no leader.
         The controller does one thing at a time: its context stays between two slices.
         """
         self._slices = slices

@@ -4,9 +4,9 @@ Goals, those of Kafka's AdminUtils: leaders spread evenly over brokers; the othe
 partitions that one broker leads spread over all other brokers; with racks, the replicas of a
 partition in as many racks as there can be.
 
-Leaders go round the broker list from a random start.  Follower j of a partition led by broker
-``first`` sits ``1 + (shift + j) mod (n - 1)`` places further on; ``shift`` starts at random and
-grows by one each time the leaders have gone round.  Five brokers, start 0, shift 0::
+Leaders go round the broker list from a random start. Follower j of a partition led by broker
+`first` sits `1 + (shift + j) mod (n - 1)` places further on; `shift` starts at random and
+grows by one each time the leaders have gone round. Five brokers, start 0, shift 0::
 
     partition   0  1  2  3  4 | 5  6  7  8  9
     leader      0  1  2  3  4 | 0  1  2  3  4
@@ -179,7 +179,7 @@ class _Ring:
         self._rack_count = len(set(racks.values()))
 
     def spread(self, first: int, shift: int, factor: int) -> Replicas:
-        """The leader and ``factor - 1`` followers; a candidate passed over may come again."""
+        """The leader and `factor - 1` followers; a candidate passed over may come again."""
         leader = self._arranged[first]
         chosen = {leader: None}
         used = {self._racks[leader]}

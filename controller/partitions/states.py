@@ -1,7 +1,7 @@
 """States of partitions and of replicas, and the transitions between them. Tables only.
 
 A partition is NEW when it has an assignment but no leader yet, ONLINE with a leader, OFFLINE when
-its leader died.  A replica is deleted by way of OFFLINE and DELETION_STARTED; it becomes
+its leader died. A replica is deleted by way of OFFLINE and DELETION_STARTED; it becomes
 DELETION_INELIGIBLE if its broker failed meanwhile, and tries again from OFFLINE.
 """
 

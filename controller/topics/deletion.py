@@ -48,7 +48,7 @@ class TopicDeletion:
         batch: ControlRequestBatch,
         machines: tuple[PartitionStateMachine, ReplicaStateMachine, Callable[[], Slices]],
     ) -> None:
-        """Share the term's parts; ``stores`` are for reading and for writing."""
+        """Share the term's parts; `stores` are for reading and for writing."""
         self._context = context
         self._reader, self._store = stores
         self._batch = batch
@@ -147,7 +147,7 @@ class TopicDeletion:
         return [TopicPartition(topic, int(name)) for name in names]
 
     async def _delete_all(self, paths: Iterable[str]) -> None:
-        """Delete in one transaction what exists of ``paths``."""
+        """Delete in one transaction what exists of `paths`."""
         wanted = list(paths)
         nodes = await self._reader.get_many(wanted)
         operations: list[Operation] = [

@@ -27,7 +27,7 @@ class DeletionWaits:
     async def wait(
         self, topics: Iterable[str], still_open: Callable[[], Awaitable[Collection[str]]]
     ) -> None:
-        """Return once each topic is settled; those that are not ``still_open`` are already.
+        """Return once each topic is settled; those that are not `still_open` are already.
 
         That is asked when each is waited for, so that none is missed.
         """

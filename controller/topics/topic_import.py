@@ -1,8 +1,8 @@
 """Takes topics whose logs exist into a store that does not know them.
 
 A log directory that Apache Kafka wrote carries everything but the assignment: names and topic ids
-in ``partition.metadata``, leader epochs in ``leader-epoch-checkpoint``.  The broker that found the
-logs becomes their only replica, and leads with an epoch above every epoch in the log.  Producer ids
+in `partition.metadata`, leader epochs in `leader-epoch-checkpoint`. The broker that found the
+logs becomes their only replica, and leads with an epoch above every epoch in the log. Producer ids
 that the logs have seen are not given out again: a new producer with an old one's id would be taken
 for it, and refused for its sequence numbers.
 """
@@ -56,8 +56,8 @@ async def adopt_topics(
 ) -> list[str]:
     """Add the topics that the store does not know; returns their names, sorted.
 
-    ``configs`` gives the configuration of topics that need one (``__consumer_offsets`` must be
-    compacted).  Partitions missing below the highest one found become new and empty.  Call this
+    `configs` gives the configuration of topics that need one (`__consumer_offsets` must be
+    compacted). Partitions missing below the highest one found become new and empty. Call this
     before the controller starts.
     """
     known = set(await store.children(TOPICS))

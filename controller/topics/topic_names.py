@@ -49,6 +49,6 @@ def collision_key(topic: str) -> str:
 
 
 def find_collision(topic: str, others: Iterable[str]) -> str | None:
-    """Return an existing name that ``topic`` cannot stand beside."""
+    """Return an existing name that `topic` cannot stand beside."""
     key = collision_key(topic)
     return next((name for name in others if collision_key(name) == key and name != topic), None)

@@ -1,7 +1,7 @@
 """Commands on topics: what the admin requests write. The controller reacts to what is written.
 
-Each command checks everything first and writes last, so ``validate_only`` is the same without the
-writing.  Results come per topic: one bad topic does not stop the others.
+Each command checks everything first and writes last, so `validate_only` is the same without the
+writing. Results come per topic: one bad topic does not stop the others.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class TopicCommands:
         max_new_partitions: int,
         slices: Callable[[], Slices],
     ) -> None:
-        """``max_new_partitions`` is how many partitions one request may create."""
+        """`max_new_partitions` is how many partitions one request may create."""
         self._store = store
         self._chance = chance
         self._max_new_partitions = max_new_partitions
@@ -146,7 +146,7 @@ class TopicCommands:
     ) -> dict[str, CreatedTopic | ApiError]:
         """Create topics; each by one transaction.
 
-        ``is_wanted`` is asked once more before anything is written; the store may have been slow.
+        `is_wanted` is asked once more before anything is written; the store may have been slow.
         None is created if together they have too many partitions.
         """
         try:
@@ -202,7 +202,7 @@ class TopicCommands:
     ) -> int:
         """Add partitions up to a total; returns how many. Raises ApiError.
 
-        ``added_before`` counts what the same request has added to other topics.
+        `added_before` counts what the same request has added to other topics.
         """
         for _ in range(WRITE_ATTEMPTS):
             path = topic_path(growth.topic)

@@ -1,4 +1,4 @@
-"""``zookeeper.connect``: servers, and the path below which this cluster keeps its tree."""
+"""`zookeeper.connect`: servers, and the path below which this cluster keeps its tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HIGHEST_PORT = 65_535
 
 
 class AddressError(ValueError):
-    """``zookeeper.connect`` cannot be read; the text says why."""
+    """`zookeeper.connect` cannot be read; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class ZooKeeperAddress:
         return path[len(self.root) :] or "/"
 
     def root_steps(self) -> list[str]:
-        """The nodes that must exist for ``root`` to, outermost first."""
+        """The nodes that must exist for `root` to, outermost first."""
         parts = self.root.split("/")[1:]
         return ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
 
 
 def parse_address(text: str) -> ZooKeeperAddress:
-    """Read ``host:port,host:port/path``; the port may be left out. Raises AddressError."""
+    """Read `host:port,host:port/path`; the port may be left out. Raises AddressError."""
     hosts, slash, path = text.strip().partition("/")
     root = f"/{path}".rstrip("/") if slash else ""
     if "//" in root:

@@ -6,7 +6,7 @@ happens on them.
 
 What kazoo does otherwise than is needed here: a request made while there is no connection would be
 kept and sent when there is one again, however late. A broker that has told its client "that
-failed" must not do it afterwards; so ``_GatedClient`` refuses such a request, under the lock under
+failed" must not do it afterwards; so `_GatedClient` refuses such a request, under the lock under
 which the connection's state changes. A request that was under way when the connection broke may or
 may not have happened; that is settled by the time the session is connected again, for ZooKeeper
 closes the old connection of a session before it takes up the new one.
@@ -103,7 +103,7 @@ class _GatedClient(KazooClient):  # type: ignore[misc]
             raise ForceRetryError from error
 
     def submit(self, request: object, result: _Answer) -> None:
-        """Queue the request, or fail ``result`` at once."""
+        """Queue the request, or fail `result` at once."""
         with self._gate:
             if self.connected:
                 self._call(request, result)
@@ -118,7 +118,7 @@ class _GatedClient(KazooClient):  # type: ignore[misc]
 class _Answer:
     """Where kazoo puts what ZooKeeper said.
 
-    It stands for kazoo's ``AsyncResult``, which costs a lock and a turn of a thread.
+    It stands for kazoo's `AsyncResult`, which costs a lock and a turn of a thread.
     """
 
     __slots__ = ("_error", "_future", "_session", "_value", "is_noted")
@@ -157,7 +157,7 @@ class ZooKeeperSession:
     def __init__(
         self, address: ZooKeeperAddress, session_timeout_ms: int, max_in_flight: int
     ) -> None:
-        """Prepare; ``start`` connects. Call it on the event loop."""
+        """Prepare; `start` connects. Call it on the event loop."""
         self.address = address
         self._max_in_flight = max_in_flight
         self._loop = asyncio.get_running_loop()
@@ -191,7 +191,7 @@ class ZooKeeperSession:
         return self._is_closed
 
     def on_connected(self, listener: Callable[[bool], None]) -> None:
-        """Call ``listener(is_new_session)`` each time a connection stands again."""
+        """Call `listener(is_new_session)` each time a connection stands again."""
         self._on_connected = listener
 
     async def start(self, timeout_ms: int) -> None:

@@ -71,14 +71,14 @@ class RequestLimits(NamedTuple):
     in_flight: int
     """Requests that are under way together."""
     request_bytes: int
-    """Size of a write; ZooKeeper's own limit is ``jute.maxbuffer``."""
+    """Size of a write; ZooKeeper's own limit is `jute.maxbuffer`."""
 
 
 class ZooKeeperStore(SingleWrites):
-    """``controller.metadata_store.store.MetadataStore`` in a ZooKeeper ensemble."""
+    """`controller.metadata_store.store.MetadataStore` in a ZooKeeper ensemble."""
 
     def __init__(self, session: ZooKeeperSession, max_request_bytes: int) -> None:
-        """Use ``connect`` instead."""
+        """Use `connect` instead."""
         self._session = session
         self._max_request_bytes = max_request_bytes
         self._address = session.address
@@ -126,7 +126,7 @@ class ZooKeeperStore(SingleWrites):
         return self._session.session_id
 
     def on_interruption(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` when the session is new or an outcome is unknown."""
+        """Call `listener` when the session is new or an outcome is unknown."""
         self._listeners.append(listener)
 
     async def wait_until_reachable(self) -> None:

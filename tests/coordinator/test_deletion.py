@@ -1,4 +1,4 @@
-"""Deleting groups, and what expires when (GC-19, GC-20; KIP-211)."""
+"""Deleting groups, and what expires when (KIP-211)."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_a_proposal_tells_in_which_life_each_follower_was_seen(led: Led) -> None
 
 
 def test_a_follower_without_the_start_of_the_epoch_does_not_come_in(led: Led) -> None:
-    """It has all that is committed, but not all that the new leader had when it began (RE-5)."""
+    """It has all that is committed, but not all that the new leader had when it began."""
     led.append(10)
     led.assume(isr=(LEADER, SECOND), epoch=1)
 

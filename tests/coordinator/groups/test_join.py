@@ -1,4 +1,4 @@
-"""JoinGroup: ids, protocols, sizes, and when it starts or ends a rebalance (GC-1 to 6, GC-10)."""
+"""JoinGroup: ids, protocols, sizes, and when it starts or ends a rebalance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ListGroups and DescribeGroups (GC-22, AD-7)."""
+"""ListGroups and DescribeGroups."""
 
 from __future__ import annotations
 

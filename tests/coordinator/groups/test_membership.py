@@ -1,4 +1,4 @@
-"""Heartbeat, sessions and LeaveGroup (GC-5, GC-7, GC-11, GC-13)."""
+"""Heartbeat, sessions and LeaveGroup."""
 
 from __future__ import annotations
 

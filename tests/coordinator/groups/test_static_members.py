@@ -1,4 +1,4 @@
-"""Static members keep their place across restarts (GC-12, GC-13; KIP-345, KIP-814)."""
+"""Static members keep their place across restarts (KIP-345, KIP-814)."""
 
 from __future__ import annotations
 

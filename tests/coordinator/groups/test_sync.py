@@ -1,4 +1,4 @@
-"""SyncGroup: parked followers, the assignment, and what happens when it is late (GC-8, GC-9)."""
+"""SyncGroup: parked followers, the assignment, and what happens when it is late."""
 
 from __future__ import annotations
 

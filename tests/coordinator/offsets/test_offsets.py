@@ -1,4 +1,4 @@
-"""Committing, reading and deleting offsets (GC-15 to GC-17, GC-20, GC-21)."""
+"""Committing, reading and deleting offsets."""
 
 from __future__ import annotations
 
