@@ -63,6 +63,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_held = False
         self._is_turn_due = False
         self._is_processing = False
+        self._is_at_end = False
         self._outgoing: SendQueue = cast("SendQueue", None)
         self._transport: asyncio.Transport = cast("asyncio.Transport", None)
 
@@ -151,6 +152,22 @@ class Connection(asyncio.BufferedProtocol):
         self._buffer.end += nbytes
         self._process()
 
+    def eof_received(self) -> bool:
+        """The peer sends no more. What it has sent is handled first, as by Apache Kafka.
+
+        A producer that wants no acknowledgement (acks=0) leaves as soon as it has sent all, and a
+        request may still hold up those behind it. Returns whether the transport is to stay open.
+        """
+        self._is_at_end = True
+        return not self._is_all_handled
+
+    @property
+    def _is_all_handled(self) -> bool:
+        """Whether no whole frame is left."""
+        buffer = self._buffer
+        held = buffer.end - buffer.start - SIZE_BYTES
+        return held < 0 or held < _UNPACK_SIZE(buffer.frames(), buffer.start)[0]
+
     def pause_writing(self) -> None:
         """The peer reads slower than we write: answers are kept, no more requests are taken."""
         self._outgoing.pause()
@@ -178,6 +195,8 @@ class Connection(asyncio.BufferedProtocol):
             if not self._is_closing:
                 self._outgoing.flush()
                 self._tidy()
+                if self._is_at_end and not self._answers and self._is_all_handled:
+                    self.close()
         except OSError as error:  # of memory: those of sockets and files stay in SendQueue
             self.close(f"no memory for its requests: {error}")
         except Exception:
@@ -290,7 +309,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._is_processing or self._is_closing:
             return
         self._outgoing.flush()
-        if not self._buffer.is_empty:
+        if not self._buffer.is_empty or self._is_at_end:
             # Not from here: whoever completes one answer may be about to complete hundreds.
             self._have_turn()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from protocol.messages.produce import ProduceRequest
 from protocol.records.builder import NewRecord, build_batch
+from tests.support.children import children_of
 from tests.support.wire import RawConnection, request_header
 
 if TYPE_CHECKING:
@@ -88,11 +89,7 @@ class PeakMemory:
             self.peak_bytes = max(self.peak_bytes, sum(map(_resident_bytes, self._pids())))
 
     def _pids(self) -> list[int]:
-        tasks = Path(f"/proc/{self._pid}/task")
-        found = [
-            child for task in tasks.iterdir() for child in (task / "children").read_text().split()
-        ]
-        return [self._pid, *map(int, found)]
+        return [self._pid, *children_of(self._pid)]
 
 
 def _resident_bytes(pid: int) -> int:

@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.interop.conftest import against_apache, create_topic, eventually
+from tests.support.children import children_of
 from tests.support.ours import ours
 
 if TYPE_CHECKING:
@@ -115,8 +116,7 @@ def output(broker: BrokerProcess) -> str:
 
 
 def children(broker: BrokerProcess) -> list[int]:
-    tasks = Path(f"/proc/{broker.pid}/task")
-    return [int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+    return children_of(broker.pid)
 
 
 def is_gone(pid: int) -> bool:

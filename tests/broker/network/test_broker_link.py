@@ -235,7 +235,7 @@ def test_broker_that_does_not_listen_cannot_be_asked() -> None:
 
 def test_a_broker_that_hangs_up_before_it_has_read_the_request_is_a_link_error() -> None:
     """The connection then ends with the last byte of the request, not with the other's end."""
-    data = ProduceRequest.TopicData.PartitionData(index=0, records=memoryview(bytes(16 << 20)))
+    data = ProduceRequest.TopicData.PartitionData(index=0, records=memoryview(bytes(8 << 20)))
     topic = ProduceRequest.TopicData(name="large", partition_data=[data])
     request = ProduceRequest(acks=1, timeout_ms=0, topic_data=[topic])
 

@@ -124,6 +124,45 @@ def test_hang_up_abandons_what_was_awaited() -> None:
     asyncio.run(scenario())
 
 
+def test_what_was_sent_before_the_end_is_handled_and_answered() -> None:
+    async def scenario() -> None:
+        waiting: Deferred[Any] = Deferred()
+        dispatcher = ScriptedDispatcher(lambda frame: waiting if frame == b"slow" else echo(frame))
+        async with connected(dispatcher) as wire:
+            wire.send(b"slow", b"fast", b"last")
+            wire.writer.write(b"\0\0\0\7cut")
+            wire.writer.write_eof()
+            while not dispatcher.frames:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            waiting.complete([b"<slow>"])
+            assert await wire.reader.read() == b"<slow><fast><last>"
+            assert not wire.connections
+
+    asyncio.run(scenario())
+
+
+def test_what_a_peer_sent_that_has_left_is_handled() -> None:
+    """As producers leave that want no acknowledgement (acks=0): when they have sent all."""
+
+    async def scenario() -> None:
+        waiting: Deferred[Any] = Deferred()
+        dispatcher = ScriptedDispatcher(lambda frame: waiting if frame == b"slow" else None)
+        async with connected(dispatcher) as wire:
+            wire.send(b"slow", b"2", b"3")
+            wire.writer.close()
+            await wire.writer.wait_closed()
+            while not dispatcher.frames:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            await asyncio.sleep(0.02)  # noqa: TID251
+            waiting.complete(None)
+            async with asyncio.timeout(60):
+                while wire.connections:
+                    await asyncio.sleep(0.001)  # noqa: TID251
+            assert dispatcher.frames == [b"slow", b"2", b"3"]
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("length", [0, 1, 1000, 100_000, 8_000_000])
 def test_file_regions_stand_among_bytes_and_survive_a_slow_reader(
     tmp_path: Path, length: int
