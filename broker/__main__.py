@@ -36,6 +36,9 @@ EXIT_REFUSED = 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a broker until SIGTERM, SIGINT or SIGHUP; returns the exit code."""
     options = _parser().parse_args(arguments)
+    if not __debug__:  # an error of ours must end up as one, not in somebody's data
+        print("the broker needs its assertions: run Python without -O", file=sys.stderr)  # noqa: T201
+        return EXIT_REFUSED
     logging.basicConfig(
         stream=sys.stderr,
         level=options.log_level,

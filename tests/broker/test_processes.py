@@ -6,6 +6,8 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -246,3 +248,19 @@ def test_full_disk_takes_one_directory_offline_and_the_other_serves_on(tmp_path:
         assert read_offsets(broker, good) == [0, 1]
     finally:
         broker.kill()
+
+
+def test_python_without_assertions_is_refused(tmp_path: Path) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(f"broker.id=0\nlog.dirs={tmp_path}/data\n", encoding="utf-8")
+
+    outcome = subprocess.run(
+        [sys.executable, "-O", "-m", "broker", "--config", str(properties)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert outcome.returncode == 1
+    assert outcome.stderr == "the broker needs its assertions: run Python without -O\n"
+    assert not (tmp_path / "data").exists()
