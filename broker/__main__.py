@@ -103,14 +103,14 @@ def _parser() -> argparse.ArgumentParser:
         "--config",
         required=True,
         metavar="FILE",
-        help="property file, as Kafka's server.properties",
+        help="Kafka server.properties file",
     )
     parser.add_argument(
         "--override",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="set a key over the file's value; may be repeated",
+        help="override one key of the file; may be repeated",
     )
     parser.add_argument(
         "--log-level",

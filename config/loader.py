@@ -89,7 +89,7 @@ def _read(path: Path, overrides: Sequence[str]) -> Iterable[_Statement]:
     for number, text in enumerate(overrides, start=len(entries)):
         name, has_value, value = text.partition("=")
         if not has_value or not name.strip():
-            raise ConfigError(f"--override {text}: an override is written key=value")
+            raise ConfigError(f"--override {text}: expected KEY=VALUE")
         yield _Statement(name.strip(), value, _OVERRIDE, number)
 
 
@@ -128,7 +128,7 @@ def _warning(statement: _Statement) -> str | None:
     if known is not None:
         return None if known.key.acts else _without_effect(known.name)
     if unprefixed(statement.name) in BROKER_KEYS:
-        return f"{statement.name} has no effect in this broker: no key of a single listener has"
+        return f"{statement.name} has no effect: per-listener overrides are not supported"
     return f"{statement.name} is not a configuration key{_suggestion(statement.name)}"
 
 
@@ -166,8 +166,7 @@ def _left_out(config: BrokerConfig, effective: Mapping[str, _Statement]) -> Iter
     for name in controller_listeners(config):
         yield _remark(
             effective["controller.listener.names"],
-            f"listener {name} is not opened: it is for Raft controllers, of which this broker is "
-            "none (GAPS.md)",
+            f"listener {name} is not opened: KRaft controllers are not supported (GAPS.md)",
         )
 
 

@@ -127,9 +127,7 @@ def test_typo_is_warned_of_with_what_was_meant(
 
 
 def test_override_without_value_is_refused(start: Start) -> None:
-    assert start("num.partitions") == (
-        "--override num.partitions: an override is written key=value"
-    )
+    assert start("num.partitions") == ("--override num.partitions: expected KEY=VALUE")
 
 
 def test_port_in_use_is_named(start: Start) -> None:
