@@ -134,7 +134,7 @@ def test_the_logs_are_closed_although_a_step_fails(
         assert run() == 0
 
     assert run.is_closed_in_order
-    failed = [one for one in caplog.records if one.exc_info and "stopping goes on" in one.message]
+    failed = [one for one in caplog.records if one.exc_info and "failed, continuing" in one.message]
     assert failed
     assert {one.levelno for one in failed} == {logging.ERROR}
 
@@ -186,4 +186,4 @@ def test_steps_are_taken_in_order_and_an_interruption_is_raised_in_the_end(
 
     assert taken == ["one", "two", "three", "four"]
     assert [one.levelname for one in caplog.records] == ["ERROR", "WARNING"]
-    assert "although three failed: /: no disk" in caplog.text
+    assert "three failed, continuing: /: no disk" in caplog.text
