@@ -34,7 +34,7 @@ class Faults:
     """The controller, or a leader, misses its session, and the others go on without it."""
     reset: float = 0.0
     """A connection is broken off, whatever is under way on it."""
-    active: float = 0.0
+    controller: float = 0.0
     """Somebody takes `/controller` away; the one who held it may be asleep, its session alive."""
 
     @classmethod
@@ -50,7 +50,7 @@ class Faults:
             blackout=random.choice((0.0, 0.0, 0.0, 0.05)),
             exile=random.choice(rates),
             reset=random.choice((0.0, 0.2, 0.9)),
-            active=random.choice(rates),
+            controller=random.choice(rates),
         )
 
 
@@ -164,7 +164,7 @@ class Schedule:
         if ends:
             self._cluster.network.break_off(self._random.choice(ends))
 
-    async def _active(self) -> None:
+    async def _controller(self) -> None:
         holder = self._cluster.controller()
         if holder is None or holder not in self._up() or self._cluster.zookeeper.is_down:
             return
