@@ -126,14 +126,14 @@ class Connection(asyncio.BufferedProtocol):
     def look_after(self, now_ms: int, limit_ms: int) -> None:
         """Called now and then: free what an idle connection holds, end one that is idle too long.
 
-        Idle is one that neither brings a request nor takes some of an answer, and is owed none;
-        `limit_ms` is how long it may be (negative: for ever), `now_ms` monotonic.
+        Idle is one that neither brings a request nor takes some of an answer, and is owed none, or
+        has left; `limit_ms` is how long it may be (negative: for ever), `now_ms` monotonic.
         """
         if self._outgoing.has_moved:
             self._outgoing.has_moved = False
             self._peer.is_active = True
         idle_ms = self._peer.idle_ms(now_ms)
-        if self._answers or not idle_ms:
+        if (self._answers and not self._is_at_end) or not idle_ms:
             return
         self._buffer.trim()
         if 0 <= limit_ms <= idle_ms:

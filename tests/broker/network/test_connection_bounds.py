@@ -30,6 +30,9 @@ from tests.broker.connections import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from broker.network.connection import Connection
+    from tests.broker.connections import Wire
+
 
 def test_frame_that_a_deferred_answer_keeps_is_not_written_over() -> None:
     async def scenario() -> None:
@@ -283,3 +286,33 @@ def test_connection_that_is_gone_leaves_no_garbage_cycle(ending: str) -> None:
             assert not [name for name in garbage if "Transport" in name or "Connection" in name]
 
     asyncio.run(scenario())
+
+
+def test_connection_whose_peer_has_left_does_not_outlive_its_idle_time() -> None:
+    """A request that waits for ever would keep it: its peer, which has left, pays nothing."""
+
+    async def scenario() -> None:
+        abandoned = asyncio.Event()
+        waiting: Deferred[Any] = Deferred(on_abandon=abandoned.set)
+        dispatcher = ScriptedDispatcher(lambda _: waiting)
+        async with connected(dispatcher) as wire:
+            wire.send(b"waits", b"behind it")
+            wire.writer.write_eof()
+            (connection,) = await has_ended(wire)
+            connection.look_after(1_000, 600)
+            connection.look_after(1_500, 600)
+            await turns()
+            assert wire.connections, "not yet"
+            connection.look_after(1_700, 600)
+            await turns()
+            assert not wire.connections
+            assert abandoned.is_set()
+
+    asyncio.run(scenario())
+
+
+async def has_ended(wire: Wire) -> list[Connection]:
+    """The connections, once all have met the end of what their peers send."""
+    while not wire.connections or not all(one._is_at_end for one in wire.connections):
+        await asyncio.sleep(0.001)  # noqa: TID251
+    return list(wire.connections)
