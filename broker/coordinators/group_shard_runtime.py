@@ -10,20 +10,15 @@ from coordinator import records
 from coordinator.records import OffsetsRecord
 from coordinator.shard import GroupShard
 from protocol.records.control import ControlType, parse_marker
-from storage.producer.verification_guards import NO_VOUCHER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from broker.partitions.partition import Partition
     from broker.runtime.timers import Cancellable
-    from coordinator.effects import Effects, ProducerIdentity
+    from coordinator.effects import Effects
     from coordinator.ports import MemberIds, TimerKey
     from coordinator.settings import GroupSettings
-    from protocol.errors import ErrorCode
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
-    from storage.producer.verification_guards import Voucher
 
 
 class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
@@ -38,7 +33,6 @@ class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
     ) -> None:
         self.groups = GroupShard(settings, self, new_id)
         self._running: dict[TimerKey, Cancellable] = {}
-        self._voucher = NO_VOUCHER
         super().__init__(partition, surroundings, records, self.groups.replay)
 
     def apply(self, record: OffsetsRecord, log_offset: int, producer_id: int) -> None:
@@ -51,14 +45,6 @@ class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
         if marker is not None:
             is_commit = marker.type is ControlType.COMMIT
             self.groups.end_transaction(header.producer_id, is_commit=is_commit)
-
-    def run_vouched(self, effects: Effects, voucher: Voucher) -> None:
-        """As `run`, for positions in a producer's transaction that its coordinator vouches for."""
-        self._voucher = voucher
-        try:
-            self.run(effects)
-        finally:
-            self._voucher = NO_VOUCHER
 
     def loaded(self, now_ms: int) -> Effects:
         """Members' sessions begin."""
@@ -76,14 +62,6 @@ class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
     def content(self) -> str:
         """How many groups there are."""
         return f"{len(self.groups.group_ids)} groups"
-
-    def _append(
-        self, records: Sequence[OffsetsRecord], producer: ProducerIdentity | None = None
-    ) -> ErrorCode | None:
-        if producer is None:
-            return super()._append(records)
-        with self.partition.log.producers.guards.presenting(self._voucher):
-            return super()._append(records, producer)
 
     # coordinator.ports.Timers
 

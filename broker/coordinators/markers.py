@@ -14,8 +14,7 @@ from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.transactions import WriteTxnMarkersResponse
 from protocol.records.control import ControlType, EndTransactionMarker, build_marker
-from storage.producer.producer_state import AppendOrigin
-from storage.producer.verification_guards import Voucher
+from storage.log.append_source import AppendOrigin, AppendSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -156,14 +155,13 @@ class _Writing:
                 now_ms=self._now_ms,
             )
         )
-        voucher = Voucher(transaction_version=marker.transaction_version)
-        with partition.log.producers.guards.presenting(voucher):
-            if partition.topic == GROUP_METADATA_TOPIC:
-                shard = self._broker.groups.shard_at(partition.index)
-                shard.append_control(batch, self._now_ms)
-            else:
-                origin = AppendOrigin.COORDINATOR
-                partition.append_records(batch, ACKS_ALL, origin, self._now_ms)
+        version = marker.transaction_version
+        source = AppendSource(AppendOrigin.COORDINATOR, transaction_version=version)
+        if partition.topic == GROUP_METADATA_TOPIC:
+            shard = self._broker.groups.shard_at(partition.index)
+            shard.append_control(batch, source, self._now_ms)
+        else:
+            partition.append_records(batch, ACKS_ALL, source, self._now_ms)
 
     def _expire(self) -> None:
         for wait in self._waits:

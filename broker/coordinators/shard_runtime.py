@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from broker.coordinators.record_batches import from_batch, to_batch
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import parse_header
-from storage.producer.producer_state import AppendOrigin
+from storage.log.append_source import FROM_COORDINATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from coordinator.effects import CommittedAnswer, ProducerIdentity, ShardEffects
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
+    from storage.log.append_source import AppendSource
+    from storage.producer.verification_guards import VerificationGuard
 
 logger = logging.getLogger(__name__)
 
@@ -136,13 +138,14 @@ class ShardRuntime(Generic[RecordT]):
 
     # Doing what was decided
 
-    def run(self, effects: ShardEffects[RecordT]) -> bool:
+    def run(self, effects: ShardEffects[RecordT], guard: VerificationGuard | None = None) -> bool:
         """Append, replay, answer; see `coordinator.effects` for the order.
 
-        Returns False when there was something to append and it could not be.
+        `guard` comes with what begins a producer's transaction in this partition. Returns False
+        when there was something to append and it could not be.
         """
         if effects.records:
-            failure = self._append(effects.records, effects.producer)
+            failure = self._append(effects.records, effects.producer, guard)
             if failure is not None:
                 self._run_failed(effects, failure)
                 return False
@@ -173,15 +176,17 @@ class ShardRuntime(Generic[RecordT]):
         wait = _CommitWait(callback, self._timers, self._commit_timeout_ms)
         wait.waits_for(partition.when_committed(self._appended_to, wait.decided))
 
-    def append_control(self, batch: memoryview, now_ms: int) -> None:
+    def append_control(self, batch: memoryview, source: AppendSource, now_ms: int) -> None:
         """Append a control batch and apply it; raises ApiError. `when_committed` tells the rest."""
-        partition = self.partition
-        info = partition.append_records(batch, ACKS_ALL, AppendOrigin.COORDINATOR, now_ms)
+        info = self.partition.append_records(batch, ACKS_ALL, source, now_ms)
         self._appended_to = info.last_offset + 1
         self.apply_control(parse_header(batch), batch)
 
     def _append(
-        self, records: Sequence[RecordT], producer: ProducerIdentity | None = None
+        self,
+        records: Sequence[RecordT],
+        producer: ProducerIdentity | None = None,
+        guard: VerificationGuard | None = None,
     ) -> ErrorCode | None:
         now_ms = self._clock.now_ms()
         try:
@@ -191,8 +196,9 @@ class ShardRuntime(Generic[RecordT]):
                 "%s-%d: records cannot be encoded", self.partition.topic, self.partition.index
             )
             return ErrorCode.UNKNOWN_SERVER_ERROR
+        source = FROM_COORDINATOR if guard is None else FROM_COORDINATOR._replace(guard=guard)
         try:
-            info = self.partition.append_records(batch, ACKS_ALL, AppendOrigin.COORDINATOR, now_ms)
+            info = self.partition.append_records(batch, ACKS_ALL, source, now_ms)
         except ApiError as error:
             logger.warning(
                 "%s-%d: records not stored: %s", self.partition.topic, self.partition.index, error

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from coordinator.transactions.ports import ProducerIdBlocks
     from coordinator.transactions.settings import TransactionSettings
     from coordinator.transactions.transaction import Transaction
+    from storage.producer.verification_guards import VerificationGuard
 
 COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
@@ -53,18 +54,23 @@ class TransactionShardRuntime(ShardRuntime[TransactionRecord]):
         """How many transactional ids there are."""
         return f"{len(self.transactions.transactional_ids)} transactional ids"
 
-    def run(self, effects: ShardEffects[TransactionRecord]) -> bool:
+    def run(
+        self, effects: ShardEffects[TransactionRecord], guard: VerificationGuard | None = None
+    ) -> bool:
         """Append, replay, answer, and have markers written once all that is committed."""
-        is_stored = super().run(effects)
+        is_stored = super().run(effects, guard)
         if is_stored and isinstance(effects, TransactionEffects) and effects.to_mark:
             mark = partial(self._mark, effects.to_mark)
             self.partition.when_committed(self._appended_to, mark)
         return is_stored
 
     def _append(
-        self, records: Sequence[TransactionRecord], producer: ProducerIdentity | None = None
+        self,
+        records: Sequence[TransactionRecord],
+        producer: ProducerIdentity | None = None,
+        guard: VerificationGuard | None = None,
     ) -> ErrorCode | None:
-        failure = super()._append(records, producer)
+        failure = super()._append(records, producer, guard)
         reached = self._sender.step_reached
         if failure is None and reached is not None:
             for _, transaction in records:

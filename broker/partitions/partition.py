@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 from broker.partitions.commit_waiters import COMMITTED, CommitWaiter, CommitWaiters
 from broker.partitions.partition_leader import PartitionLeader
 from protocol.errors import ApiError, ErrorCode
-from protocol.records.validation import NEWEST_VERSION
 from protocol.uuids import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
     from broker.partitions.partition_leader import PartitionServices
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
     from protocol.wire import Buffer
+    from storage.log.append_source import AppendSource
     from storage.log.log import AppendInfo, Log
     from storage.log.slices import Slice
-    from storage.producer.producer_state import AppendOrigin
 
 logger = logging.getLogger(__name__)
 
@@ -135,17 +134,9 @@ class Partition:
         self.wake()
 
     def append_records(
-        self,
-        records: memoryview,
-        acks: int,
-        origin: AppendOrigin,
-        now_ms: int,
-        api_version: int = NEWEST_VERSION,
+        self, records: memoryview, acks: int, source: AppendSource, now_ms: int
     ) -> AppendInfo:
-        """Append one batch as leader; raises ApiError. `records` is patched in place.
-
-        The log checks a client's batch, by what version `api_version` of Produce allows.
-        """
+        """Append one batch as leader; raises ApiError. `records` is patched in place."""
         if not self.is_leader:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log = self.log
@@ -160,7 +151,7 @@ class Partition:
                 f"{self.topic}-{self.index} has {in_sync_count} in-sync replicas, "
                 f"min.insync.replicas is {log.config.min_insync_replicas}",
             )
-        info = log.append_as_leader(records, self.leader_epoch, now_ms, origin, api_version)
+        info = log.append_as_leader(records, self.leader_epoch, now_ms, source)
         if self.leading is not None:
             self.leading.appended()
             self._wake_followers()

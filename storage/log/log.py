@@ -23,23 +23,25 @@ from protocol.records.batch import (
     iterate_headers,
     parse_header,
 )
-from protocol.records.validation import NEWEST_VERSION, check_produced
+from protocol.records.validation import check_produced
+from storage.log.append_source import FROM_CLIENT, AppendOrigin
 from storage.log.log_upkeep import LogUpkeep
 from storage.producer.producer_history import recall
 from storage.producer.producer_recovery import read_marker
-from storage.producer.producer_state import AppendOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
+    from storage.log.append_source import AppendSource
     from storage.producer.producer import Marker, ProducedBatch
     from storage.segment.pending_write import PendingWrite
     from storage.segment.segment import Segment
 
 NO_TIMESTAMP = -1
 _CLIENT = AppendOrigin.CLIENT
+_COORDINATOR = AppendOrigin.COORDINATOR
 
 
 @dataclass(slots=True)
@@ -79,8 +81,7 @@ class Log(LogUpkeep):
         records: memoryview,
         leader_epoch: int,
         now_ms: int,
-        origin: AppendOrigin = AppendOrigin.CLIENT,
-        api_version: int = NEWEST_VERSION,
+        source: AppendSource = FROM_CLIENT,
     ) -> AppendInfo:
         """Check and append the one batch in `records`, which is patched in place.
 
@@ -93,23 +94,22 @@ class Log(LogUpkeep):
         if self.directory.failure is not None:
             raise self.directory.failure.with_traceback(None)
         rules = self.produce_rules
+        origin = source.origin
         if origin is _CLIENT:
-            header = check_produced(records, rules, now_ms, api_version)
+            header = check_produced(records, rules, now_ms, source.api_version)
         else:
             header = parse_header(records)
-            if origin is AppendOrigin.CHECKED:
-                origin = _CLIENT
-            elif header.size_in_bytes != len(records):
-                return self._append_each(records, leader_epoch, now_ms, origin)
+            if origin is _COORDINATOR and header.size_in_bytes != len(records):
+                return self._append_each(records, leader_epoch, now_ms, source)
         if rules.is_log_append_time:
             assign_log_append_time(records, 0, now_ms)
             header = parse_header(records)
         if header.producer_id < 0:
             info = self._append_batch(records, header, leader_epoch, now_ms)
         elif header.attributes & CONTROL_BIT:
-            info = self._append_marker(records, header, leader_epoch, now_ms)
+            info = self._append_marker(records, header, leader_epoch, now_ms, source)
         else:
-            info = self._append_of_producer(records, header, leader_epoch, now_ms, origin)
+            info = self._append_of_producer(records, header, leader_epoch, now_ms, source)
         # Last: if it cannot be flushed for now, the batch is known when it comes again.
         if self.log_end_offset - self.recovery_point >= self._config.flush_messages:
             self.flush()
@@ -121,14 +121,14 @@ class Log(LogUpkeep):
         header: BatchHeader,
         leader_epoch: int,
         now_ms: int,
-        origin: AppendOrigin,
+        source: AppendSource,
     ) -> AppendInfo:
         try:
-            duplicate = self.producers.check(header, origin)
+            duplicate = self.producers.check(header, source)
         except ApiError as error:
             if not self._recall(header, error.code):
                 raise
-            duplicate = self.producers.check(header, origin)
+            duplicate = self.producers.check(header, source)
         if duplicate is not None:
             return self._repeat(duplicate)
         info = self._append_batch(records, header, leader_epoch, now_ms)
@@ -197,13 +197,13 @@ class Log(LogUpkeep):
         return True
 
     def _append_each(
-        self, records: memoryview, leader_epoch: int, now_ms: int, origin: AppendOrigin
+        self, records: memoryview, leader_epoch: int, now_ms: int, source: AppendSource
     ) -> AppendInfo:
         infos = []
         position = 0
         while position < len(records):
             end = position + parse_header(records, position).size_in_bytes
-            infos.append(self.append_as_leader(records[position:end], leader_epoch, now_ms, origin))
+            infos.append(self.append_as_leader(records[position:end], leader_epoch, now_ms, source))
             position = end
         infos[-1].first_offset = infos[0].first_offset
         return infos[-1]
@@ -236,12 +236,17 @@ class Log(LogUpkeep):
         )
 
     def _append_marker(
-        self, records: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
+        self,
+        records: memoryview,
+        header: BatchHeader,
+        leader_epoch: int,
+        now_ms: int,
+        source: AppendSource,
     ) -> AppendInfo:
         """Append a control batch of a coordinator, which may end a transaction."""
         marker = read_marker(header, records, self.log_end_offset)
         if marker is not None:
-            self.producers.check_marker(marker)
+            self.producers.check_marker(marker, source.transaction_version)
         info = self._append_batch(records, header, leader_epoch, now_ms)
         self._note_producer(header, info.first_offset, marker)
         return info

@@ -14,11 +14,11 @@ Sources: KIP-98, KIP-360; `ProducerStateManager` and `ProducerAppendInfo` in Apa
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import SEQUENCE_SPACE, TRANSACTIONAL_BIT
+from storage.log.append_source import AppendOrigin
 from storage.producer.producer import NO_EPOCH, NONE, ProducedBatch, Producer, produced_batch
 from storage.producer.verification_guards import VerificationGuards
 from storage.segment.aborted_index import AbortedTransaction
@@ -27,26 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from protocol.records.batch import BatchHeader
+    from storage.log.append_source import AppendSource
     from storage.producer.producer import Marker
     from storage.producer.producer_snapshot import SnapshotEntry
 
 BUMPS_EPOCH_SINCE: Final = 2
+"""The transaction version from which on a producer's epoch rises with each transaction."""
 EXPIRED_AT_ONCE: Final = 500
 """Producers that are looked at without giving way to others."""
-"""The transaction version from which on a producer's epoch rises with each transaction."""
-
-
-class AppendOrigin(Enum):
-    """Who appends, which decides what is checked."""
-
-    CLIENT = "client"
-    """A producer: everything is checked."""
-    CHECKED = "checked"
-    """A producer as well; the batch as such has been checked before, and then recompressed."""
-    REPLICATION = "replication"
-    """The leader of the partition, which has checked it: nothing is refused."""
-    COORDINATOR = "coordinator"
-    """This broker: group and transaction records, and transaction markers."""
 
 
 class ProducerState:
@@ -84,15 +72,16 @@ class ProducerState:
             and producer.epoch == epoch
         )
 
-    def check(self, header: BatchHeader, origin: AppendOrigin) -> ProducedBatch | None:
+    def check(self, header: BatchHeader, source: AppendSource) -> ProducedBatch | None:
         """Refuse a batch that must not be appended, or return the one that it repeats.
 
-        Raises ApiError INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_TXN_STATE.
+        A coordinator's batches have no sequence numbers that would be checked. Raises ApiError
+        INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_TXN_STATE.
         """
         _, _, _, _, _, attributes, _, _, _, producer_id, epoch, sequence, _ = header
         producer = self.producers.get(producer_id)
         if attributes & TRANSACTIONAL_BIT:
-            return self._check_transactional(producer, header, origin)
+            return self._check_transactional(producer, header, source)
         if producer is None or (
             # The next batch of the same epoch, as nearly all are, breaks no rule and repeats none.
             sequence == producer.next_sequence
@@ -100,12 +89,13 @@ class ProducerState:
             and producer.transaction_first_offset == NONE
         ):
             return None
-        if origin is AppendOrigin.CLIENT:
+        is_sequenced = source.origin is not AppendOrigin.COORDINATOR
+        if is_sequenced:
             duplicate = producer.find(header)
             if duplicate is not None:
                 return duplicate
         _check_epoch(producer, header.producer_epoch)
-        if origin is AppendOrigin.CLIENT:
+        if is_sequenced:
             _check_sequence(producer, header)
         if producer.transaction_first_offset != NONE:
             raise ApiError(
@@ -116,24 +106,25 @@ class ProducerState:
         return None
 
     def _check_transactional(
-        self, producer: Producer | None, header: BatchHeader, origin: AppendOrigin
+        self, producer: Producer | None, header: BatchHeader, source: AppendSource
     ) -> ProducedBatch | None:
+        is_sequenced = source.origin is not AppendOrigin.COORDINATOR
         is_open = (
             producer is not None
             and producer.transaction_first_offset != NONE
             and header.producer_epoch == producer.epoch
         )
-        if origin is AppendOrigin.CLIENT and producer is not None:
+        if is_sequenced and producer is not None:
             if is_open and header.base_sequence == producer.next_sequence:
                 return None
             duplicate = producer.find(header)
             if duplicate is not None:
                 return duplicate
         if not is_open:
-            self.guards.check_presented(header.producer_id)
+            self.guards.check(header.producer_id, source.guard)
         if producer is not None:
             _check_epoch(producer, header.producer_epoch)
-        if origin is AppendOrigin.CLIENT:
+        if is_sequenced:
             is_known = producer is not None and bool(producer.batches)
             self.guards.check_sequence(header, is_known=is_known)
             if producer is not None:
@@ -157,17 +148,17 @@ class ProducerState:
                 producer.transaction_first_offset = base_offset
                 self._open[producer_id] = base_offset
 
-    def check_marker(self, marker: Marker) -> None:
+    def check_marker(self, marker: Marker, transaction_version: int = 0) -> None:
         """Refuse a marker of an old producer or coordinator epoch.
 
-        With transaction version 2 a marker's epoch is above that of the records before it. One that
-        has the epoch of now, while no transaction is open, is the last marker once more.
+        From `transaction_version` 2 on a marker's epoch is above that of the records before it. One
+        that has the epoch of now, while no transaction is open, is the last marker once more.
         """
         producer = self.producers.get(marker.producer_id)
         if producer is None:
             return
         is_open = producer.transaction_first_offset != NONE
-        bumps_epoch = self.guards.voucher.transaction_version >= BUMPS_EPOCH_SINCE
+        bumps_epoch = transaction_version >= BUMPS_EPOCH_SINCE
         _check_epoch(producer, marker.producer_epoch, is_above=bumps_epoch and is_open)
         if marker.coordinator_epoch < producer.coordinator_epoch:
             raise ApiError(

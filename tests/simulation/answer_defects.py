@@ -126,7 +126,7 @@ def take_some_for_all() -> None:
 
 def know_no_duplicates() -> None:
     """A batch that a producer sends again is appended again."""
-    ProducerState.check = lambda self, header, origin: None  # type: ignore[method-assign]
+    ProducerState.check = lambda self, header, source: None  # type: ignore[method-assign]
 
 
 def know_one_batch_after_a_start() -> None:

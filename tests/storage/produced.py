@@ -16,9 +16,9 @@ from storage.directory.directories import LogDirectories
 from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFile, LocalFileSystem
+from storage.log.append_source import FROM_COORDINATOR
 from storage.log.log_loader import LoadHints, create_log, load_log
 from storage.log.log_reader import LogPlace, LogSettings
-from storage.producer.producer_state import AppendOrigin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,7 +112,7 @@ def append(log: Log, data: memoryview, epoch: int = 0) -> AppendInfo:
 
 def append_marker(log: Log, data: memoryview) -> AppendInfo:
     """Append a control batch, which only coordinators do."""
-    info = log.append_as_leader(data, 0, NOW_MS, AppendOrigin.COORDINATOR)
+    info = log.append_as_leader(data, 0, NOW_MS, FROM_COORDINATOR)
     log.advance_high_watermark(log.log_end_offset)
     return info
 

@@ -19,10 +19,10 @@ from protocol.records.control import ControlType
 from storage.disk import Disk
 from storage.errors import EXHAUSTION, ExhaustedError
 from storage.filesystem import LocalFileSystem
+from storage.log.append_source import FROM_COORDINATOR
 from storage.log.log_loader import LoadHints, create_log, load_log
 from storage.log.log_reader import LogSettings
 from storage.open_file_cache import OpenFileCache
-from storage.producer.producer_state import AppendOrigin
 from storage.segment import sparse_index
 from tests.storage.exhaustion import ExhaustedFileSystem
 from tests.storage.produced import (
@@ -54,7 +54,7 @@ def idempotent(sequence: int, count: int = 3) -> memoryview:
 
 def abort(log: Log, producer: Producer, epoch: int) -> None:
     ending = marker(producer, ControlType.ABORT)
-    log.append_as_leader(ending, epoch, NOW_MS, AppendOrigin.COORDINATOR)
+    log.append_as_leader(ending, epoch, NOW_MS, FROM_COORDINATOR)
 
 
 def run_apart(work: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.handlers.records.current_leader import current_leader
@@ -12,8 +13,7 @@ from broker.runtime.slices import BUDGET_MS
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.records.validation import AsideError
-from storage.producer.producer_state import AppendOrigin
-from storage.producer.verification_guards import NO_VOUCHER
+from storage.log.append_source import AppendOrigin, AppendSource
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -34,7 +34,6 @@ EMPTY: Endpoints = {}
 _NO_LEADER = Answer.CurrentLeader()
 """Shared by all answers, which it makes a third cheaper; never changed in place."""
 
-_CLIENT = AppendOrigin.CLIENT
 ADDS_PARTITIONS_SINCE = 12
 """The version whose clients follow version 2 of the transaction protocol (KIP-890)."""
 FIRST_VERSION_BY_ID = 13
@@ -85,6 +84,7 @@ class Appends:
         "_began_ms",
         "_count",
         "_is_late",
+        "_source",
         "context",
         "endpoints",
         "pending",
@@ -106,11 +106,12 @@ class Appends:
         self._count = 0
         self._began_ms = 0
         self._is_late = False
+        self._source = _client_source(context.api_version)
 
     def append_all(self) -> ProduceResponse:
         """Append what is quickly checked; the rest goes into `waiting`."""
         return ProduceResponse(
-            responses=[self.append(topic, _CLIENT) for topic in self.request.topic_data]
+            responses=[self.append(topic, self._source) for topic in self.request.topic_data]
         )
 
     def append_in_steps(self) -> Generator[None, None, ProduceResponse]:
@@ -120,18 +121,18 @@ class Appends:
             answers: list[Answer] = []
             for start in range(0, len(topic.partition_data), UNTIMED_PARTITIONS):
                 some = topic.partition_data[start : start + UNTIMED_PARTITIONS]
-                self._append_some(topic, some, answers, _CLIENT)
+                self._append_some(topic, some, answers, self._source)
                 yield
             response.responses.append(_response(topic, answers))
             yield
         return response
 
     def append(
-        self, topic: ProduceRequest.TopicData, origin: AppendOrigin
+        self, topic: ProduceRequest.TopicData, source: AppendSource
     ) -> ProduceResponse.Response:
         """Append to one topic. With the origin CHECKED, all of it has been in `waiting`."""
         answers: list[Answer] = []
-        self._append_some(topic, topic.partition_data, answers, origin)
+        self._append_some(topic, topic.partition_data, answers, source)
         return _response(topic, answers)
 
     def _append_some(
@@ -139,7 +140,7 @@ class Appends:
         topic: ProduceRequest.TopicData,
         some: Sequence[ProduceRequest.TopicData.PartitionData],
         answers: list[Answer],
-        origin: AppendOrigin,
+        source: AppendSource,
     ) -> None:
         context, request = self.context, self.request
         replicas = context.broker.replicas
@@ -159,9 +160,9 @@ class Appends:
                     answers.append(self._refused(topic, index, partition, refusal))
                     continue
                 if self.verified is None:
-                    info = self._append(partition, data.records, origin)
+                    info = self._append(partition, data.records, source)
                 else:
-                    info = self._append_verified(partition, data.records, origin)
+                    info = self._append_verified(partition, data.records, source)
             except ApiError as error:
                 answers.append(self._refused(topic, index, partition, error))
                 continue
@@ -201,19 +202,16 @@ class Appends:
         return answer
 
     def _append(
-        self, partition: Partition, records: Part | None, origin: AppendOrigin
+        self, partition: Partition, records: Part | None, source: AppendSource
     ) -> AppendInfo:
         if records is None:
             raise ApiError(ErrorCode.INVALID_RECORD, "there is no record batch")
         assert isinstance(records, memoryview)
-        context = self.context
-        if origin is _CLIENT:
+        if source.origin is AppendOrigin.CLIENT:
             self._count = count = self._count + 1
             if self._is_late or (not count % UNTIMED_PARTITIONS and self._has_taken_long()):
                 raise AsideError
-        return partition.append_records(
-            records, self.request.acks, origin, context.now_ms, context.api_version
-        )
+        return partition.append_records(records, self.request.acks, source, self.context.now_ms)
 
     def _has_taken_long(self) -> bool:
         """Whether the rest of the request is for later turns of the loop."""
@@ -224,7 +222,7 @@ class Appends:
         return self._is_late
 
     def _append_verified(
-        self, partition: Partition, records: Part | None, origin: AppendOrigin
+        self, partition: Partition, records: Part | None, source: AppendSource
     ) -> AppendInfo:
         """Append if the coordinator vouches for the partition, or need not any more."""
         assert self.verified is not None
@@ -232,9 +230,14 @@ class Appends:
         code = self.verified.errors.get(key)
         if code is not None:
             raise _not_verified(code, self.context.api_version)
-        voucher = self.verified.vouchers.get(key, NO_VOUCHER)
-        with partition.log.producers.guards.presenting(voucher):
-            return self._append(partition, records, origin)
+        guard = self.verified.guards.get(key)
+        return self._append(partition, records, source._replace(guard=guard))
+
+
+@cache
+def _client_source(api_version: int) -> AppendSource:
+    """Made once for each version of Produce."""
+    return AppendSource(AppendOrigin.CLIENT, api_version)
 
 
 def _response(topic: ProduceRequest.TopicData, answers: list[Answer]) -> ProduceResponse.Response:

@@ -28,7 +28,7 @@ from broker.runtime.deferred import Deferred, HangUp
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.records.batch import HEADER_BYTES, TRANSACTIONAL_BIT, parse_header
-from storage.producer.producer_state import AppendOrigin
+from storage.log.append_source import FROM_RECOMPRESSION
 
 if TYPE_CHECKING:
     from broker.handlers.records.appends import Answer, Uncommitted
@@ -218,7 +218,7 @@ class RecompressedProduce:
         appends = self._appends
         appends.context = replace(appends.context, now_ms=appends.context.broker.clock.now_ms())
         data.records = memoryview(result)
-        appended = appends.append(one.topic, AppendOrigin.CHECKED)
+        appended = appends.append(one.topic, FROM_RECOMPRESSION)
         one.answers[one.position] = appended.partition_responses[0]
 
     def _conclude(self, _: None) -> None:

@@ -21,13 +21,13 @@ import enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.errors import ErrorCode
-from storage.producer.verification_guards import Voucher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from broker.partitions.partition import Partition
     from broker.requests.services import BrokerServices
+    from storage.producer.verification_guards import VerificationGuard
 
 Key = tuple[str, int]
 """Topic and partition."""
@@ -54,7 +54,8 @@ class Transaction(NamedTuple):
 class Verified(NamedTuple):
     """The outcome, for those partitions for which there was something to ask."""
 
-    vouchers: dict[Key, Voucher]
+    guards: dict[Key, VerificationGuard]
+    """What the append of the batch is given."""
     errors: dict[Key, ErrorCode]
     """Those that the transaction's coordinator does not vouch for."""
 
@@ -86,41 +87,40 @@ class Verification:
         ):
             self._then(Verified({}, {}))
             return
-        vouchers = self._vouchers()
-        if not vouchers:
+        guards = self._guards()
+        if not guards:
             self._then(Verified({}, {}))
             return
 
         def answered(results: dict[Key, ErrorCode]) -> None:
             errors = {key: self._told(code) for key, code in results.items() if code}
-            self._then(Verified(vouchers, errors))
+            self._then(Verified(guards, errors))
 
         transactional_id, producer_id, epoch = self._transaction
         self._broker.transactions.verify_or_add_partitions(
             transactional_id,
             producer_id,
             epoch,
-            vouchers.keys(),
+            guards.keys(),
             verify_only=self._support is not Support.ADDS_PARTITIONS,
             callback=answered,
         )
 
-    def _vouchers(self) -> dict[Key, Voucher]:
+    def _guards(self) -> dict[Key, VerificationGuard]:
         """A guard for each partition on which the transaction is not open yet."""
         _, producer_id, epoch = self._transaction
-        vouchers = {}
+        guards = {}
         for key, (partition, sequence) in self._batches.items():
             producers = partition.log.producers
             if not producers.has_open_transaction(producer_id, epoch):
-                guard = producers.guards.obtain(
+                guards[key] = producers.guards.obtain(
                     producer_id,
                     epoch,
                     sequence,
                     bumps_epoch=self._support is Support.ADDS_PARTITIONS,
                     now_ms=self._broker.clock.now_ms(),
                 )
-                vouchers[key] = Voucher(guard)
-        return vouchers
+        return guards
 
     def _told(self, code: ErrorCode) -> ErrorCode:
         if code is ErrorCode.PRODUCER_FENCED:

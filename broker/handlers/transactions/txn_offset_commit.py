@@ -19,7 +19,6 @@ from coordinator.groups.responses import transactional_storage_error
 from coordinator.offsets.transactional_commits import commit_error, topic_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from storage.producer.verification_guards import NO_VOUCHER
 
 if TYPE_CHECKING:
     from broker.coordinators.group_shard_runtime import GroupShardRuntime
@@ -120,7 +119,7 @@ def _commit(
         return
     now_ms = context.broker.clock.now_ms()
     effects = shard.groups.handle_transactional_commit(request, reply, now_ms)
-    shard.run_vouched(effects, verified.vouchers.get(place, NO_VOUCHER))
+    shard.run(effects, verified.guards.get(place))
 
 
 def _known_partitions(

@@ -14,7 +14,7 @@ from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.record import iterate_records
-from storage.producer.producer_state import AppendOrigin
+from storage.log.append_source import FROM_COORDINATOR
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def test_damaged_record_does_not_keep_other_groups_from_loading(
         partition = broker.replicas.partition(OFFSETS_TOPIC, broker.groups.partition_for(GROUP))
         assert partition is not None
         damaged = build_batch([NewRecord(1, b"\0\1\0\x09", b"x"), NewRecord(1, b"\0\x63", b"x")])
-        partition.append_records(memoryview(damaged), -1, AppendOrigin.COORDINATOR, 1)
+        partition.append_records(memoryview(damaged), -1, FROM_COORDINATOR, 1)
         assert await commit(broker, 3) == ErrorCode.NONE
         replication(broker, [0, 1], [0, 1], leader=1)
         replication(broker, [0, 1], [0], leader=0)

@@ -11,7 +11,7 @@ from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from storage.errors import LogDirectoryError
-from storage.producer.producer_state import AppendOrigin
+from storage.log.append_source import FROM_CLIENT
 from tests.broker.replication.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch, open_directories
 
@@ -77,7 +77,7 @@ def state(
 
 
 def append(partition: Partition, count: int = 1, acks: int = -1) -> int:
-    return partition.append_records(batch(count), acks, AppendOrigin.CLIENT, NOW_MS).first_offset
+    return partition.append_records(batch(count), acks, FROM_CLIENT, NOW_MS).first_offset
 
 
 def test_a_leader_whose_epoch_the_disk_refuses_is_none(partition: Partition) -> None:

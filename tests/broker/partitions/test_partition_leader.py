@@ -11,7 +11,7 @@ from broker.partitions.partition_leader import Stored
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
-from storage.producer.producer_state import AppendOrigin
+from storage.log.append_source import FROM_CLIENT
 from tests.broker.partitions.test_partition import ManualTimers
 from tests.broker.replication.harness import (
     MAX_LAG_MS,
@@ -69,7 +69,7 @@ class Led:
 
     def append(self, count: int) -> None:
         records = memoryview(batch(count))
-        self.partition.append_records(records, ACKS_ALL, AppendOrigin.CLIENT, NOW_MS)
+        self.partition.append_records(records, ACKS_ALL, FROM_CLIENT, NOW_MS)
 
     def fetch(self, broker_id: int, offset: int) -> None:
         self.leading.fetched(broker_id, 7, offset, 0)

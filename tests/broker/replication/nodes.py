@@ -32,8 +32,8 @@ from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
+from storage.log.append_source import FROM_CLIENT
 from storage.log.log_reader import LogSettings
-from storage.producer.producer_state import AppendOrigin
 from tests.broker.handlers.one_broker import as_bytes
 from tests.broker.replication.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch
@@ -127,7 +127,7 @@ class Node:
 
     def append(self, count: int, value: bytes = b"value") -> None:
         records = memoryview(batch(count, value=value))
-        self.partition.append_records(records, -1, AppendOrigin.CLIENT, NOW_MS)
+        self.partition.append_records(records, -1, FROM_CLIENT, NOW_MS)
 
     async def answer(self, request: Request, version: int) -> Response:
         cls = type(request)

@@ -13,7 +13,7 @@ from protocol.messages.fetch import FetchRequest
 from protocol.messages.list_offsets import ListOffsetsRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
 from protocol.records.control import ControlType
-from storage.producer.producer_state import AppendOrigin
+from storage.log.append_source import FROM_CLIENT, FROM_COORDINATOR
 from tests.broker.replication.nodes import TOPIC, Ensemble, Node, run_ensemble
 from tests.storage.produced import NOW_MS, TOPIC_ID, Producer, batch, marker
 
@@ -237,14 +237,14 @@ def test_follower_knows_which_transactions_are_open_and_aborted(tmp_path: Path) 
     async def scenario(nodes: Ensemble) -> None:
         await ten_records(nodes)
         producer = Producer(7, is_transactional=True)
-        origin = AppendOrigin.CLIENT
+        origin = FROM_CLIENT
         nodes[0].partition.append_records(batch(3, producer=producer), -1, origin, NOW_MS)
         await nodes.until_equal(13)
         open_one = await fetch(nodes[1], 10, isolation_level=1)
         assert (open_one.last_stable_offset, len(open_one.records)) == (10, 0)
 
         ending = marker(producer, ControlType.ABORT)
-        nodes[0].partition.append_records(ending, -1, AppendOrigin.COORDINATOR, NOW_MS)
+        nodes[0].partition.append_records(ending, -1, FROM_COORDINATOR, NOW_MS)
         await nodes.until_equal(14)
 
         aborted = await fetch(nodes[1], 10, isolation_level=1)

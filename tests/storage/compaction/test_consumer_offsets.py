@@ -9,7 +9,7 @@ from config.topic import TopicConfig
 from protocol.messages.consumer_offsets_records import OffsetCommitKey, OffsetCommitValue
 from protocol.records.builder import NewRecord, build_batch
 from storage.compaction.choice import assess
-from storage.producer.producer_state import AppendOrigin
+from storage.log.append_source import FROM_COORDINATOR
 from tests.storage.compaction.compacting import compact, records_in
 from tests.storage.produced import NOW_MS, new_log
 
@@ -39,7 +39,7 @@ def commit_all(log: Log, offset: int, now_ms: int) -> None:
     encoded = value.encode_versioned(3)
     for start in range(0, GROUPS, BATCH_GROUPS):
         records = [NewRecord(now_ms, key, encoded) for key in KEYS[start : start + BATCH_GROUPS]]
-        log.append_as_leader(memoryview(build_batch(records)), 0, now_ms, AppendOrigin.COORDINATOR)
+        log.append_as_leader(memoryview(build_batch(records)), 0, now_ms, FROM_COORDINATOR)
     log.advance_high_watermark(log.log_end_offset)
 
 

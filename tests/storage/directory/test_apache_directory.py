@@ -16,9 +16,9 @@ from protocol.records.batch import parse_header
 from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
+from storage.log.append_source import FROM_CLIENT, FROM_COORDINATOR
 from storage.log.log_loader import LoadHints, create_log, load_log
 from storage.log.log_reader import LogPlace, LogSettings
-from storage.producer.producer_state import AppendOrigin
 from storage.segment.aborted_index import AbortedTransaction
 from tests.storage.produced import NOW_MS, all_offsets, open_directories
 
@@ -71,7 +71,7 @@ def test_our_log_of_the_same_batches_has_apaches_bytes(copy: Path, tmp_path: Pat
         data = bytearray(stored)
         header = parse_header(data)
         data[:8] = bytes(8)
-        origin = AppendOrigin.COORDINATOR if header.is_control else AppendOrigin.CLIENT
+        origin = FROM_COORDINATOR if header.is_control else FROM_CLIENT
         ours.append_as_leader(
             memoryview(data), header.partition_leader_epoch, header.max_timestamp, origin
         )

@@ -11,7 +11,7 @@ from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import compute_crc, parse_header
 from storage.errors import DamagedFileError
-from storage.producer.producer_state import AppendOrigin
+from storage.log.append_source import FROM_COORDINATOR
 from tests.storage.produced import NOW_MS, SMALL, all_offsets, append, batch, new_log
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def test_client_may_not_send_two_batches_but_a_coordinator_may(tmp_path: Path) -
 
     with pytest.raises(ApiError) as refusal:
         append(log, memoryview(bytearray(two)))
-    info = log.append_as_leader(memoryview(bytearray(two)), 0, NOW_MS, AppendOrigin.COORDINATOR)
+    info = log.append_as_leader(memoryview(bytearray(two)), 0, NOW_MS, FROM_COORDINATOR)
 
     assert refusal.value.code == ErrorCode.INVALID_RECORD
     assert (info.first_offset, info.last_offset) == (0, 4)

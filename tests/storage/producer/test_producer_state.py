@@ -9,7 +9,7 @@ import pytest
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.control import ControlType
-from storage.producer.producer_state import AppendOrigin
+from storage.log.append_source import FROM_COORDINATOR
 from storage.segment.aborted_index import AbortedTransaction
 from tests.storage.produced import (
     NOW_MS,
@@ -149,7 +149,7 @@ def test_last_stable_offset_is_where_the_first_open_transaction_begins(log: Log)
 def test_last_stable_offset_waits_for_the_marker_to_be_replicated(log: Log) -> None:
     producer = Producer(1, is_transactional=True)
     log.append_as_leader(batch(2, producer=producer), 0, NOW_MS)
-    log.append_as_leader(marker(producer, ControlType.COMMIT), 0, NOW_MS, AppendOrigin.COORDINATOR)
+    log.append_as_leader(marker(producer, ControlType.COMMIT), 0, NOW_MS, FROM_COORDINATOR)
     log.advance_high_watermark(2)
 
     before = log.last_stable_offset

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from config.topic import TopicConfig
 from protocol.records.batch import iterate_headers
 from protocol.records.control import ControlType, parse_marker
-from storage.producer.producer_state import AppendOrigin
+from storage.log.append_source import FROM_COORDINATOR
 from storage.segment.aborted_index import ENTRY
 from tests.storage.produced import NOW_MS, Producer, batch, marker, new_log, reopen, reopen_clean
 
@@ -77,7 +77,7 @@ class TransactionsMachine(RuleBasedStateMachine):
         """A marker, also where no transaction is open."""
         kind = ControlType.COMMIT if commits else ControlType.ABORT
         data = marker(Producer(producer_id), kind)
-        info = self.log.append_as_leader(data, 0, NOW_MS, AppendOrigin.COORDINATOR)
+        info = self.log.append_as_leader(data, 0, NOW_MS, FROM_COORDINATOR)
         offset = info.first_offset
         self.appended.append(Appended(offset, offset, producer_id, True, commits))
 

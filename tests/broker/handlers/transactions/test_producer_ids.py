@@ -16,7 +16,7 @@ from protocol.messages.delete_records import DeleteRecordsRequest
 from protocol.messages.log_dirs import DescribeLogDirsRequest
 from protocol.messages.producer_ids import InitProducerIdRequest
 from protocol.records.builder import NewRecord, build_batch
-from storage.producer.producer_state import AppendOrigin
+from storage.log.append_source import FROM_CLIENT
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.broker.handlers.topics.test_create_topics import creation, new
 from tests.controller.harness import NOW_MS
@@ -55,7 +55,7 @@ async def fill(broker: OneBroker, topic: str, count: int, policy: str = "delete"
     partition = broker.replicas.partition(topic, 0)
     assert partition is not None
     records = [NewRecord(NOW_MS, b"k", b"v") for _ in range(count)]
-    partition.append_records(memoryview(build_batch(records)), 1, AppendOrigin.CLIENT, NOW_MS)
+    partition.append_records(memoryview(build_batch(records)), 1, FROM_CLIENT, NOW_MS)
 
 
 @pytest.mark.parametrize("version", range(1, 6))
