@@ -19,13 +19,13 @@ from protocol.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
-from protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from protocol.messages.producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
-from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
-from protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from protocol.messages.stop_replica import StopReplicaRequest
+from protocol.messages.update_metadata import UpdateMetadataRequest
 
 if TYPE_CHECKING:
     from broker.requests.context import Context
@@ -35,32 +35,20 @@ ANY_EPOCH = -1
 
 
 @handles(LeaderAndIsrRequest, versions="2-7", for_clusters=True)
-def leader_and_isr(
-    context: Context, request: LeaderAndIsrRequest
-) -> LeaderAndIsrResponse | Deferred[Response]:
-    """Lead, or follow. Taken in turn with all else that the controller says."""
-    if _is_for_earlier_life(context, request.broker_epoch):
-        return LeaderAndIsrResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+def leader_and_isr(context: Context, request: LeaderAndIsrRequest) -> Deferred[Response]:
+    """Make this broker leader or follower of partitions. Raises ApiError STALE_BROKER_EPOCH."""
     return _in_turn(context, request)
 
 
 @handles(UpdateMetadataRequest, versions="5-8", for_clusters=True)
-def update_metadata(
-    context: Context, request: UpdateMetadataRequest
-) -> UpdateMetadataResponse | Deferred[Response]:
-    """Learn who lives, and who leads what."""
-    if _is_for_earlier_life(context, request.broker_epoch):
-        return UpdateMetadataResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+def update_metadata(context: Context, request: UpdateMetadataRequest) -> Deferred[Response]:
+    """Learn the live brokers and the partition leaders. Raises ApiError STALE_BROKER_EPOCH."""
     return _in_turn(context, request)
 
 
 @handles(StopReplicaRequest, versions="3-4", for_clusters=True)
-def stop_replica(
-    context: Context, request: StopReplicaRequest
-) -> StopReplicaResponse | Deferred[Response]:
-    """Serve replicas no more; perhaps delete them."""
-    if _is_for_earlier_life(context, request.broker_epoch):
-        return StopReplicaResponse(error_code=ErrorCode.STALE_BROKER_EPOCH, partition_errors=[])
+def stop_replica(context: Context, request: StopReplicaRequest) -> Deferred[Response]:
+    """Stop serving replicas, and delete them if asked to. Raises ApiError STALE_BROKER_EPOCH."""
     return _in_turn(context, request)
 
 
@@ -124,13 +112,18 @@ def allocate(
     return answer_later(context, work(), refuse, "producer ids")
 
 
-def _is_for_earlier_life(context: Context, broker_epoch: int) -> bool:
-    """Older than the present one; the controller may hear of a new life before this broker does."""
-    return ANY_EPOCH < broker_epoch < context.broker.broker_epoch
-
-
 def _in_turn(
     context: Context, request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 ) -> Deferred[Response]:
-    """Apply a control request after those that came before it, from whatever controller."""
+    """Apply a control request after those received before it, from whatever controller.
+
+    Raises ApiError STALE_BROKER_EPOCH for one that was meant for this broker before it restarted.
+    """
+    if _is_for_earlier_life(context, request.broker_epoch):
+        raise ApiError(ErrorCode.STALE_BROKER_EPOCH)
     return from_future(context.broker.control.send(context.broker.config.broker_id, request))
+
+
+def _is_for_earlier_life(context: Context, broker_epoch: int) -> bool:
+    """Whether it is older than ours; the controller may learn of a registration before we do."""
+    return ANY_EPOCH < broker_epoch < context.broker.broker_epoch
