@@ -181,14 +181,16 @@ class DefinitionOptions(StreamOptions):
 
 
 def parse_options(
-    model: type[OptionsT], argv: Sequence[str] | None, prog: str, description: str
+    model: type[OptionsT], argv: Sequence[str] | None, prog: str, doc: str | None
 ) -> OptionsT:
     """Read `argv` (the process's own when None), the environment and a file into `model`.
 
-    `prog` is the job's name; its last word is that of the job's table in a file. Raises
-    `BadOptionError` with one line that names the flag, variable or file, and the value; `--help`
-    prints and exits, as `argparse` does.
+    `prog` is the job's name; its last word is that of the job's table in a file. `doc` is the
+    docstring of the job's module, whose first line `--help` shows. Raises `BadOptionError` with
+    one line that names the flag, variable or file, and the value; `--help` prints and exits, as
+    `argparse` does.
     """
+    description = (doc or "").partition("\n")[0]
     parser = _Parser(prog=prog, description=description, allow_abbrev=False)
     for name, field in model.model_fields.items():
         _add_flag(parser, name, field)

@@ -109,8 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(ActivityOptions, argv, NAME, description)
+    options = parse_options(ActivityOptions, argv, NAME, __doc__)
     options.topics()  # a mistake in the file is told before Spark starts
     with spark_session(options, NAME) as spark:
         rows = run(start(spark, options), options)

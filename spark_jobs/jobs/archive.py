@@ -110,8 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(ArchiveOptions, argv, NAME, description)
+    options = parse_options(ArchiveOptions, argv, NAME, __doc__)
     if options.compact or options.is_reading():
         return _without_broker(options, _compact if options.compact else _read)
     _columns(options)  # a mistake in the file is told before Spark starts

@@ -100,8 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(AuditOptions, argv, NAME, description)
+    options = parse_options(AuditOptions, argv, NAME, __doc__)
     if options.json_ is not None:
         require_file("--json", options.json_)
     ArchiveDirectory(options.directory).ledger()  # none is told before Spark starts

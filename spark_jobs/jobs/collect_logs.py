@@ -131,8 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(CollectOptions, argv, NAME, description)
+    options = parse_options(CollectOptions, argv, NAME, __doc__)
     if not options.files:
         raise BadOptionError("--files: name the log files to follow, or patterns of them")
     with stop_event() as stop:

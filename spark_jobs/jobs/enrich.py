@@ -107,8 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(EnrichOptions, argv, NAME, description)
+    options = parse_options(EnrichOptions, argv, NAME, __doc__)
     table_definition(options.load_definition())  # a mistake in a file is told before Spark starts
     with spark_session(options, NAME) as spark:
         rows = run(start(spark, options), options)

@@ -83,8 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(LogsOptions, argv, NAME, description)
+    options = parse_options(LogsOptions, argv, NAME, __doc__)
     options.load_definition().section("logs", LogSection)  # mistakes are told before Spark starts
     options.aggregates()
     with spark_session(options, NAME) as spark:

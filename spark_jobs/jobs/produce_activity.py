@@ -62,8 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(ActivityProducerOptions, argv, NAME, description)
+    options = parse_options(ActivityProducerOptions, argv, NAME, __doc__)
     print(f"{NAME}: {produce(options).words()}")
     return 0
 

@@ -65,8 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(ProduceOptions, argv, NAME, description)
+    options = parse_options(ProduceOptions, argv, NAME, __doc__)
     print(f"{NAME}: {produce(options).words()}")
     return 0
 

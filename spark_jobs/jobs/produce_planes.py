@@ -59,8 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(PlanesOptions, argv, NAME, description)
+    options = parse_options(PlanesOptions, argv, NAME, __doc__)
     planes, sent = produce(options)
     print(f"{NAME}: {planes:,} planes, {sent:,} sent and acknowledged")
     return 0

@@ -104,8 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(ReportOptions, argv, NAME, description)
+    options = parse_options(ReportOptions, argv, NAME, __doc__)
     require_file("--output", options.output)
     with spark_session(options, NAME) as spark:
         write(spark, options)

@@ -106,8 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(RetryOptions, argv, NAME, description)
+    options = parse_options(RetryOptions, argv, NAME, __doc__)
     if options.replay:
         replayed = replay(options.bootstrap_servers, options.dead(), options.client)
         print(f"{NAME}: {replayed:,} dead letters of {options.dead()} replayed")

@@ -85,8 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(RouteOptions, argv, NAME, description)
+    options = parse_options(RouteOptions, argv, NAME, __doc__)
     options.targets()  # a mistake in the file is told before Spark starts
     with spark_session(options, NAME) as spark:
         rows = run(start(spark, options), options)

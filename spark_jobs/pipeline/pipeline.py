@@ -61,8 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    description = (__doc__ or "").partition("\n")[0]
-    options = parse_options(PipelineOptions, argv, NAME, description)
+    options = parse_options(PipelineOptions, argv, NAME, __doc__)
     check_java()
     if options.fresh:
         _forget(options)
