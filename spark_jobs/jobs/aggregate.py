@@ -39,8 +39,6 @@ if not __package__:  # given to spark-submit as a file: let the imports below fi
 import spark_jobs.dependency_check  # noqa: F401 - first of all: it says what is not installed
 
 # isort: split
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
-
 from spark_jobs.definitions.rejects import rejects
 from spark_jobs.definitions.typed_records import parsed
 from spark_jobs.definitions.window_aggregates import AggregateSection, window_rows
@@ -49,7 +47,14 @@ from spark_jobs.kafka.topics import COMPACTED, open_topics
 from spark_jobs.options import TOPIC_HINT, DefinitionOptions, parse_options
 from spark_jobs.spark.checkpoints import claim_checkpoint
 from spark_jobs.spark.spark_session import spark_session
-from spark_jobs.spark.streams import read_stream, run, start_batches, start_query, write_batch
+from spark_jobs.spark.streams import (
+    read_stream,
+    records_of,
+    run,
+    start_batches,
+    start_query,
+    write_batch,
+)
 from spark_jobs.spark.table_ownership import BackfillTable, StreamTable, lines_of
 from spark_jobs.spark.tables import Shape, Table
 
@@ -175,11 +180,10 @@ def _take_windows(
     windows: DataFrame, batch: int, options: AggregateOptions, name: str, table: KeptTable
 ) -> None:
     """Write windows to their topic and table; the same batch may come twice."""
-    key, value = (F.col(column).cast("binary").alias(column) for column in ("key", "value"))
-    topic = F.lit(options.aggregates()[name].topic).alias("topic")
+    topic = options.aggregates()[name].topic
     windows.persist()
     try:
-        write_batch(windows.select(key, value, topic), options)
+        write_batch(records_of(windows, topic), options)
         table.commit(batch, lines_of(windows))
     finally:
         windows.unpersist()

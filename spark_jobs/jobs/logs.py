@@ -28,8 +28,6 @@ if not __package__:  # given to spark-submit as a file: let the imports below fi
 import spark_jobs.dependency_check  # noqa: F401 - first of all: it says what is not installed
 
 # isort: split
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
-
 from spark_jobs.definitions.log_formats import LogSection, parsed_lines
 from spark_jobs.definitions.outputs import written
 from spark_jobs.definitions.window_aggregates import AggregateSection, window_rows
@@ -38,7 +36,7 @@ from spark_jobs.kafka.topics import COMPACTED, open_topics
 from spark_jobs.options import DefinitionOptions, TopicName, parse_options
 from spark_jobs.spark.checkpoints import claim_checkpoint
 from spark_jobs.spark.spark_session import spark_session
-from spark_jobs.spark.streams import read_stream, run, start_query, write_batch
+from spark_jobs.spark.streams import read_stream, records_of, run, start_query, write_batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +103,7 @@ def start(spark: SparkSession, options: LogsOptions) -> list[StreamingQuery]:
     queries = [start_query(lines_written(lines, options), options, NAME)]
     for name, aggregate in options.aggregates().items():
         rows = parsed_lines(read_stream(spark, options, options.topic), definition)
-        records = _windows_written(window_rows(spark, rows, definition, name), aggregate.topic)
+        records = records_of(window_rows(spark, rows, definition, name), aggregate.topic)
         queries.append(start_query(records, options, query_name(name), output_mode="update"))
     return queries
 
@@ -119,7 +117,7 @@ def take(spark: SparkSession, records: DataFrame, options: LogsOptions) -> None:
     write_batch(lines_written(rows, options), options)
     for name, aggregate in options.aggregates().items():
         windows = window_rows(spark, rows, definition, name)
-        write_batch(_windows_written(windows, aggregate.topic), options)
+        write_batch(records_of(windows, aggregate.topic), options)
 
 
 def query_name(aggregate: str) -> str:
@@ -136,11 +134,6 @@ def _create_missing(topics: Topics, options: LogsOptions) -> None:
     topics.create_missing([options.parsed(), options.rejects()], options.partitions, {})
     windows = [aggregate.topic for aggregate in options.aggregates().values()]
     topics.create_missing(windows, options.partitions, COMPACTED)
-
-
-def _windows_written(windows: DataFrame, topic: str) -> DataFrame:
-    key, value = (F.col(name).cast("binary").alias(name) for name in ("key", "value"))
-    return windows.select(key, value, F.lit(topic).alias("topic"))
 
 
 if __name__ == "__main__":

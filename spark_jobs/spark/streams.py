@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from spark_jobs.errors import JobError, interrupt
 from spark_jobs.paths import require_directory
@@ -104,6 +105,12 @@ def start_batches(
     exception of `take` ends the query.
     """
     return _start(rows.writeStream.foreachBatch(take).outputMode(output_mode), options, name)
+
+
+def records_of(rows: DataFrame, topic: str) -> DataFrame:
+    """Return rows with `key` and `value`, both text, as records to write to `topic`."""
+    key, value = (F.col(name).cast("binary").alias(name) for name in ("key", "value"))
+    return rows.select(key, value, F.lit(topic).alias("topic"))
 
 
 def write_batch(records: DataFrame, options: SparkOptions) -> None:

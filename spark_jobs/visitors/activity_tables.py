@@ -10,11 +10,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
-
 from spark_jobs.definitions.rejects import collected_rejects
 from spark_jobs.spark.local_tables import local_table
-from spark_jobs.spark.streams import write_batch
+from spark_jobs.spark.streams import records_of, write_batch
 from spark_jobs.spark.table_ownership import lines_of
 from spark_jobs.spark.tables import Merge, Shape
 from spark_jobs.visitors.page_views import counted, page_views, top_pages, windows_of
@@ -63,15 +61,13 @@ class Target:
 
 def take_sessions(target: Target, sessions: DataFrame, batch: int) -> None:
     """Write closed sessions (`visitor_sessions.sessions`), and count them."""
-    key, value = (F.col(name).cast("binary").alias(name) for name in ("key", "value"))
-    topic = F.lit(target.topics["sessions"]).alias("topic")
     counts = {"funnels": funnels, "transitions": transitions}
     sessions.persist()
     try:
         target.tables["sessions"].commit(batch, lines_of(sessions))
         for name, counted in counts.items():
             target.tables[name].commit(batch, lines_of(counted(sessions, target.section)))
-        write_batch(sessions.select(key, value, topic), target.options)
+        write_batch(records_of(sessions, target.topics["sessions"]), target.options)
     finally:
         sessions.unpersist()
     changed = {name: target.tables[name].table.changed() for name in counts}
