@@ -56,7 +56,7 @@ from spark_jobs.spark.spark_session import spark_session
 from spark_jobs.spark.streams import failure_reason, read_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -183,33 +183,32 @@ def tell(findings: Findings, options: AuditOptions, console: Console) -> None:
     unbounded = console.options.update(max_width=WIDEST_TABLE)
     console.width = max(console.width, console.measure(table, options=unbounded).maximum)
     console.print(table)
+    for line in _lines(findings):
+        console.print(line, highlight=False, markup=False)
+    console.print(_verdict(findings, options), highlight=False)
+
+
+def _lines(findings: Findings) -> Iterator[str]:
     for gap in findings.gaps:
-        console.print(
+        yield (
             f"{gap.state}: partition {gap.partition}, offsets {gap.first_offset} to "
-            f"{gap.last_offset}, {gap.records:,} records",
-            highlight=False,
+            f"{gap.last_offset}, {gap.records:,} records"
         )
     for found in findings.findings:
-        console.print(
+        yield (
             f"record: partition {found.partition}, offset {found.offset}, key {found.key}: "
-            f"{found.what}",
-            highlight=False,
-            markup=False,
+            f"{found.what}"
         )
     for key in findings.key_differences:
-        console.print(
+        yield (
             f"key {key.key}: {key.produced:,} produced, {key.archived:,} archived; checksums "
-            f"{key.produced_crc32:x} and {key.archived_crc32:x}",
-            highlight=False,
-            markup=False,
+            f"{key.produced_crc32:x} and {key.archived_crc32:x}"
         )
     for left in findings.not_compared:
-        console.print(
+        yield (
             f"not compared: partition {left.partition}, offsets {left.first_offset} to "
-            f"{left.last_offset}, of which {left.archived:,} are archived: {left.why}",
-            highlight=False,
+            f"{left.last_offset}, of which {left.archived:,} are archived: {left.why}"
         )
-    console.print(_verdict(findings, options), highlight=False)
 
 
 def _table(findings: Findings, options: AuditOptions) -> Table:
