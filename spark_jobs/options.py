@@ -90,6 +90,11 @@ ClientSettings = Annotated[dict[str, str], AfterValidator(_without_prefix)]
 OptionsT = TypeVar("OptionsT", bound=BaseModel)
 
 
+def rejected_topic(topic: str, given: str | None) -> str:
+    """Return the topic for rejected records of `topic`: the one given, or TOPIC.rejected."""
+    return given or f"{topic}.rejected"
+
+
 class Options(BaseModel):
     """What every job's options have in common: unknown ones are errors, none changes later."""
 
@@ -177,7 +182,7 @@ class DefinitionOptions(StreamOptions):
 
     def rejects(self) -> str:
         """Return the topic of rejected records."""
-        return self.rejects_topic or f"{self.topic}.rejected"
+        return rejected_topic(self.topic, self.rejects_topic)
 
 
 def parse_options(

@@ -50,7 +50,7 @@ from spark_jobs.archive.audit_findings import Findings, NotCompared, PartitionCo
 from spark_jobs.errors import EXIT_FAILED, BadOptionError, JobError, exit_code_of
 from spark_jobs.kafka.offsets import open_offsets
 from spark_jobs.kafka.topics import clear_errors, open_admin, open_topics
-from spark_jobs.options import TOPIC_HINT, SparkOptions, TopicName, parse_options
+from spark_jobs.options import TOPIC_HINT, SparkOptions, TopicName, parse_options, rejected_topic
 from spark_jobs.paths import require_file, writing
 from spark_jobs.spark.spark_session import spark_session
 from spark_jobs.spark.streams import failure_reason, read_batch
@@ -91,7 +91,7 @@ class AuditOptions(SparkOptions):
 
     def rejects(self) -> str:
         """Return the topic of rejected records."""
-        return self.rejects_topic or f"{self.topic}.rejected"
+        return rejected_topic(self.topic, self.rejects_topic)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -33,7 +33,7 @@ from spark_jobs.definitions.typed_records import parsed
 from spark_jobs.errors import exit_code_of
 from spark_jobs.kafka.offsets import open_offsets
 from spark_jobs.kafka.topics import open_topics
-from spark_jobs.options import SparkOptions, TopicName, parse_options
+from spark_jobs.options import SparkOptions, TopicName, parse_options, rejected_topic
 from spark_jobs.paths import require_file, writing
 from spark_jobs.report.report_numbers import ReportNumbers, as_time
 from spark_jobs.report.report_page import render
@@ -95,7 +95,7 @@ class ReportOptions(SparkOptions):
 
     def rejects(self) -> str:
         """Return the topic of rejected records."""
-        return self.rejects_topic or f"{self.topic}.rejected"
+        return rejected_topic(self.topic, self.rejects_topic)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
