@@ -210,10 +210,8 @@ def _topic_by_name(
         return _topic(request, known), known
     if request.allow_auto_topic_creation and context.broker.config.auto_create_topics_enable:
         code = context.broker.auto_topics.request(name)
-    elif name_problem(name):
-        code = ErrorCode.INVALID_TOPIC_EXCEPTION
     else:
-        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        code = unknown_topic_error(name)
     return _error(code, name, ZERO_UUID), None
 
 
@@ -262,6 +260,13 @@ def _partition(
         isr_nodes=state.isr,
         offline_replicas=state.offline_replicas,
     )
+
+
+def unknown_topic_error(name: str) -> ErrorCode:
+    """What to answer to a name that no topic has: whether one could have it."""
+    if name_problem(name) is not None:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def leader_error(brokers: Brokers, state: UpdateMetadataPartitionState, listener: str) -> ErrorCode:

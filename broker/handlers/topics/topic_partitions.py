@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.handlers.topics.metadata import leader_error
+from broker.handlers.topics.metadata import leader_error, unknown_topic_error
 from broker.metadata import authorized_operations
 from broker.requests.api_table import handles
 from broker.requests.steps import in_steps
-from controller.topics.topic_names import INTERNAL_TOPICS, name_problem
+from controller.topics.topic_names import INTERNAL_TOPICS
 from protocol.errors import ErrorCode
 from protocol.messages.topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -55,7 +55,7 @@ def describe_topic_partitions(
             break
         known = cache.topic(name)
         if known is None:
-            response.topics.append(_unknown(name))
+            response.topics.append(_error(name, unknown_topic_error(name)))
             continue
         first = cursor.partition_index if cursor and cursor.topic_name == name else 0
         described = _describe(context, known, range(first, first + left))
@@ -66,12 +66,6 @@ def describe_topic_partitions(
             response.next_cursor = NextCursor(topic_name=name, partition_index=following)
             break
     return response
-
-
-def _unknown(name: str) -> Topic:
-    if name_problem(name) is not None:
-        return _error(name, ErrorCode.INVALID_TOPIC_EXCEPTION)
-    return _error(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _error(name: str, code: ErrorCode) -> Topic:
