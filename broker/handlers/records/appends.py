@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.handlers.records.current_leader import current_leader
+from broker.handlers.records.local_replica import absence_error
 from broker.handlers.records.recompression import Recompression
 from broker.partitions.partition import ACKS_ALL
 from broker.runtime.slices import BUDGET_MS
@@ -353,6 +354,4 @@ def _absent(context: Context, name: str | None, topic_id: UUID, index: int) -> E
         name = context.broker.metadata.topic_name(topic_id)
         if name is None:
             return ErrorCode.UNKNOWN_TOPIC_ID
-    if context.broker.metadata.partition(name, index) is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return absence_error(context.broker, name, index)

@@ -17,6 +17,7 @@ from broker.handlers.records.delayed_delete_records import (
     DelayedDeleteRecords,
     Deletion,
 )
+from broker.handlers.records.local_replica import require_replica
 from broker.requests.api_table import handles
 from broker.requests.steps import in_steps
 from controller.topics.topic_names import INTERNAL_TOPICS
@@ -82,9 +83,8 @@ def _leader(context: Context, topic: str, index: int) -> Partition:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is internal")
     if context.broker.metadata.partition(topic, index) is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    partition = context.broker.replicas.partition(topic, index)
-    if partition is None or not partition.is_leader:
-        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    partition = require_replica(context.broker, topic, index)
+    partition.check_leads()
     if "delete" not in partition.log.config.cleanup_policy:
         raise ApiError(ErrorCode.POLICY_VIOLATION, f"{topic} does not delete records")
     return partition

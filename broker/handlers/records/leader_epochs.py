@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.handlers.records.local_replica import require_replica
 from broker.requests.api_table import handles
 from broker.requests.steps import in_steps
 from protocol.errors import ApiError, ErrorCode
@@ -41,14 +42,7 @@ def offset_for_leader_epoch(
 
 def _answer(context: Context, topic: str, wanted: Wanted) -> Answer:
     try:
-        partition = context.broker.replicas.partition(topic, wanted.partition)
-        if partition is None:
-            known = context.broker.metadata.partition(topic, wanted.partition)
-            raise ApiError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                if known is None
-                else ErrorCode.NOT_LEADER_OR_FOLLOWER
-            )
+        partition = require_replica(context.broker, topic, wanted.partition)
         partition.check_leader(wanted.current_leader_epoch)
         epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
     except ApiError as error:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.handlers.records.local_replica import require_replica
 from broker.requests.api_table import handles
 from broker.requests.steps import in_steps
 from protocol.errors import ApiError, ErrorCode
@@ -122,14 +123,7 @@ def _shown(context: Context, code: ErrorCode) -> ErrorCode:
 
 
 def _replica(context: Context, topic: str, wanted: Wanted, view: View) -> Partition:
-    partition = context.broker.replicas.partition(topic, wanted.partition_index)
-    if partition is None:
-        known = context.broker.metadata.partition(topic, wanted.partition_index)
-        raise ApiError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if known is None
-            else ErrorCode.NOT_LEADER_OR_FOLLOWER
-        )
+    partition = require_replica(context.broker, topic, wanted.partition_index)
     partition.check_epoch(wanted.current_leader_epoch)
     if view.is_leader_asked:
         partition.check_leads()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.handlers.records.local_replica import absence_error
 from broker.requests.api_table import handles
 from broker.requests.encoded_response import encoded_in_slices
 from broker.runtime.deferred import in_background
@@ -51,10 +52,7 @@ def describe_producers(
 async def _describe(context: Context, topic: str, index: int, slices: Slices) -> Partition:
     partition = context.broker.replicas.partition(topic, index)
     if partition is None:
-        is_known = context.broker.metadata.partition(topic, index) is not None
-        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if is_known:
-            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        code = absence_error(context.broker, topic, index)
         return Partition(partition_index=index, error_code=code, active_producers=[])
     producers = list(partition.log.producers.producers.values())
     return Partition(
