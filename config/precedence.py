@@ -38,7 +38,6 @@ class Source(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
-    DYNAMIC_BROKER_LOGGER = 6
 
 
 class Setting(NamedTuple):

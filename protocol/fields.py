@@ -83,15 +83,6 @@ class Field:
     struct: type[Any] | None = None
     name: str = ""
 
-    def default_value(self) -> Any:
-        """What a reader of a version without this field sees. Fresh where it can be changed."""
-        if self.kind is Kind.ARRAY and self.default is not None:
-            return list(self.default)
-        if self.kind is Kind.STRUCT and self.default is UNSET:
-            assert self.struct is not None
-            return self.struct()
-        return self.default
-
 
 def _present(versions: str) -> Versions:
     return Versions.parse(versions) if versions else ALL_VERSIONS

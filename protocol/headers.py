@@ -115,8 +115,6 @@ _V0_BYTES = 8
 _V1_BYTES = 10
 """Up to the first character of the client id."""
 
-_PACK_PLAIN = structs.Struct(">i").pack
-_PACK_TAGGED = structs.Struct(">ix").pack
 _PACK_SIZED_PLAIN = structs.Struct(">ii").pack
 _PACK_SIZED_TAGGED = structs.Struct(">iix").pack
 _PACK_REQUEST = structs.Struct(">ihhih").pack
@@ -215,19 +213,6 @@ def _client_id(buffer: Buffer) -> tuple[str | None, int]:
     if not _V1_BYTES <= end <= len(buffer):
         raise DecodeError(f"client id cannot have the length {length}")
     return str(buffer[_V1_BYTES:end], "utf-8"), end
-
-
-def response_header(correlation_id: int, api_key: int, api_version: int) -> bytes:
-    """The bytes in front of a response body in `api_version`; `api_key` must be a known one."""
-    if api_version >= _FLEXIBLE_RESPONSE[api_key]:
-        return _PACK_TAGGED(correlation_id)
-    return _PACK_PLAIN(correlation_id)
-
-
-def response_front(correlation_id: int, api_key: int, api_version: int, body_bytes: int) -> bytes:
-    """The size of a whole response and its header: all that stands before a body of that size."""
-    size = response_header_bytes(api_key, api_version) + body_bytes
-    return response_front_packer(api_key, api_version)(size, correlation_id)
 
 
 def response_front_packer(api_key: int, api_version: int) -> Callable[[int, int], bytes]:

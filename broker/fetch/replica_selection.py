@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 """The value of `replica.selector.class` by which clients are sent to followers."""
-LEADER_ONLY: Final = "org.apache.kafka.common.replica.LeaderSelector"
 
 
 def follower_in_rack(

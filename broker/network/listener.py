@@ -107,11 +107,6 @@ class Listeners:
         interval_ms = max_idle_ms / IDLE_CHECKS_PER_LIMIT if max_idle_ms >= 0 else IDLE_CHECK_MS
         self._timers.every(min(max(interval_ms, 1), IDLE_CHECK_MS), look)
 
-    @property
-    def connection_count(self) -> int:
-        """How many connections are open."""
-        return len(self._connections)
-
     def open_connections(self) -> dict[str, int]:
         """How many connections are open, by listener; from any thread."""
         counts = Counter(connection.listener for connection in tuple(self._connections))

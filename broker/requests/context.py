@@ -23,7 +23,5 @@ class Context:
     principal: str
     now_ms: int
     """Wall clock when the request was read, in milliseconds since the epoch."""
-    session_key: object
-    """The same object for all requests of one connection."""
     is_long: bool = False
     """Whether others were served while the request was read, and shall be while it is handled."""

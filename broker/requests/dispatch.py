@@ -63,7 +63,6 @@ class Dispatcher:
                 peer.host,
                 peer.principal,
                 now_ms,
-                connection,
             )
             if len(frame) > LONG_BYTES:
                 answering = _Answering(served, header.correlation_id, context, connection)

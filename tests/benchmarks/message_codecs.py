@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from protocol.headers import parse_request_header, response_header
+from protocol.headers import parse_request_header, response_front_packer
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from protocol.messages.metadata import MetadataResponse
@@ -63,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> list[Row]:
 def _measured() -> Iterator[Work]:
     frame = memoryview(b"\0\0\0\x09\0\0\0\x4d\0\x0aproducer-1\0" + bytes(100))
     yield "request header v2", 0, lambda: parse_request_header(frame)
-    yield "response header v1", 0, lambda: response_header(77, 0, 9)
+    pack_front = response_front_packer(0, 9)
+    yield "response header v1", 0, lambda: pack_front(9, 77)
     yield _reading(4, _heartbeat(), 0)
     yield _writing(4, HeartbeatResponse(throttle_time_ms=0, error_code=0), 0)
     for partitions in PARTITIONS:

@@ -8,7 +8,7 @@ import pkgutil
 from typing import TYPE_CHECKING, Any
 
 import protocol.messages
-from protocol.fields import Field, Kind
+from protocol.fields import UNSET, Field, Kind
 from protocol.schema import Message, Struct
 from protocol.uuids import ZERO_UUID
 from tests.golden.definitions import Entry
@@ -66,8 +66,10 @@ def _type(field: Field) -> str:
 
 
 def _default(field: Field) -> Any:
-    value = field.default_value()
-    if isinstance(value, Struct):
+    value = field.default
+    if field.kind is Kind.ARRAY and value is not None:
+        return list(value)
+    if field.kind is Kind.STRUCT and value is UNSET:
         return "struct of defaults"
     if field.kind is Kind.UUID:
         return "zero uuid" if value == ZERO_UUID else value

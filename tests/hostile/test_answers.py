@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from protocol.headers import request_front, response_front
+from protocol.headers import request_front
 from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.messages.produce import ProduceRequest
 from protocol.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
@@ -16,6 +16,7 @@ from tests.hostile.broker_log import BrokerLog
 from tests.hostile.findings import Findings
 from tests.hostile.frames import Frame
 from tests.hostile.names import Identifiers
+from tests.support.response_headers import response_front
 
 if TYPE_CHECKING:
     from pathlib import Path

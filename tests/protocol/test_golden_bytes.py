@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from protocol.api_keys import ApiKey
-from protocol.headers import parse_request_header, response_header
+from protocol.headers import parse_request_header
 from tests.golden import declarations
 from tests.golden.cases import INCOMPATIBLE, cases, versions_of
 from tests.golden.definitions import VERSIONS, definitions
 from tests.golden.java_bytes import Question, ask
 from tests.support.jars import KAFKA_3
+from tests.support.response_headers import response_header
 
 pytestmark = pytest.mark.java
 

@@ -11,12 +11,11 @@ from protocol.api_keys import ApiKey
 from protocol.headers import (
     UnknownApiKeyError,
     parse_request_header,
-    response_front,
-    response_header,
 )
 from protocol.schema import Request
 from protocol.wire import DecodeError
 from tests.golden import declarations
+from tests.support.response_headers import response_front, response_header
 
 
 def fixed(api_key: int, version: int, correlation_id: int = 7) -> bytes:

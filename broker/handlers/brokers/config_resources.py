@@ -4,6 +4,5 @@ from __future__ import annotations
 
 TOPIC = 2
 BROKER = 4
-BROKER_LOGGER = 8
 CLIENT_METRICS = 16
 GROUP = 32

@@ -120,7 +120,6 @@ class DataBroker(OneBroker):
             "/127.0.0.1",
             "User:A",
             NOW_MS,
-            self,
         )
         return ROUTES[int(cls.API_KEY)].handler(context, cls.decode(version, frame))
 

@@ -142,7 +142,6 @@ class OneBroker:
             "/127.0.0.1",
             "User:A",
             NOW_MS,
-            self,
         )
         received = memoryview(bytearray(request.encode(version)))
         decoded = cls.decode(version, received)

@@ -9,10 +9,11 @@ import pytest
 
 from broker.network.broker_link import BrokerLink
 from broker.network.links import LinkError
-from protocol.headers import parse_request_header, response_front
+from protocol.headers import parse_request_header
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from protocol.messages.produce import ProduceRequest
+from tests.support.response_headers import response_front
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine

@@ -65,7 +65,7 @@ def test_one_connection_too_many_is_closed_and_room_is_made_by_one_that_ends(
         reader, writer = await asyncio.open_connection(HERE, port)
         assert await reader.read() == b""
         writer.close()
-        assert listeners.connection_count == 2
+        assert len(listeners._connections) == 2
         kept[0][1].write(b"\xff\xff\xff\xff")  # a frame of a negative size
         assert await kept[0][0].read() == b""
         kept.append(await asyncio.open_connection(HERE, port))
@@ -74,7 +74,7 @@ def test_one_connection_too_many_is_closed_and_room_is_made_by_one_that_ends(
         for one, other in kept:
             await one.read()
             other.close()
-        assert listeners.connection_count == 0
+        assert not listeners._connections
 
     listening(configured(**limit), scenario)
 
@@ -96,7 +96,7 @@ def test_connections_are_idle_by_the_monotonic_clock() -> None:
     async def scenario(listeners: Listeners, port: int) -> None:
         clock = listeners._clock = SetClock()
         reader, writer = await asyncio.open_connection(HERE, port)
-        while not listeners.connection_count:
+        while not listeners._connections:
             await asyncio.sleep(0)  # noqa: TID251
         [connection] = listeners._connections
         for clock.monotonic in (1, 1000, 2000):
@@ -145,12 +145,12 @@ def test_a_connection_that_waits_for_its_turn_is_heard_then() -> None:
             assert await reader.read() == b""
         [(delay_ms, begin)] = timers.set
         assert delay_ms == 500
-        assert listeners.connection_count == 1
+        assert len(listeners._connections) == 1
         begin()
         assert await opened[2][0].read() == b""
         for _, writer in opened:
             writer.close()
-        assert listeners.connection_count == 0
+        assert not listeners._connections
 
     listening(configured(max_connection_creation_rate=2), scenario)
 

@@ -61,7 +61,7 @@ async def asking(listeners: Listeners, port: int) -> socket.socket:
     client.sendall(QUESTION)
     loop = asyncio.get_running_loop()
     assert await loop.sock_recv(client, 1) == b"\0"
-    assert listeners.connection_count
+    assert listeners._connections
     return client
 
 
@@ -73,7 +73,7 @@ def test_a_client_that_does_not_read_is_cut_off() -> None:
 
         await asyncio.wait_for(listeners.close(), LONG_SECONDS)
 
-        assert listeners.connection_count == 0
+        assert not listeners._connections
         client.close()
         idle.close()
 

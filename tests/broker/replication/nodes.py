@@ -131,9 +131,7 @@ class Node:
 
     async def answer(self, request: Request, version: int) -> Response:
         cls = type(request)
-        context = Context(
-            cast("Any", self), version, None, "PLAINTEXT", "/127.0.0.1", "", NOW_MS, self
-        )
+        context = Context(cast("Any", self), version, None, "PLAINTEXT", "/127.0.0.1", "", NOW_MS)
         decoded = cls.decode(version, request.encode(version))
         answer: Any = ROUTES[int(cls.API_KEY)].handler(context, decoded)
         if isinstance(answer, Deferred):

@@ -78,7 +78,7 @@ def delete(
         topics=[kind(name=TOPIC, partitions=partitions)], timeout_ms=timeout_ms
     )
     node = cast("Any", nodes[0])
-    context = Context(node, 2, None, "PLAINTEXT", "/127.0.0.1", "", NOW_MS, node)
+    context = Context(node, 2, None, "PLAINTEXT", "/127.0.0.1", "", NOW_MS)
     return cast("Deferred[DeleteRecordsResponse]", handler.delete_records(context, request))
 
 

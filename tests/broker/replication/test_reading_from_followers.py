@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker.fetch.replica_selection import LEADER_ONLY, RACK_AWARE
+from broker.fetch.replica_selection import RACK_AWARE
 from config.broker import BrokerConfig
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ALL = (0, 1, 2)
 LATEST = -1
+LEADER_ONLY = "org.apache.kafka.common.replica.LeaderSelector"
 RACKS = {0: "north", 1: "south", 2: "south"}
 Live = UpdateMetadataRequest.LiveBroker
 

@@ -250,7 +250,7 @@ def test_long_fetch_that_waits_hears_of_what_came_while_it_was_read(tmp_path: Pa
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic(count=count)
         context = Context(
-            cast("Any", broker), 12, "a-client", "PLAINTEXT", "/", "User:A", NOW_MS, broker, True
+            cast("Any", broker), 12, "a-client", "PLAINTEXT", "/", "User:A", NOW_MS, True
         )
         answer = ROUTES[ApiKey.FETCH].handler(context, request)
         assert not answer.is_complete, "the last partitions are yet to be read"
@@ -275,7 +275,7 @@ def test_long_produce_whose_leader_changed_meanwhile_acknowledges_nothing(tmp_pa
         epoch = partition.leader_epoch
         broker.lead(partition, epoch + 1, isr=(0, 1))
         context = Context(
-            cast("Any", broker), 12, "a-client", "PLAINTEXT", "/", "User:A", NOW_MS, broker, True
+            cast("Any", broker), 12, "a-client", "PLAINTEXT", "/", "User:A", NOW_MS, True
         )
         answer = ROUTES[ApiKey.PRODUCE].handler(context, request)
         assert not answer.is_complete
