@@ -10,9 +10,9 @@ from broker.metadata.topic_configs import TopicConfigs
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from controller.brokers.registration import create_skeleton
-from controller.metadata_store.memory_store import MemoryEnsemble
 from controller.metadata_store.store import StoreUnavailableError
 from tests.controller.harness import turns
+from tests.controller.memory_store import MemoryEnsemble
 from tests.support.written_configs import write_config
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from broker.runtime.platform import LocalPlatform
 from broker.startup import StartError
 from config.loader import load_broker_config
 from controller.metadata_store import patience
-from controller.metadata_store.memory_store import MemoryEnsemble
 from controller.znodes import broker_path
 from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import turns
+from tests.controller.memory_store import MemoryEnsemble
 
 if TYPE_CHECKING:
     from pathlib import Path

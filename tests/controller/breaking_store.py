@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from controller.metadata_store.memory_store import MemoryEnsemble, MemoryStore
 from controller.metadata_store.store import (
     Create,
     Operation,
@@ -18,6 +17,7 @@ from controller.metadata_store.store import (
     Watch,
     Znode,
 )
+from tests.controller.memory_store import MemoryEnsemble, MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

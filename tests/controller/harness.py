@@ -8,7 +8,6 @@ from uuid import UUID
 
 from controller.brokers.registration import create_skeleton, register_broker
 from controller.controller import Controller
-from controller.metadata_store.memory_store import MemoryEnsemble, MemoryStore
 from controller.topics.topics import Chance, TopicCommands
 from controller.znodes import BrokerRegistration, Endpoint
 from protocol.errors import ErrorCode
@@ -19,6 +18,7 @@ from protocol.messages.leader_and_isr import (
 )
 from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from tests.controller.memory_store import MemoryEnsemble, MemoryStore
 from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:

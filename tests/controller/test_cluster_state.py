@@ -16,11 +16,11 @@ from controller.brokers.registration import (
     obtain_cluster_id,
     register_broker,
 )
-from controller.metadata_store.memory_store import MemoryEnsemble
 from controller.metadata_store.store import MetadataStore, NodeExistsError, NoNodeError
 from controller.topics.topic_import import FoundPartition, adopt_topics
 from controller.znodes import BrokerRegistration, Endpoint, decode_state, state_path
 from tests.controller.harness import Cluster, run_cluster, turns
+from tests.controller.memory_store import MemoryEnsemble
 from tests.support.written_configs import write_config
 
 if TYPE_CHECKING:

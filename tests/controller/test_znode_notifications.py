@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import controller.controller
 from controller.admin_znodes import PREFERRED_ELECTION, REASSIGNMENT
-from controller.metadata_store.memory_store import MemoryStore
 from controller.metadata_store.store import (
     Delete,
     Operation,
@@ -25,6 +24,7 @@ from tests.controller.brokers.test_broker_changes import (
     stored,
 )
 from tests.controller.harness import Cluster, run_cluster, turns
+from tests.controller.memory_store import MemoryStore
 from tests.controller.partitions.test_reassignment import assigned, caught_up, reassign
 
 if TYPE_CHECKING:

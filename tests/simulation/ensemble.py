@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 from typing import TYPE_CHECKING
 
-from controller.metadata_store.memory_store import MemoryEnsemble, MemoryStore
 from controller.metadata_store.store import (
     Delete,
     Operation,
@@ -20,6 +19,7 @@ from controller.metadata_store.store import (
 )
 from controller.metadata_store.tree_store import TreeStore
 from controller.znodes import CONTROLLER
+from tests.controller.memory_store import MemoryEnsemble, MemoryStore
 from tests.simulation.hosts import HOST, Host
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from broker.coordinators.peers import DELETED_KEPT_MS, Peers
 from broker.metadata.metadata_cache import MetadataCache
 from broker.network.links import LinkError
 from config.broker import BrokerConfig
-from controller.metadata_store.memory_store import MemoryEnsemble
 from controller.topics.topic_names import TRANSACTION_STATE_TOPIC
 from protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
@@ -23,6 +22,7 @@ from protocol.messages.update_metadata import (
     UpdateMetadataRequest,
 )
 from protocol.uuids import ZERO_UUID
+from tests.controller.memory_store import MemoryEnsemble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

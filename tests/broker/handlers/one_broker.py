@@ -22,7 +22,6 @@ from config.broker import BrokerConfig
 from controller.brokers.producer_ids import allocate_producer_ids
 from controller.brokers.registration import create_skeleton, register_broker
 from controller.controller import Controller
-from controller.metadata_store.memory_store import MemoryEnsemble
 from controller.topics.topics import Chance, TopicCommands
 from controller.znodes import BrokerRegistration, Endpoint
 from protocol.schema import Request, Response
@@ -33,6 +32,7 @@ from storage.log.log_reader import LogSettings
 from tests.broker.replication.harness import surroundings
 from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import NOW_MS
+from tests.controller.memory_store import MemoryEnsemble
 from tests.support.arrival import arrival
 from tests.support.disk_thread import DiskThread
 from tests.support.slices import one_step_at_a_time

@@ -27,13 +27,13 @@ from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from controller.brokers.registration import create_skeleton
-from controller.metadata_store.memory_store import MemoryEnsemble
 from protocol.messages.fetch import FetchResponse
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from storage.compaction import choice
 from tests.broker.replication.harness import surroundings
 from tests.broker.replication.nodes import BACKOFF_MS, LIMITS
+from tests.controller.memory_store import MemoryEnsemble
 from tests.storage.compaction.compacting import keyed
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, open_directories
 from tests.support.slices import one_step_at_a_time

@@ -15,10 +15,10 @@ from controller.brokers.dynamic_configs import (
     read_config,
 )
 from controller.brokers.registration import create_skeleton
-from controller.metadata_store.memory_store import MemoryEnsemble
 from controller.metadata_store.store import Create, Delete, SetData, StoreError
 from controller.znodes import CONFIG_CHANGES, config_path, encode_config
 from tests.controller.breaking_store import BreakingStore
+from tests.controller.memory_store import MemoryEnsemble
 from tests.controller.zookeeper_stores import connect
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from controller import controller
 from controller.brokers.election import ControllerMovedError
 from controller.brokers.registrar import BrokerIdTakenError, Registrar
 from controller.brokers.registration import create_skeleton, register_broker
-from controller.metadata_store.memory_store import MemoryEnsemble, MemoryStore
 from controller.metadata_store.store import Change, ChangeKind, Create, Watch, Znode
 from controller.znodes import BrokerRegistration, Endpoint, broker_path
 from tests.controller.harness import Cluster, Member, run_cluster, turns
+from tests.controller.memory_store import MemoryEnsemble, MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -11,11 +11,11 @@ import pytest
 from controller.brokers.registrar import Registrar
 from controller.brokers.registration import create_skeleton, generate_broker_id, obtain_cluster_id
 from controller.metadata_store import patience
-from controller.metadata_store.memory_store import MemoryEnsemble
 from controller.metadata_store.patience import Patience
 from controller.metadata_store.store import NoNodeError, SessionExpiredError, StoreUnavailableError
 from controller.znodes import BrokerRegistration, Endpoint, broker_path
 from tests.controller.breaking_store import BreakingStore
+from tests.controller.memory_store import MemoryEnsemble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -9,7 +9,6 @@ from itertools import count
 import pytest
 
 from controller.metadata_store.embedded_store import EmbeddedStore
-from controller.metadata_store.memory_store import MemoryEnsemble
 from controller.metadata_store.store import (
     BadVersionError,
     Change,
@@ -29,6 +28,7 @@ from controller.metadata_store.store import (
     Znode,
 )
 from tests.controller.harness import turns
+from tests.controller.memory_store import MemoryEnsemble
 from tests.controller.volatile_files import VolatileFiles
 from tests.controller.zookeeper_stores import connect, eventually
 

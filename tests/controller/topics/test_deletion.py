@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import controller.controller
 from controller.brokers.registration import create_skeleton, register_broker
 from controller.controller import Controller
-from controller.metadata_store.memory_store import MemoryEnsemble, MemoryStore
 from controller.partitions.partition_growth import PartitionGrowth
 from controller.topics.topics import Chance, CreatedTopic, NewTopic, TopicCommands
 from controller.znodes import (
@@ -23,6 +22,7 @@ from controller.znodes import (
 )
 from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import NOW_MS, Cluster, NotingChannels, run_cluster, turns
+from tests.controller.memory_store import MemoryEnsemble, MemoryStore
 from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import broker.handlers.topics.create_topics
 import broker.handlers.topics.delete_topics  # noqa: F401  (the handlers register themselves)
-from controller.metadata_store.memory_store import MemoryStore
 from controller.metadata_store.store import SetData
 from controller.znodes import TopicAssignment, decode_topic, encode_topic, topic_path
 from protocol.errors import ErrorCode
@@ -16,6 +15,7 @@ from protocol.messages.topics import DeleteTopicsRequest
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.broker.handlers.topics.test_create_topics import codes, creation, new
 from tests.controller.harness import turns
+from tests.controller.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from pathlib import Path
