@@ -6,7 +6,6 @@ lives elsewhere. `groups` and `transactions` are the two kinds.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from contextlib import contextmanager
 from functools import partial
@@ -54,8 +53,6 @@ class Shards(Generic[ShardT]):
         self._make = make
         self._partition_count = partition_count
         self._shards: dict[int, ShardT] = {}
-        self._all_loaded = asyncio.Event()
-        self._all_loaded.set()
 
     def stop(self) -> None:
         """Send everybody away who is parked; nothing is served any more."""
@@ -83,12 +80,7 @@ class Shards(Generic[ShardT]):
         if partition.log.log_start_offset == partition.log.log_end_offset:
             self._activate(shard, pause_ms)
         else:
-            self._all_loaded.clear()
             self.spawn(self._load(shard, pause_ms), f"load {self._topic}-{partition.index}")
-
-    async def wait_until_loaded(self) -> None:
-        """Return once no shard is loading."""
-        await self._all_loaded.wait()
 
     async def _load(self, shard: ShardT, pause_ms: int) -> None:
         started_ms = self.clock.monotonic_ms()
@@ -101,8 +93,6 @@ class Shards(Generic[ShardT]):
                 took_ms = self.clock.monotonic_ms() - started_ms
                 name = f"{self._topic}-{shard.partition.index}"
                 logger.info("%s: loaded %s in %d ms", name, shard.content, took_ms)
-        if not self.is_loading:
-            self._all_loaded.set()
 
     def _activate(self, shard: ShardT, pause_ms: int) -> bool:
         try:

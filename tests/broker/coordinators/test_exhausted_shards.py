@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
+from tests.broker.coordinators.loading import until_loaded
 from tests.broker.handlers import one_broker
 from tests.storage.exhaustion import ExhaustedFileSystem
 
@@ -35,7 +36,7 @@ def test_groups_are_loaded_once_there_are_descriptors(
         broker.groups.partition_changed(partition, True)
 
         async with asyncio.timeout(60):
-            await broker.groups.wait_until_loaded()
+            await until_loaded(broker.groups)
         assert filesystem.failures == 0
         assert (await broker.sync(member_id)).assignment == b"all"
 

@@ -14,6 +14,7 @@ from broker.runtime.supervision import FIRST_PAUSE_MS
 from coordinator.shard import GroupShard
 from protocol.errors import ErrorCode
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
+from tests.broker.coordinators.loading import until_loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,7 +158,7 @@ def test_a_damaged_log_is_named_once_and_not_read_again_and_again(
 
         lead_anew(broker)
         async with asyncio.timeout(SECONDS):
-            await broker.groups.wait_until_loaded()
+            await until_loaded(broker.groups)
 
         told = [one for one in caplog.records if "no coordinator until" in one.message]
         assert len(told) == 1

@@ -16,6 +16,7 @@ from protocol.records.builder import NewRecord, build_batch
 from protocol.records.record import iterate_records
 from storage.log.append_source import FROM_COORDINATOR
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
+from tests.broker.coordinators.loading import until_loaded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,7 +124,7 @@ async def lead_offsets_again(broker: GroupBroker) -> None:
     new = NewTopic(OFFSETS_TOPIC, partitions=4, topic_id=topic_id)
     await broker.topics.create([new], broker.metadata.racks)
     await broker.metadata.wait_until(lambda: broker.metadata.topic(OFFSETS_TOPIC) is not None)
-    await broker.groups.wait_until_loaded()
+    await until_loaded(broker.groups)
 
 
 def replication(broker: GroupBroker, replicas: list[int], in_sync: list[int], leader: int) -> None:
@@ -223,7 +224,7 @@ def test_groups_come_back_with_the_leadership(tmp_path: Path) -> None:
         assert (await broker.join()).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         synced = await broker.sync(member_id)
         assert synced.error_code == ErrorCode.REBALANCE_IN_PROGRESS
-        await broker.groups.wait_until_loaded()
+        await until_loaded(broker.groups)
         assert (await broker.sync(member_id)).assignment == b"all"
 
     run_group_broker(tmp_path, scenario)
@@ -242,7 +243,7 @@ def test_damaged_record_does_not_keep_other_groups_from_loading(
         assert await commit(broker, 3) == ErrorCode.NONE
         replication(broker, [0, 1], [0, 1], leader=1)
         replication(broker, [0, 1], [0], leader=0)
-        await broker.groups.wait_until_loaded()
+        await until_loaded(broker.groups)
         assert await committed(broker) == 3
         assert "record at offset 0 skipped" in caplog.text
 

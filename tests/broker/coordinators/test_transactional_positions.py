@@ -15,6 +15,7 @@ from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.transactions import WriteTxnMarkersRequest
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
+from tests.broker.coordinators.loading import until_loaded
 from tests.broker.coordinators.test_golden import InMemory
 from tests.broker.handlers.transaction_registry import TransactionRegistry
 
@@ -70,7 +71,7 @@ class PositionsBroker:
         partition = self.broker.replicas.require(GROUP_METADATA_TOPIC, self.index)
         self.broker.groups.partition_changed(partition, False)
         self.broker.groups.partition_changed(partition, True)
-        await self.broker.groups.wait_until_loaded()
+        await until_loaded(self.broker.groups)
 
 
 def commit_request(offset: int, epoch: int = 0) -> TxnOffsetCommitRequest:

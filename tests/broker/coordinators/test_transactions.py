@@ -15,6 +15,7 @@ from protocol.messages.producers import ListTransactionsRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
 from protocol.records.batch import iterate_headers
 from protocol.records.control import parse_marker
+from tests.broker.coordinators.loading import until_loaded
 from tests.broker.coordinators.transaction_broker import (
     FLIGHTS,
     HOTELS,
@@ -241,7 +242,7 @@ def test_a_coordinator_that_has_missed_an_epoch_marks_anew(tmp_path: Path) -> No
         lead_on(broker, shard.partition, epoch=1)
         assert broker.transactions.shard_for(PRODUCER) is shard
         lead_on(broker, shard.partition, epoch=7)
-        await broker.transactions.wait_until_loaded()
+        await until_loaded(broker.transactions)
         answered(refusal(request, ErrorCode.TRANSACTION_COORDINATOR_FENCED))
 
         await wait_for(broker, S.COMPLETE_COMMIT)
@@ -332,7 +333,7 @@ def test_while_transactions_are_loaded_clients_come_again(tmp_path: Path) -> Non
         assert (await broker.initialise()).error_code == loading
         request = ListTransactionsRequest(state_filters=[], producer_id_filters=[])
         assert (await broker.ask(request, 0)).error_code == loading
-        await broker.transactions.wait_until_loaded()
+        await until_loaded(broker.transactions)
         [listed] = (await broker.ask(request, 0)).transaction_states
         assert listed.transactional_id == PRODUCER
 

@@ -25,6 +25,7 @@ from protocol.messages.transactions import (
     WriteTxnMarkersResponse,
 )
 from tests.broker.coordinators.group_broker import GroupBroker
+from tests.broker.coordinators.loading import until_loaded
 from tests.broker.handlers.one_broker import BROKER_ID
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class TransactionBroker(GroupBroker):
         self.transactions = self.new_coordinators()
         for partition in self.replicas:
             self.transactions.partition_changed(partition, partition.is_leader)
-        await self.transactions.wait_until_loaded()
+        await until_loaded(self.transactions)
         if is_metadata_complete:
             self.sender.start()
         await self.turn()
