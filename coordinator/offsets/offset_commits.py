@@ -90,28 +90,21 @@ class OffsetCommits:
     def _store(
         self, request: OffsetCommitRequest, now_ms: int, effects: Effects
     ) -> OffsetCommitResponse:
-        limit = self._settings.offset_metadata_max_bytes
         expire_ms = NO_EXPIRY_MS
         if request.retention_time_ms >= 0:
             expire_ms = min(now_ms + request.retention_time_ms, LATEST_MS)
-        topics = []
-        for topic in request.topics:
-            partitions = []
-            for each in topic.partitions:
-                error = ErrorCode.OFFSET_METADATA_TOO_LARGE
-                if is_short_enough(each.committed_metadata or "", limit):
-                    error = ErrorCode.NONE
-                    committed = _committed(each, now_ms, expire_ms)
-                    effects.records.append(
-                        offset_record(request.group_id, topic.name, each.partition_index, committed)
-                    )
-                partitions.append(
-                    PartitionResponse(partition_index=each.partition_index, error_code=error)
+        response = commit_error(request, ErrorCode.NONE)
+        limit = self._settings.offset_metadata_max_bytes
+        for topic, answered in zip(request.topics, response.topics, strict=True):
+            for each, answer in zip(topic.partitions, answered.partitions, strict=True):
+                if not is_short_enough(each.committed_metadata or "", limit):
+                    answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                    continue
+                committed = _committed(each, now_ms, expire_ms)
+                effects.records.append(
+                    offset_record(request.group_id, topic.name, each.partition_index, committed)
                 )
-            topics.append(
-                TopicResponse(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
-            )
-        return OffsetCommitResponse(topics=topics)
+        return response
 
 
 def is_short_enough(metadata: str, limit: int) -> bool:
