@@ -69,13 +69,18 @@ def _row(named_key: NamedKey, documentation: str, last: str) -> str:
     key = named_key.key
     cells = (
         "●" if key.acts else "○",
-        f"`{named_key.name}`<br>{documentation}",
+        "<br>".join((f"`{named_key.name}`", *_paragraphs(documentation))),
         key.type.name.lower(),
         _default(named_key),
         "" if key.rule is None else str(key.rule),
         last,
     )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _paragraphs(documentation: str) -> list[str]:
+    """Each on one line: a line break ends a row of a Markdown table."""
+    return [" ".join(each.split()) for each in documentation.split("\n\n")]
 
 
 def _default(named_key: NamedKey) -> str:

@@ -15,6 +15,11 @@ def test_the_page_is_fresh() -> None:
     assert page == render(), "run: make docs"
 
 
+def test_each_key_is_one_row_of_a_table() -> None:
+    tables = render().partition("## Topic keys")[2].splitlines()
+    assert all(line.startswith(("|", "#")) for line in tables if line)
+
+
 def test_the_sample_file_loads_without_a_warning() -> None:
     config, warnings = load_broker_config(ROOT / "config" / "server.properties")
     assert (config.broker_id, config.log_dirs, warnings) == (0, ("data/kafka",), [])
