@@ -25,3 +25,5 @@ class Context:
     """Wall clock when the request was read, in milliseconds since the epoch."""
     is_long: bool = False
     """Whether others were served while the request was read, and shall be while it is handled."""
+    held: object = None
+    """Counts the elements of a long request until this context is freed (`ElementBudget`)."""

@@ -7,12 +7,18 @@ what it returns is a response, a `Deferred` of one, or None for "no answer".
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from broker.requests.api_table import ROUTES, Route
 from broker.requests.context import Context
 from broker.requests.encoded_response import encoded_in_slices
-from broker.requests.long_requests import LONG_BYTES, LongRequest, TooManyElementsError
+from broker.requests.long_requests import (
+    LONG_BYTES,
+    ElementBudget,
+    LongRequest,
+    TooManyElementsError,
+)
 from broker.requests.startup_gate import holding, is_held
 from broker.requests.versioned_route import VersionedRoute
 from broker.runtime.deferred import AbandonedError, Deferred, HangUp, in_background
@@ -40,6 +46,11 @@ class Dispatcher:
         self._clock = broker.clock
         self._served: dict[tuple[int, int], VersionedRoute] = {}
         """What was asked for so far, by API key and version."""
+
+    @cached_property
+    def elements(self) -> ElementBudget:
+        """Bounds what long requests hold; made with the first of them, when the loop runs."""
+        return ElementBudget(self._broker.config.queued_max_request_elements)
 
     def dispatch(
         self, frame: memoryview, peer: Client, connection: Connection
@@ -87,7 +98,7 @@ class Dispatcher:
     ) -> list[Part] | Deferred[list[Part] | None] | None:
         """Serve a long frame, now or, if it takes a while to read, later. Raises UNDECODABLE."""
         steps = short.served.decode_in_steps(frame, position, len(frame))
-        # A controller names each partition of the cluster, and must be heard.
+        # A controller names each partition of the cluster, and must be heard: no bound is for it.
         is_order = short.served.route.is_for_clusters and self._broker.is_in_cluster
         limit = None if is_order else self._broker.config.max_request_elements
         long = LongRequest(steps, limit)
@@ -95,10 +106,14 @@ class Dispatcher:
             return short.handle(long.request)
         answering = _AnsweringInSlices(*short)
         size = len(frame)
+        most = min(size, limit or size)  # an element has a byte at least
 
         async def read_on() -> list[Part] | Deferred[list[Part] | None] | None:
             try:
-                await long.read_on(self._broker.slices())
+                if is_order:
+                    await long.read_on(self._broker.slices())
+                else:
+                    await self.elements.read(long, most, answering.context)
             except UNDECODABLE as error:
                 _refuse_frame(answering.served, error, size, answering.connection)
                 return None

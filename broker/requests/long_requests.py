@@ -4,17 +4,24 @@ A frame of 100 MB may hold thirty million topic names, which take ten seconds to
 to keep. So the number of elements is bounded, in all arrays of a request together, and what is not
 read after the first few goes on in slices. A frame that is long for its records alone, as those of
 Produce are, is read at once.
+
+The elements of all long requests together are bounded too (`queued.max.request.elements`), from
+the moment their reading goes on in slices until nobody holds the request's context any more: not
+the handler, not the answer that is still encoded, not a wait for records or for other brokers.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from broker.network.request_memory import RequestMemory
 from protocol.wire import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from broker.requests.context import Context
     from broker.runtime.slices import Slices
     from protocol.schema import Request
 
@@ -31,7 +38,7 @@ class TooManyElementsError(DecodeError):
 class LongRequest:
     """One request that is being read."""
 
-    __slots__ = ("_elements", "_limit", "_steps", "request")
+    __slots__ = ("_limit", "_steps", "elements", "request")
 
     request: Request
     """Once it is read."""
@@ -39,29 +46,93 @@ class LongRequest:
     def __init__(self, steps: Generator[int, None, tuple[Request, int]], limit: int | None) -> None:
         """`steps` are those of a step decoder; `limit` is how many elements it may have."""
         self._steps = steps
-        self._elements = 0
         self._limit = limit
+        self.elements = 0
+        """How many were announced so far; when it is read, how many it has."""
 
     def read_at_once(self) -> bool:
-        """Read it if it is short after all; tells whether it was. Raises UNDECODABLE."""
+        """Read it if it is short after all; returns whether it was. Raises UNDECODABLE."""
         while self._go_on():
-            if self._elements > ELEMENTS_AT_ONCE:
+            if self.elements > ELEMENTS_AT_ONCE:
                 return False
         return True
 
     async def read_on(self, slices: Slices) -> None:
-        """Read the rest, and have others served meanwhile. Raises UNDECODABLE."""
+        """Read the rest, serving others between the slices. Raises UNDECODABLE."""
         await slices.give_way()
         while self._go_on():
             await slices.give_way()
 
     def _go_on(self) -> bool:
         try:
-            self._elements = next(self._steps)
+            self.elements = next(self._steps)
         except StopIteration as end:
             self.request, _ = end.value
             return False
-        if self._limit is not None and self._elements > self._limit:
+        if self._limit is not None and self.elements > self._limit:
             limit = f"max.request.elements={self._limit}"
             raise TooManyElementsError(f"more than {self._limit} elements ({limit})")
         return True
+
+
+class HeldElements:
+    """Stands for the elements of one long request: they count until this is freed."""
+
+    __slots__ = ("__weakref__", "_count")
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+
+class ElementBudget:
+    """Bounds the elements of all long requests of a broker, as `RequestMemory` does bytes.
+
+    What is left need not be enough for a request, only more than nothing: so one that was begun
+    can always be finished, and the most in memory is the limit and one request. How many elements
+    a request has is known when it is read; until then it counts as having the most it can.
+    """
+
+    def __init__(self, limit: int) -> None:
+        """`limit` in elements. To be made on the event loop that serves the requests."""
+        soon = asyncio.get_running_loop().call_soon_threadsafe
+        self._memory = RequestMemory(limit, soon)
+
+    @property
+    def used(self) -> int:
+        """Elements counted now."""
+        return self._memory.used
+
+    def hold(self, count: int) -> HeldElements:
+        """Count elements, whether there is room or not, until the object returned is freed."""
+        held = HeldElements(count)
+        self._memory.note(held)
+        return held
+
+    async def read(self, long: LongRequest, most: int, context: Context) -> None:
+        """Read the rest of a request when there is room for `most` elements, its upper bound.
+
+        What it has then counts as long as its context lives. Raises UNDECODABLE.
+        """
+        while not self._memory.has_room():
+            await self._room()
+        reserved = self.hold(most)
+        await long.read_on(context.broker.slices())
+        context.held = self.hold(long.elements)
+        del reserved
+
+    async def _room(self) -> None:
+        """Return when there may be room; those that wait are called in their order."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def call() -> None:
+            if not turn.done():
+                turn.set_result(None)
+
+        self._memory.wait(call)
+        try:
+            await turn
+        finally:
+            self._memory.forget(call)

@@ -23,6 +23,13 @@ class OwnKeys:
     metrics_port: int = integer(-1, low=-1, high=65_535, importance=LOW, acts=True)
     """Port at which metrics are served over HTTP, for Prometheus; -1 serves none, 0 takes any."""
 
+    queued_max_request_elements: int = integer(1_000_000, low=1, importance=LOW, acts=True)
+    """Elements in memory of requests of more than 1,000 elements and 32 KB, over all connections.
+
+    Beyond it, such requests wait until another one is answered. An element takes 100 to 300 bytes,
+    and its part of the answer about as much.
+    """
+
     reserved_file_descriptors: int = integer(-1, low=-1, importance=LOW, acts=True)
     """File descriptors that are not for connections; -1: a quarter of the limit, and 64."""
 

@@ -34,6 +34,7 @@ OURS = {
     for name in (
         "max.new.partitions.per.request",
         "max.request.elements",
+        "queued.max.request.elements",
         "metrics.host",
         "metrics.port",
         "reserved.file.descriptors",

@@ -1,0 +1,96 @@
+"""What long requests of many connections may hold together (`queued.max.request.elements`)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+from typing import TYPE_CHECKING, Any, cast
+
+from broker.requests.dispatch import Dispatcher
+from broker.requests.long_requests import ELEMENTS_AT_ONCE
+from protocol.errors import ErrorCode
+from protocol.messages.fetch import FetchRequest
+from protocol.messages.list_offsets import ListOffsetsRequest
+from tests.broker.connections import connected, turns
+from tests.broker.handlers.data_broker import TOPIC, DataBroker, fetch_request, run_data_broker
+from tests.broker.requests.test_long_requests import MANY, answer, frame, list_offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CONNECTIONS = 6
+TURNS_PER_LOOK = 1000
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        await turns(1)
+
+
+def elements_in_memory() -> int:
+    wanted = ListOffsetsRequest.Topic.Partition
+    return sum(type(each) is wanted for each in gc.get_objects())
+
+
+def test_long_requests_of_many_connections_are_read_one_after_another(tmp_path: Path) -> None:
+    request = list_offsets()
+    long = frame(request, 11)
+    del request
+    most = 0
+
+    async def watch() -> None:
+        nonlocal most
+        while True:
+            most = max(most, elements_in_memory())
+            await turns(TURNS_PER_LOOK)
+
+    async def scenario(broker: DataBroker) -> None:
+        await broker.create_topic()
+        dispatcher = Dispatcher(cast("Any", broker))
+        async with contextlib.AsyncExitStack() as stack:
+            wires = [
+                await stack.enter_async_context(connected(dispatcher)) for _ in range(CONNECTIONS)
+            ]
+            for wire in wires:
+                wire.send(long)
+            watching = asyncio.get_running_loop().create_task(watch())
+            for wire in wires:
+                response = await answer(wire, cast("Any", ListOffsetsRequest), 11)
+                assert response.topics[0].partitions[0].error_code == ErrorCode.NONE
+            watching.cancel()
+
+    before = elements_in_memory()
+    run_data_broker(tmp_path, scenario, queued_max_request_elements=MANY)
+    begun = CONNECTIONS * 2 * ELEMENTS_AT_ONCE
+    assert MANY <= most - before < MANY + begun < CONNECTIONS * MANY
+
+
+def test_request_that_waits_for_another_goes_on_when_that_one_leaves(tmp_path: Path) -> None:
+    """A fetch that waits for records holds all there is; a client that leaves waits no more."""
+    partition = FetchRequest.Topic.Partition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+    topic = FetchRequest.Topic(topic=TOPIC, partitions=[partition] * MANY)
+    fetch = fetch_request(topic, max_wait_ms=600_000)
+    request = list_offsets()
+
+    async def scenario(broker: DataBroker) -> None:
+        await broker.create_topic()
+        dispatcher = Dispatcher(cast("Any", broker))
+        waiting = dispatcher.elements._memory._waiting
+        async with connected(dispatcher) as first, connected(dispatcher) as third:
+            first.send(frame(fetch, 12))
+            await until(lambda: dispatcher.elements.used == MANY + 1)
+            async with connected(dispatcher) as second:
+                second.send(frame(request, 11))
+                await until(lambda: len(waiting) == 1)
+            await until(lambda: not waiting)
+            third.send(frame(request, 11))
+            await until(lambda: len(waiting) == 1)
+
+            first.writer.close()
+            response = await answer(third, request, 11)
+            assert len(response.topics[0].partitions) == MANY
+            await until(lambda: dispatcher.elements.used == 0)
+
+    run_data_broker(tmp_path, scenario, queued_max_request_elements=MANY)
