@@ -14,7 +14,7 @@ from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.transactions import WriteTxnMarkersResponse
 from protocol.records.control import ControlType, EndTransactionMarker, build_marker
-from storage.log.append_source import AppendOrigin, AppendSource
+from storage.append.append_source import AppendOrigin, AppendSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from broker.coordinators.record_batches import from_batch, to_batch
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import parse_header
-from storage.log.append_source import FROM_COORDINATOR
+from storage.append.append_source import FROM_COORDINATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from coordinator.effects import CommittedAnswer, ProducerIdentity, ShardEffects
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
-    from storage.log.append_source import AppendSource
+    from storage.append.append_source import AppendSource
     from storage.producer.verification_guards import VerificationGuard
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from broker.partitions.partition_leader import PartitionServices
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
     from protocol.wire import Buffer
-    from storage.log.append_source import AppendSource
+    from storage.append.append_source import AppendSource
     from storage.log.log import AppendInfo, Log
     from storage.log.slices import Slice
 

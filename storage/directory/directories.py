@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError
-from storage.directory import meta_properties
+from storage.directory import meta_properties, partition_metadata
 from storage.directory.checkpoints import cleaned_offset, encode_offsets, moved_start
 from storage.directory.clean_shutdown import close_logs, mark
 from storage.directory.directory_loader import LoadPlan, LoadReport, load_directory
@@ -36,7 +36,6 @@ from storage.errors import (
     ExhaustedError,
     LogDirectoryError,
 )
-from storage.log import partition_metadata
 from storage.log.log_loader import create_log
 from storage.log.log_reader import LogPlace, LogSettings
 from storage.segment import file_names

@@ -24,7 +24,7 @@ from protocol.records.batch import (
     parse_header,
 )
 from protocol.records.validation import check_produced
-from storage.log.append_source import FROM_CLIENT, AppendOrigin
+from storage.append.append_source import FROM_CLIENT, AppendOrigin
 from storage.log.log_upkeep import LogUpkeep
 from storage.producer.producer_history import recall
 from storage.producer.producer_recovery import read_marker
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
-    from storage.log.append_source import AppendSource
+    from storage.append.append_source import AppendSource
     from storage.producer.producer import Marker, ProducedBatch
     from storage.segment.pending_write import PendingWrite
     from storage.segment.segment import Segment

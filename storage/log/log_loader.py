@@ -6,8 +6,9 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from storage.directory import partition_metadata
 from storage.errors import DamagedFileError
-from storage.log import epoch_recovery, partition_metadata
+from storage.log import epoch_recovery
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log import Log
 from storage.log.log_reader import NEVER_CLEANED, LogContents, LogPlace, LogSettings

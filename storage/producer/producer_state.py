@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import SEQUENCE_SPACE, TRANSACTIONAL_BIT
-from storage.log.append_source import AppendOrigin
+from storage.append.append_source import AppendOrigin
 from storage.producer.producer import NO_EPOCH, NONE, ProducedBatch, Producer, produced_batch
 from storage.producer.verification_guards import VerificationGuards
 from storage.segment.aborted_index import AbortedTransaction
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from protocol.records.batch import BatchHeader
-    from storage.log.append_source import AppendSource
+    from storage.append.append_source import AppendSource
     from storage.producer.producer import Marker
     from storage.producer.producer_snapshot import SnapshotEntry
 

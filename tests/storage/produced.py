@@ -12,11 +12,11 @@ from config.topic import TopicConfig
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.control import ControlType, EndTransactionMarker, build_marker
 from protocol.records.record import iterate_records
+from storage.append.append_source import FROM_COORDINATOR
 from storage.directory.directories import LogDirectories
 from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFile, LocalFileSystem
-from storage.log.append_source import FROM_COORDINATOR
 from storage.log.log_loader import LoadHints, create_log, load_log
 from storage.log.log_reader import LogPlace, LogSettings
 

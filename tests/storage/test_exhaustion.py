@@ -16,10 +16,10 @@ import pytest
 from protocol.errors import ErrorCode
 from protocol.records.batch import iterate_headers
 from protocol.records.control import ControlType
+from storage.append.append_source import FROM_COORDINATOR
 from storage.disk import Disk
 from storage.errors import EXHAUSTION, ExhaustedError
 from storage.filesystem import LocalFileSystem
-from storage.log.append_source import FROM_COORDINATOR
 from storage.log.log_loader import LoadHints, create_log, load_log
 from storage.log.log_reader import LogSettings
 from storage.open_file_cache import OpenFileCache

@@ -14,7 +14,7 @@ from broker.runtime.slices import BUDGET_MS
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.records.validation import AsideError
-from storage.log.append_source import AppendOrigin, AppendSource
+from storage.append.append_source import AppendOrigin, AppendSource
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -28,7 +28,7 @@ from broker.runtime.deferred import Deferred, HangUp
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.records.batch import HEADER_BYTES, TRANSACTIONAL_BIT, parse_header
-from storage.log.append_source import FROM_RECOMPRESSION
+from storage.append.append_source import FROM_RECOMPRESSION
 
 if TYPE_CHECKING:
     from broker.handlers.records.appends import Answer, Uncommitted

@@ -14,7 +14,7 @@ from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.record import iterate_records
-from storage.log.append_source import FROM_COORDINATOR
+from storage.append.append_source import FROM_COORDINATOR
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
 from tests.broker.coordinators.loading import until_loaded
 

@@ -10,8 +10,8 @@ from broker.partitions.partition import Partition
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+from storage.append.append_source import FROM_CLIENT
 from storage.errors import LogDirectoryError
-from storage.log.append_source import FROM_CLIENT
 from tests.broker.replication.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch, open_directories
 

@@ -11,7 +11,7 @@ from broker.partitions.partition_leader import Stored
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
-from storage.log.append_source import FROM_CLIENT
+from storage.append.append_source import FROM_CLIENT
 from tests.broker.partitions.test_partition import ManualTimers
 from tests.broker.replication.harness import (
     MAX_LAG_MS,

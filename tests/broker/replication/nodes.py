@@ -29,10 +29,10 @@ from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+from storage.append.append_source import FROM_CLIENT
 from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log.append_source import FROM_CLIENT
 from storage.log.log_reader import LogSettings
 from tests.broker.handlers.one_broker import as_bytes
 from tests.broker.replication.harness import surroundings

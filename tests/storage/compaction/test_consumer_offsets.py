@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from config.topic import TopicConfig
 from protocol.messages.consumer_offsets_records import OffsetCommitKey, OffsetCommitValue
 from protocol.records.builder import NewRecord, build_batch
+from storage.append.append_source import FROM_COORDINATOR
 from storage.compaction.choice import assess
-from storage.log.append_source import FROM_COORDINATOR
 from tests.storage.compaction.compacting import compact, records_in
 from tests.storage.produced import NOW_MS, new_log
 

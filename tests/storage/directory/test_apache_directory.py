@@ -13,10 +13,10 @@ import pytest
 
 from config.topic import TopicConfig
 from protocol.records.batch import parse_header
+from storage.append.append_source import FROM_CLIENT, FROM_COORDINATOR
 from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log.append_source import FROM_CLIENT, FROM_COORDINATOR
 from storage.log.log_loader import LoadHints, create_log, load_log
 from storage.log.log_reader import LogPlace, LogSettings
 from storage.segment.aborted_index import AbortedTransaction

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.uuids import from_base64
-from storage.directory import meta_properties
+from storage.directory import meta_properties, partition_metadata
 from storage.directory.checkpoints import decode_offsets, encode_offsets, read_offsets
 from storage.directory.meta_properties import MetaProperties
 from storage.errors import DamagedFileError
 from storage.filesystem import LocalFileSystem
-from storage.log import partition_metadata
 
 if TYPE_CHECKING:
     from pathlib import Path

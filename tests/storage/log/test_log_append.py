@@ -10,8 +10,8 @@ import pytest
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import compute_crc, parse_header
+from storage.append.append_source import FROM_COORDINATOR
 from storage.errors import DamagedFileError
-from storage.log.append_source import FROM_COORDINATOR
 from tests.storage.produced import NOW_MS, SMALL, all_offsets, append, batch, new_log
 
 if TYPE_CHECKING:

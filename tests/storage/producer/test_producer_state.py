@@ -9,7 +9,7 @@ import pytest
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.control import ControlType
-from storage.log.append_source import FROM_COORDINATOR
+from storage.append.append_source import FROM_COORDINATOR
 from storage.segment.aborted_index import AbortedTransaction
 from tests.storage.produced import (
     NOW_MS,

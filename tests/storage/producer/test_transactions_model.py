@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from config.topic import TopicConfig
 from protocol.records.batch import iterate_headers
 from protocol.records.control import ControlType, parse_marker
-from storage.log.append_source import FROM_COORDINATOR
+from storage.append.append_source import FROM_COORDINATOR
 from storage.segment.aborted_index import ENTRY
 from tests.storage.produced import NOW_MS, Producer, batch, marker, new_log, reopen, reopen_clean
 

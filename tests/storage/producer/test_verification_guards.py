@@ -9,7 +9,7 @@ import pytest
 
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.control import ControlType
-from storage.log.append_source import FROM_CLIENT, FROM_COORDINATOR
+from storage.append.append_source import FROM_CLIENT, FROM_COORDINATOR
 from storage.log.log_loader import create_log
 from storage.log.log_reader import LogSettings
 from storage.producer.verification_guards import VerificationGuard

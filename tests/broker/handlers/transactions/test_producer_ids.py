@@ -16,7 +16,7 @@ from protocol.messages.delete_records import DeleteRecordsRequest
 from protocol.messages.log_dirs import DescribeLogDirsRequest
 from protocol.messages.producer_ids import InitProducerIdRequest
 from protocol.records.builder import NewRecord, build_batch
-from storage.log.append_source import FROM_CLIENT
+from storage.append.append_source import FROM_CLIENT
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.broker.handlers.topics.test_create_topics import creation, new
 from tests.controller.harness import NOW_MS
