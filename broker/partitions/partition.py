@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from protocol.wire import Buffer
     from storage.append.append_source import AppendSource
     from storage.log.log import AppendInfo, Log
-    from storage.log.slices import Slice
+    from storage.segment.slices import Slice
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.records.compression import Codec
 from protocol.records.validation import ProduceRules
 from storage.log.segments import WHOLE_LOG
-from storage.log.slices import Slice
 from storage.segment import file_names
+from storage.segment.slices import Slice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from protocol.records.batch import HEADER_BYTES, parse_header
 from storage.errors import DamagedFileError
-from storage.log.slices import Slice
 from storage.segment.batch_scan import CHUNK_BYTES
+from storage.segment.slices import Slice
 from storage.segment.time_search import latest_from
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from broker.partitions.throttle import Throttle
     from broker.requests.context import Context
     from broker.requests.steps import Steps
-    from storage.log.slices import Slice
+    from storage.segment.slices import Slice
 
 Answer = FetchResponse.Response.Partition
 """One partition's part of the answer."""
