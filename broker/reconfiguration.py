@@ -64,5 +64,4 @@ async def _change_log_settings(logs: LogDirectories, config: BrokerConfig, slice
         return
     logs.settings = settings
     async for log in slices.each(logs):
-        log.settings = settings
         log.producers.guards.is_required = settings.verifies_transactions

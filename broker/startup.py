@@ -31,7 +31,7 @@ from controller.znodes import TOPICS
 from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
 from storage.directory.directories import LogDirectories
 from storage.errors import DirectoryRefusedError, LogDirectoryError
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,6 +10,7 @@ the disk is `filesystem.FileSystem`, chance is a number handed in, and work that
 
 Who may import it: `broker`. It imports `protocol` and `config` only.
 
-Where to start reading: `log` (one replica), then `segment` and `segments`, then `loading`
-(start-up and recovery) and `directories` (all logs of a broker).
+Where to start reading: `log.log` (one replica, and the parts it is made of), then `log.segments`
+and `segment.segment`, then `log.log_loader` (start-up and recovery) and `directory.directories`
+(all logs of a broker).
 """

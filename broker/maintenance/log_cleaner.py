@@ -228,14 +228,14 @@ class LogCleaner:
                 if removals is None:
                     raise _UnwantedError
                 self._logs.remove_later(log, removals, self._clock.now_ms())
-                await self._in_background(log.sync_names)
+                await self._in_background(log.files.sync_names)
                 await process.go_on()
             elif report is not None:
                 return report
 
     def _note_success(self, chosen: Cleanable, done: CleaningDone, started_ms: int) -> None:
         log = chosen.log
-        log.cleaned_offset = done.end_offset
+        log.offsets.note_cleaned(done.end_offset)
         before = chosen.clean_bytes + chosen.cleanable_bytes
         self.counts.cleanings += 1
         self.counts.bytes_before += before

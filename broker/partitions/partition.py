@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from broker.partitions.partition_leader import PartitionServices
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
     from protocol.wire import Buffer
+    from storage.append.append_info import AppendInfo
     from storage.append.append_source import AppendSource
-    from storage.log.log import AppendInfo, Log
+    from storage.log.log import Log
     from storage.segment.slices import Slice
 
 logger = logging.getLogger(__name__)

@@ -33,11 +33,13 @@ class LogUnderCleaning:
     def __init__(self, log: Log) -> None:
         self.log = log
         self._segments = {segment.base_offset: segment for segment in log.segments}
-        self._truncations = log.truncations
+        self._truncations = log.offsets.truncations
 
     def is_as_it_was(self) -> bool:
         """Whether the log was neither cut nor went offline since."""
-        return self.log.truncations == self._truncations and self.log.directory.failure is None
+        return (
+            self.log.offsets.truncations == self._truncations and self.log.directory.failure is None
+        )
 
     def swap_in(self, group: CleanedGroup) -> list[str] | None:
         """Put a group in place; returns files to remove later.
@@ -77,7 +79,7 @@ class LogUnderCleaning:
         log.segments.replace(first, len(sources), cleaned)
         with log.directory:
             for segment in sources[1:]:
-                log.snapshots.remove(segment.base_offset)
+                log.files.snapshots.remove(segment.base_offset)
         return removals
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from storage.errors import DamagedFileError
-from storage.log.log_reader import NEVER_CLEANED
+from storage.log.log_offsets import NEVER_CLEANED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -35,7 +35,7 @@ def close_logs(logs: Sequence[Log], filesystem: FileSystem) -> frozenset[LogDire
         # Several waits for each of a thousand logs would take longer than one for everything.
         filesystem.sync_all()
         for log in unflushed:
-            log.note_flushed()
+            log.offsets.note_flushed()
     for log in logs:
         closing.attempt(log, log.flush)
         log.release()

@@ -37,7 +37,7 @@ from storage.errors import (
     LogDirectoryError,
 )
 from storage.log.log_loader import create_log
-from storage.log.log_reader import LogPlace, LogSettings
+from storage.log.log_settings import LogPlace, LogSettings
 from storage.segment import file_names
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class LogDirectories:
         """Give an id to a log of before 2.8, which has none."""
         with log.directory:
             partition_metadata.write(self._disk.filesystem, log.path, topic_id)
-        log.topic_id = topic_id
+        log.place.topic_id = topic_id
 
     def delete(self, topic: str, partition: int, now_ms: int = 0) -> None:
         """Rename the log's directory now; its files go `file.delete.delay.ms` later."""
@@ -256,19 +256,20 @@ class LogDirectories:
         """Return what to call, on any thread, to do the flushes that `flush.ms` asks for."""
         due: list[Callable[[], None]] = []
         for log in self:
-            if log.config.flush_ms != LONG_MAX and log.is_flush_due(now_ms):
+            flush_ms = log.config.flush_ms
+            if flush_ms != LONG_MAX and log.flushes.is_due(now_ms, flush_ms):
                 with suppress(LogDirectoryError):
-                    due.append(log.start_flush())
-                    log.note_flush(now_ms)
+                    due.append(log.flushes.start())
+                    log.flushes.note(now_ms)
             elif not log.epochs.is_saved:
                 with suppress(LogDirectoryError):
-                    log.write_what_waits()
+                    log.files.write_pending()
         return due
 
     def expire_producers(self, now_ms: int) -> Iterator[int]:
         """Forget idle producers in all logs, some of one log at each step; yields how many."""
         for log in self:
-            yield from log.expire_producers(now_ms)
+            yield from log.producers.expire(now_ms, self.settings.producer_id_expiration_ms)
 
     def checkpoint_recovery_points(self) -> frozenset[LogDirectory]:
         """Write up to where each log is flushed; safe to call from another thread.

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from storage.directory.checkpoints import read_offsets
 from storage.errors import DirectoryRefusedError
 from storage.log.log_loader import LoadHints, load_log
-from storage.log.log_reader import NEVER_CLEANED, LogPlace, LogSettings
+from storage.log.log_offsets import NEVER_CLEANED
+from storage.log.log_settings import LogPlace, LogSettings
 from storage.segment import file_names
 
 if TYPE_CHECKING:

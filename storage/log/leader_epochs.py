@@ -29,20 +29,17 @@ class LeaderEpochs:
     and before the recovery point moves. Recovery reads what is past that point from the batches.
     """
 
-    __slots__ = ("_epochs", "_filesystem", "_is_saved", "_is_synced", "_starts", "path")
+    __slots__ = ("_epochs", "_filesystem", "_is_saved", "_is_synced", "_starts", "latest", "path")
 
     def __init__(self, filesystem: FileSystem, directory: str) -> None:
         self.path = f"{directory}/{file_names.LEADER_EPOCHS}"
         self._filesystem = filesystem
         self._epochs: list[int] = []
         self._starts: list[int] = []
+        self.latest = UNDEFINED_EPOCH
+        """Newest epoch, -1 when there is none."""
         self._is_saved = True
         self._is_synced = True
-
-    @property
-    def latest(self) -> int:
-        """Newest epoch, -1 when there is none."""
-        return self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
 
     def entries(self) -> list[tuple[int, int]]:
         """Epochs and their start offsets, oldest first."""
@@ -108,6 +105,7 @@ class LeaderEpochs:
         kept = bisect_left(self._starts, end_offset)
         if kept < len(self._starts):
             del self._epochs[kept:], self._starts[kept:]
+            self.latest = self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
             self._save()
 
     def truncate_from_start(self, start_offset: int) -> None:
@@ -126,6 +124,7 @@ class LeaderEpochs:
         if self._epochs:
             self._epochs.clear()
             self._starts.clear()
+            self.latest = UNDEFINED_EPOCH
             self._save()
 
     def sync(self) -> None:
@@ -151,6 +150,7 @@ class LeaderEpochs:
             starts.pop()
         epochs.append(epoch)
         starts.append(start_offset)
+        self.latest = epoch
         return True
 
     def _save(self) -> None:

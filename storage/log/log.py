@@ -1,80 +1,138 @@
-"""One replica of one partition: how it is appended to.
+"""One replica of one partition: the parts that a log is made of, and what concerns several.
 
-Reading is in `log_reading`, everything else that changes the files in `log_upkeep`.
+    log_offsets     what of it is there, committed, flushed, compacted
+    log_files       segments, leader epochs and producer snapshots, on the disk
+    producers       which batches of whom were appended last (`storage.producer`)
+    log_rules       what the topic's configuration means for it
+    leader_appends, follower_appends      how it grows (`storage.append`)
+    log_reader      regions of its files, look-ups by time, aborted transactions
+    rolls, flushes, truncation, retention
 
-A produced batch is checked, its base offset and leader epoch are patched where it lies in the
-receive buffer, and it goes to the file in one write. Nothing here looks at single records, so the
-cost of an append is that of its bytes plus a constant.
+A part knows those it needs, and none knows the log. Callers hold the log; what they need less often
+they ask of the part that does it.
 
-Every method may raise LogDirectoryError; the directory is offline then, and so is the log.
+Every method may raise LogDirectoryError; the directory is offline then, and so is the log. What
+takes several steps opens all files that it needs before the first of them, so that a want of
+descriptors (ExhaustedError) finds the log as it was.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
-from protocol.errors import ApiError, ErrorCode
-from protocol.records.batch import (
-    CONTROL_BIT,
-    assign_base_offset,
-    assign_log_append_time,
-    compute_crc,
-    iterate_headers,
-    parse_header,
-)
-from protocol.records.validation import check_produced
-from storage.append.append_source import FROM_CLIENT, AppendOrigin
-from storage.log.log_upkeep import LogUpkeep
-from storage.producer.producer_history import recall
-from storage.producer.producer_recovery import read_marker
+from storage.append.append_source import FROM_CLIENT
+from storage.append.follower_appends import FollowerAppends
+from storage.append.leader_appends import LeaderAppends
+from storage.log.flushes import Flushes
+from storage.log.log_contents import LogContents
+from storage.log.log_reader import LogReader
+from storage.log.log_rules import LogRules
+from storage.log.retention import Retention
+from storage.log.rolls import Rolls
+from storage.log.truncation import Truncation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from uuid import UUID
 
-    from protocol.records.batch import BatchHeader
+    from config.topic import TopicConfig
+    from protocol.records.validation import ProduceRules
     from protocol.wire import Buffer
+    from storage.append.append_info import AppendInfo
     from storage.append.append_source import AppendSource
-    from storage.producer.producer import Marker, ProducedBatch
-    from storage.segment.pending_write import PendingWrite
-    from storage.segment.segment import Segment
-
-NO_TIMESTAMP = -1
-_CLIENT = AppendOrigin.CLIENT
-_COORDINATOR = AppendOrigin.COORDINATOR
+    from storage.append.follower_appends import PendingAppend
+    from storage.directory.log_directory import LogDirectory
+    from storage.log.log_settings import LogSettings
+    from storage.segment.aborted_index import AbortedTransaction
+    from storage.segment.timestamp_offset import TimestampOffset
 
 
-@dataclass(slots=True)
-class AppendInfo:
-    """What an append did, as the answer to the producer needs it."""
-
-    first_offset: int
-    last_offset: int
-    max_timestamp: int
-    log_append_time_ms: int
-    """-1 when the records keep the producer's timestamps."""
-    log_start_offset: int
-    is_duplicate: bool = False
-    """The batch had been appended before; the offsets are those of the first time."""
+def _of(path: str) -> Any:  # noqa: ANN401 - the field's own type
+    """A field of a part. Its getter is in C: reading it costs no Python call."""
+    return property(attrgetter(path))
 
 
-Run = list[tuple[int, "BatchHeader"]]
-"""Batches that one write takes: where each lies in what was received, and its header."""
+class Log:
+    """One caller at a time, but for what says that it is safe from another thread."""
 
+    __slots__ = (
+        "epochs",
+        "files",
+        "flushes",
+        "follower_appends",
+        "is_being_cleaned",
+        "leader_appends",
+        "offsets",
+        "place",
+        "producers",
+        "read",
+        "reader",
+        "rolls",
+        "rules",
+        "segments",
+    )
 
-class PendingAppend(NamedTuple):
-    """What a leader sent, checked, while another thread writes it."""
+    directory: LogDirectory = _of("place.directory")
+    path: str = _of("place.path")
+    topic: str = _of("place.topic")
+    partition: int = _of("place.partition")
+    topic_id: UUID | None = _of("place.topic_id")
+    name: str = _of("place.name")
 
-    view: memoryview
-    run: Run
-    segment: Segment
-    write: PendingWrite
+    log_start_offset: int = _of("offsets.log_start_offset")
+    log_end_offset: int = _of("offsets.log_end_offset")
+    high_watermark: int = _of("offsets.high_watermark")
+    recovery_point: int = _of("offsets.recovery_point")
+    cleaned_offset: int = _of("offsets.cleaned_offset")
 
+    produce_rules: ProduceRules = _of("rules.produce_rules")
+    latest_epoch: int = _of("epochs.latest")
+    """Leader epoch of the newest records; -1 when there are none."""
+    size_in_bytes: int = _of("segments.size_in_bytes")
+    """Of all record batches."""
 
-class Log(LogUpkeep):
-    """Appends as leader and as follower; one caller at a time."""
+    def __init__(self, contents: LogContents, config: TopicConfig, settings: LogSettings) -> None:
+        self.files, self.offsets, self.producers = contents
+        self.place = self.files.place
+        self.segments = self.files.segments
+        self.epochs = self.files.epochs
+        self.is_being_cleaned = False
+        """Compaction is at work; retention waits for that, lest it take segments from under it."""
+        self.rules = LogRules(config)
+        self.flushes = Flushes(self.files, self.offsets, settings.run_later)
+        self.rolls = Rolls(contents, self.rules, self.flushes, settings.draw_below)
+        self.leader_appends = LeaderAppends(contents, self.rules, self.rolls, self.flushes)
+        self.follower_appends = FollowerAppends(contents, self.rules, self.rolls, self.flushes)
+        self.reader = LogReader(contents)
+        self.read = self.reader.read
+        """No method of its own, for a call less."""
+        self.producers.guards.is_required = settings.verifies_transactions
 
-    __slots__ = ()
+    def __repr__(self) -> str:
+        return f"<Log {self.name} [{self.log_start_offset}, {self.log_end_offset})>"
+
+    @property
+    def config(self) -> TopicConfig:
+        """Of the topic. May be replaced; what a segment was created with stays as it was."""
+        return self.rules.config
+
+    @config.setter
+    def config(self, config: TopicConfig) -> None:
+        self.rules.change(config)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where read_committed consumers must stop; never past the high watermark."""
+        offsets = self.offsets
+        unstable = self.producers.first_unstable_offset
+        if unstable is None:
+            return offsets.high_watermark
+        stable = min(max(unstable, offsets.log_start_offset), offsets.high_watermark)
+        assert offsets.log_start_offset <= stable, (stable, offsets)
+        return stable
+
+    # Appends
 
     def append_as_leader(
         self,
@@ -83,262 +141,121 @@ class Log(LogUpkeep):
         now_ms: int,
         source: AppendSource = FROM_CLIENT,
     ) -> AppendInfo:
-        """Check and append the one batch in `records`, which is patched in place.
-
-        A coordinator may send several batches, and they are not checked as a client's are (see
-        `protocol.records.validation`). Raises ApiError with Kafka's code: MESSAGE_TOO_LARGE,
-        INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE and others; nothing
-        has been appended then. Raises AsideError for a batch that takes longer to check, or must be
-        recompressed first, and then comes again as CHECKED.
-        """
-        if self.directory.failure is not None:
-            raise self.directory.failure.with_traceback(None)
-        rules = self.produce_rules
-        origin = source.origin
-        if origin is _CLIENT:
-            header = check_produced(records, rules, now_ms, source.api_version)
-        else:
-            header = parse_header(records)
-            if origin is _COORDINATOR and header.size_in_bytes != len(records):
-                return self._append_each(records, leader_epoch, now_ms, source)
-        if rules.is_log_append_time:
-            assign_log_append_time(records, 0, now_ms)
-            header = parse_header(records)
-        if header.producer_id < 0:
-            info = self._append_batch(records, header, leader_epoch, now_ms)
-        elif header.attributes & CONTROL_BIT:
-            info = self._append_marker(records, header, leader_epoch, now_ms, source)
-        else:
-            info = self._append_of_producer(records, header, leader_epoch, now_ms, source)
-        # Last: if it cannot be flushed for now, the batch is known when it comes again.
-        if self.log_end_offset - self.recovery_point >= self._config.flush_messages:
-            self.flush()
-        return info
-
-    def _append_of_producer(
-        self,
-        records: memoryview,
-        header: BatchHeader,
-        leader_epoch: int,
-        now_ms: int,
-        source: AppendSource,
-    ) -> AppendInfo:
-        try:
-            duplicate = self.producers.check(header, source)
-        except ApiError as error:
-            if not self._recall(header, error.code):
-                raise
-            duplicate = self.producers.check(header, source)
-        if duplicate is not None:
-            return self._repeat(duplicate)
-        info = self._append_batch(records, header, leader_epoch, now_ms)
-        self.producers.update(header, info.first_offset)
-        return info
-
-    def _recall(self, header: BatchHeader, refused_for: ErrorCode) -> bool:
-        """Look for more of a refused batch's producer in the log; whether anything was found."""
-        producer = self.producers.producers.get(header.producer_id)
-        if producer is None or refused_for is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            return False
-        with self.directory:
-            return recall(producer, self.segments, self.log_start_offset)
+        """See `LeaderAppends.append`."""
+        return self.leader_appends.append(records, leader_epoch, now_ms, source)
 
     def append_as_follower(self, records: Buffer, now_ms: int) -> AppendInfo | None:
-        """Append whole batches as the leader sent them; a cut-off last one is left out.
-
-        None when there is no whole batch. Raises ApiError CORRUPT_MESSAGE at a wrong checksum and
-        OFFSET_OUT_OF_RANGE at an offset that is in the log already; what comes before is appended.
-        """
-        view = memoryview(records)
-        first_offset = None
-        newest = NO_TIMESTAMP
-        with self.directory:
-            for run in self._runs(view):
-                self._append_run(view, run, now_ms)
-                first_offset = run[0][1].base_offset if first_offset is None else first_offset
-                newest = max(newest, *(header.max_timestamp for _, header in run))
-            self._flush_if_due()
-        if first_offset is None:
-            return None
-        return AppendInfo(
-            first_offset, self.log_end_offset - 1, newest, NO_TIMESTAMP, self.log_start_offset
-        )
+        """See `FollowerAppends.append`."""
+        return self.follower_appends.append(records, now_ms)
 
     def begin_append_as_follower(self, records: Buffer, now_ms: int) -> PendingAppend | None:
-        """Check batches as `append_as_follower` does, and return what writes them.
-
-        None if that is better left to `append_as_follower`: they are not all sound, or go into more
-        than one segment.
-        """
-        view = memoryview(records)
-        try:
-            runs = list(self._runs(view))
-        except ApiError:
-            return None
-        if len(runs) != 1 or self._rolls_before(runs[0], now_ms):
-            return None
-        run = runs[0]
-        with self.directory:
-            segment = self.segments.active
-            return PendingAppend(view, run, segment, segment.begin_write(view[_span(run)]))
+        """See `FollowerAppends.begin`."""
+        return self.follower_appends.begin(records, now_ms)
 
     def finish_append_as_follower(self, pending: PendingAppend) -> bool:
-        """Take in what `pending` has written; False, if the log has changed since it began."""
-        segment = pending.segment
-        with self.directory:
-            try:
-                if segment is not self.segments.active or not segment.end_write(pending.write):
-                    return False
-            except OSError:
-                segment.cut_back(segment.size)
-                raise
-            self._account_run(pending.view, pending.run)
-            self._flush_if_due()
+        """See `FollowerAppends.finish`."""
+        return self.follower_appends.finish(pending)
+
+    # Reads
+
+    def read_batches(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
+        """See `LogReader.read_batches`."""
+        return self.reader.read_batches(from_offset, to_offset)
+
+    def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
+        """See `LogReader.aborted_transactions`."""
+        return self.reader.aborted_transactions(from_offset, to_offset)
+
+    def offset_for_timestamp(self, timestamp_ms: int) -> TimestampOffset | None:
+        """See `LogReader.offset_for_timestamp`."""
+        return self.reader.offset_for_timestamp(timestamp_ms)
+
+    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        """See `LogReader.offset_of_max_timestamp`."""
+        return self.reader.offset_of_max_timestamp()
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """Greatest known epoch up to `epoch` and where it ends; (-1, -1) when unknown (KIP-101)."""
+        return self.epochs.end_offset(epoch, self.offsets.log_end_offset)
+
+    # What moves its offsets
+
+    def assign_epoch(self, epoch: int, start_offset: int) -> None:
+        """Note that `epoch` begins at `start_offset`."""
+        self.files.assign_epoch(epoch, start_offset)
+
+    def advance_high_watermark(self, offset: int) -> bool:
+        """Raise the high watermark to `offset`, at most to the end; tells whether it moved."""
+        offsets = self.offsets
+        # Without a call if there is nothing to do: followers look with each answer.
+        if offset <= offsets.high_watermark or not offsets.advance_high_watermark(offset):
+            return False
+        if self.producers.unreplicated:
+            self.producers.note_high_watermark(offsets.high_watermark)
         return True
 
-    def _append_each(
-        self, records: memoryview, leader_epoch: int, now_ms: int, source: AppendSource
-    ) -> AppendInfo:
-        infos = []
-        position = 0
-        while position < len(records):
-            end = position + parse_header(records, position).size_in_bytes
-            infos.append(self.append_as_leader(records[position:end], leader_epoch, now_ms, source))
-            position = end
-        infos[-1].first_offset = infos[0].first_offset
-        return infos[-1]
+    def advance_log_start_offset(self, offset: int) -> bool:
+        """Raise the log start offset, as DeleteRecords does; tells whether it moved.
 
-    def _append_batch(
-        self, records: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
-    ) -> AppendInfo:
-        """Give the batch its offset and write it."""
-        size = len(records)
-        max_timestamp = header.max_timestamp
-        base_offset = self.log_end_offset
-        last_offset = base_offset + header.last_offset_delta
-        if self.must_roll(size, last_offset, max_timestamp, now_ms):
-            self.roll(now_ms)
-        assign_base_offset(records, 0, base_offset, leader_epoch)
-        if leader_epoch != self.epochs.latest:
-            self.assign_epoch(leader_epoch, base_offset)
-        segment = self.segments.active
-        position = segment.size
-        try:
-            segment.write(records)
-            segment.account(size, base_offset, last_offset, max_timestamp)
-        except OSError as error:
-            segment.cut_back(position)
-            raise self.directory.fail(error) from error
-        self.log_end_offset = last_offset + 1
-        append_time = max_timestamp if self.produce_rules.is_log_append_time else NO_TIMESTAMP
-        return AppendInfo(
-            base_offset, last_offset, max_timestamp, append_time, self.log_start_offset
-        )
-
-    def _append_marker(
-        self,
-        records: memoryview,
-        header: BatchHeader,
-        leader_epoch: int,
-        now_ms: int,
-        source: AppendSource,
-    ) -> AppendInfo:
-        """Append a control batch of a coordinator, which may end a transaction."""
-        marker = read_marker(header, records, self.log_end_offset)
-        if marker is not None:
-            self.producers.check_marker(marker, source.transaction_version)
-        info = self._append_batch(records, header, leader_epoch, now_ms)
-        self._note_producer(header, info.first_offset, marker)
-        return info
-
-    def _runs(self, view: memoryview) -> Iterator[Run]:
-        """Positions and headers of the batches in `view`, grouped by what one write can take.
-
-        A run ends where the leader's segment would have rolled by size, so that the segments of all
-        replicas begin at the same offsets. Rolls by time end a run too late at worst.
+        Raises ApiError OFFSET_OUT_OF_RANGE beyond the high watermark. Segments that lie wholly
+        before it go with the next `delete_expired`.
         """
-        run: Run = []
-        room = self._config.segment_bytes - self.segments.active.size
-        expected = self.log_end_offset
-        for position, header in iterate_headers(view):
-            size = header.size_in_bytes
-            if header.crc != compute_crc(view, position, size) or header.base_offset < expected:
-                if run:
-                    yield run
-                raise self._refusal(header, expected)
-            if run and size > room:
-                yield run
-                run = []
-                room = self._config.segment_bytes - self.segments.active.size
-            run.append((position, header))
-            room -= size
-            expected = header.next_offset
-        if run:
-            yield run
+        if not self.offsets.may_start_at(offset):
+            return False
+        with self.place.directory:
+            self.offsets.start_at(offset)
+            self.epochs.truncate_from_start(offset)
+        return True
 
-    def _refusal(self, header: BatchHeader, expected: int) -> ApiError:
-        offset = header.base_offset
-        if offset < expected:
-            reason = f"{self.name} ends at {expected}, the leader sent offset {offset}"
-            return ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, reason)
-        return ApiError(ErrorCode.CORRUPT_MESSAGE, f"the batch at offset {offset} is damaged")
+    def truncate_to(self, offset: int) -> bool:
+        """See `Truncation.truncate_to`."""
+        return Truncation(self._contents(), self.rules).truncate_to(offset)
 
-    def _append_run(self, view: memoryview, run: Run, now_ms: int) -> None:
-        """Write batches that all go into one segment, a new one if it is time to roll."""
-        if self._rolls_before(run, now_ms):
-            self.roll(now_ms, run[0][1].base_offset)
-        segment = self.segments.active
-        try:
-            segment.write(view[_span(run)])
-        except OSError:
-            segment.cut_back(segment.size)
-            raise
-        self._account_run(view, run)
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """See `Truncation.start_over_at`."""
+        Truncation(self._contents(), self.rules).start_over_at(offset)
 
-    def _rolls_before(self, run: Run, now_ms: int) -> bool:
-        first, last = run[0][1], run[-1][1]
-        return self.must_roll(first.size_in_bytes, last.last_offset, first.max_timestamp, now_ms)
+    def delete_expired(self, now_ms: int) -> list[str]:
+        """See `Retention.delete_expired`."""
+        return Retention(self._contents(), self.rules, self.rolls).delete_expired(now_ms)
 
-    def _account_run(self, view: memoryview, run: Run) -> None:
-        segment = self.segments.active
-        for position, header in run:
-            segment.account_header(header)
-            if header.partition_leader_epoch > self.epochs.latest:
-                self.epochs.assign(header.partition_leader_epoch, header.base_offset)
-            self.log_end_offset = header.next_offset
-            if header.producer_id >= 0:
-                self._note_replicated(header, view[position : position + header.size_in_bytes])
+    def roll(self, now_ms: int, base_offset: int | None = None) -> None:
+        """See `Rolls.roll`."""
+        self.rolls.roll(now_ms, base_offset)
 
-    def _flush_if_due(self) -> None:
-        if self.log_end_offset - self.recovery_point >= self._config.flush_messages:
-            self.flush()
+    def flush(self) -> None:
+        """Wait until all that was appended is on the disk, and move the recovery point."""
+        self.flushes.flush()
 
-    def _note_replicated(self, header: BatchHeader, batch: memoryview) -> None:
-        marker = read_marker(header, batch, header.base_offset) if header.is_control else None
-        self._note_producer(header, header.base_offset, marker)
+    # Its end
 
-    def _note_producer(self, header: BatchHeader, base_offset: int, marker: Marker | None) -> None:
-        if not header.attributes & CONTROL_BIT:
-            self.producers.update(header, base_offset)
-        elif marker is not None:
-            aborted = self.producers.end_transaction(marker)
-            if aborted is not None:
-                with self.directory:
-                    self.segments.active.aborted_index.append(aborted)
+    def close(self) -> None:
+        """Flush, cut the indexes to size and leave a snapshot: the next start has nothing to do."""
+        self.finish()
+        self.flush()
+        self.release()
 
-    def _repeat(self, duplicate: ProducedBatch) -> AppendInfo:
-        is_stamped = self.produce_rules.is_log_append_time
-        return AppendInfo(
-            duplicate.base_offset,
-            duplicate.last_offset,
-            duplicate.timestamp,
-            duplicate.timestamp if is_stamped else NO_TIMESTAMP,
-            self.log_start_offset,
-            is_duplicate=True,
-        )
+    def finish(self) -> None:
+        """Write all that `close` writes, without waiting for the disk."""
+        end_offset = self.offsets.log_end_offset
+        with self.place.directory:
+            self.segments.active.seal()
+            self.epochs.save_if_changed()
+            if end_offset > self.segments[0].base_offset:
+                self.files.snapshots.write(end_offset, self.producers.snapshot())
 
+    def release(self) -> None:
+        """Let go of all files and write nothing; the log can still be used."""
+        self.files.release()
 
-def _span(run: Run) -> slice:
-    """Where the batches of a run lie."""
-    position, last = run[-1]
-    return slice(run[0][0], position + last.size_in_bytes)
+    def give_up(self) -> LogDirectory:
+        """The log is deleted: let go of its files; returns the directory that it was in.
+
+        Whatever comes later is refused with DeletedLogError: files are opened by their names, which
+        may be those of another log by then, as when a topic is created anew.
+        """
+        self.release()
+        return self.place.leave()
+
+    def _contents(self) -> LogContents:
+        return LogContents(self.files, self.offsets, self.producers)

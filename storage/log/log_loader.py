@@ -11,7 +11,10 @@ from storage.errors import DamagedFileError
 from storage.log import epoch_recovery
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log import Log
-from storage.log.log_reader import NEVER_CLEANED, LogContents, LogPlace, LogSettings
+from storage.log.log_contents import LogContents
+from storage.log.log_files import LogFiles
+from storage.log.log_offsets import NEVER_CLEANED, LogOffsets
+from storage.log.log_settings import LogPlace, LogSettings
 from storage.log.segments import Segments
 from storage.producer.aborted_recovery import rebuild_aborted
 from storage.producer.producer_recovery import rebuild
@@ -62,8 +65,9 @@ def create_log(place: LogPlace, config: TopicConfig, settings: LogSettings, now_
         segment.create()
     epochs = LeaderEpochs(filesystem, place.path)
     snapshots = Snapshots(filesystem, place.path, ())
-    contents = LogContents(Segments([segment]), epochs, ProducerState(), snapshots, 0, 0, 0)
-    return Log(place, config, settings, contents)
+    files = LogFiles(place, Segments([segment]), epochs, snapshots)
+    contents = LogContents(files, LogOffsets(0, 0, 0, 0), ProducerState())
+    return Log(contents, config, settings)
 
 
 def load_log(
@@ -93,9 +97,9 @@ class _Loader:
         """Base offsets of segments whose transaction index may be wrong."""
 
     def load(self, settings: LogSettings) -> tuple[Log, LoadOutcome]:
-        files = survey(self.disk.filesystem, self.path)
-        segments = self._open_segments(files)
-        end_offset = self._adopt_or_recover(segments, files)
+        found = survey(self.disk.filesystem, self.path)
+        segments = self._open_segments(found)
+        end_offset = self._adopt_or_recover(segments, found)
         start_offset = max(self.hints.log_start_offset, segments[0].base_offset)
         if start_offset > end_offset:
             self._note(f"ends at {end_offset}, before its log start offset {start_offset}: emptied")
@@ -103,19 +107,29 @@ class _Loader:
             segments = [self._new_segment(start_offset)]
             end_offset = start_offset
         contents = LogContents(
-            Segments(segments),
-            self.epochs,
+            LogFiles(
+                self._identified(),
+                Segments(segments),
+                self.epochs,
+                Snapshots(self.disk.filesystem, self.path, found.snapshots),
+            ),
+            self._offsets(start_offset, end_offset),
             ProducerState(),
-            Snapshots(self.disk.filesystem, self.path, files.snapshots),
-            start_offset,
-            end_offset,
-            end_offset if self.hints.was_clean else min(self.hints.recovery_point, end_offset),
-            min(max(self.hints.high_watermark, start_offset), end_offset),
-            min(self.hints.cleaned_offset, end_offset),
         )
         self._settle_epochs(contents)
         self._settle_producers(contents)
-        return Log(self._identified(), self.config, settings, contents), self.outcome
+        return Log(contents, self.config, settings), self.outcome
+
+    def _offsets(self, start_offset: int, end_offset: int) -> LogOffsets:
+        """What the checkpoints say, as far as it can be of a log with these bounds."""
+        hints = self.hints
+        return LogOffsets(
+            start_offset,
+            end_offset,
+            end_offset if hints.was_clean else min(hints.recovery_point, end_offset),
+            min(max(hints.high_watermark, start_offset), end_offset),
+            min(hints.cleaned_offset, end_offset),
+        )
 
     def _open_segments(self, files: PartitionFiles) -> list[Segment]:
         if not files.segments:
@@ -186,39 +200,41 @@ class _Loader:
         return len(self.epochs.entries())
 
     def _settle_epochs(self, contents: LogContents) -> None:
-        is_empty = contents.log_end_offset == contents.segments[0].base_offset
+        offsets, segments = contents.offsets, contents.files.segments
+        is_empty = offsets.log_end_offset == segments[0].base_offset
         if not self.loaded_epochs and not is_empty:
             self.epochs.clear()  # recovery has noted those past the recovery point, and no others
-            for segment in contents.segments:
+            for segment in segments:
                 for _, header in segment.walk(0, segment.size):
                     self.epochs.note(header.partition_leader_epoch, header.base_offset)
         elif not (self.hints.was_clean or is_empty):
             self._check_epochs(contents)
         # An epoch that begins at the end has no record yet, or none any more, and begins there all
         # the same; dropping it would cost each empty log two writes of the file at every start.
-        self.epochs.truncate_from_end(contents.log_end_offset + 1)
-        self.epochs.truncate_from_start(contents.log_start_offset)
+        self.epochs.truncate_from_end(offsets.log_end_offset + 1)
+        self.epochs.truncate_from_start(offsets.log_start_offset)
         self.epochs.save_if_changed()
 
     def _check_epochs(self, contents: LogContents) -> None:
         before = self.epochs.entries()
-        bounds = contents.log_start_offset, contents.log_end_offset
+        segments = contents.files.segments
+        bounds = contents.offsets.log_start_offset, contents.offsets.log_end_offset
         contradicted = epoch_recovery.first_contradiction(
-            self.epochs, contents.segments, bounds, self.loaded_epochs
+            self.epochs, segments, bounds, self.loaded_epochs
         )
         if contradicted is not None:
-            epoch_recovery.mend(self.epochs, contents.segments, contradicted, bounds[0])
+            epoch_recovery.mend(self.epochs, segments, contradicted, bounds[0])
             self._note(f"leader epochs were {before}, the log has {self.epochs.entries()}")
 
     def _settle_producers(self, contents: LogContents) -> None:
-        snapshots = contents.snapshots
-        bounds = (contents.log_start_offset, contents.log_end_offset)
-        doubtful = self.doubtful.intersection(contents.segments.base_offsets)
+        segments, snapshots = contents.files.segments, contents.files.snapshots
+        bounds = (contents.offsets.log_start_offset, contents.offsets.log_end_offset)
+        doubtful = self.doubtful.intersection(segments.base_offsets)
         if doubtful:
-            rebuild_aborted(contents.segments, snapshots, doubtful, self.hints.recovery_point)
-        rebuild(contents.producers, snapshots, contents.segments, bounds)
-        contents.producers.note_high_watermark(contents.high_watermark)
-        snapshots.remove_strays(contents.segments.base_offsets)
+            rebuild_aborted(segments, snapshots, doubtful, self.hints.recovery_point)
+        rebuild(contents.producers, snapshots, segments, bounds)
+        contents.producers.note_high_watermark(contents.offsets.high_watermark)
+        snapshots.remove_strays(segments.base_offsets)
 
     def _identified(self) -> LogPlace:
         place = self.place

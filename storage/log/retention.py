@@ -1,4 +1,4 @@
-"""Which of the oldest segments of a log may go: a decision, no deed.
+"""Which of the oldest segments of a log may go, a decision without a deed; and their going.
 
 A segment goes when its newest record is older than `retention.ms`, when the log without it is
 still as large as `retention.bytes`, or when all of it lies before the log start offset. Only whole
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from config.topic import TopicConfig
+    from storage.log.log_contents import LogContents
+    from storage.log.log_rules import LogRules
+    from storage.log.rolls import Rolls
 
 UNLIMITED: Final = -1
 DELETE: Final = "delete"
@@ -86,3 +89,37 @@ def _count_excess(segments: Sequence[OldSegment], retention_bytes: int) -> int:
             excess -= segments[count].size
             count += 1
     return count
+
+
+class Retention:
+    """What one log gives up."""
+
+    __slots__ = ("_files", "_offsets", "_rolls", "_rules")
+
+    def __init__(self, contents: LogContents, rules: LogRules, rolls: Rolls) -> None:
+        self._files = contents.files
+        self._offsets = contents.offsets
+        self._rules = rules
+        self._rolls = rolls
+
+    def delete_expired(self, now_ms: int) -> list[str]:
+        """Take out the segments that may go; returns files to remove later.
+
+        The files are renamed to `.deleted`, and readers that hold a region of them are not hurt.
+        """
+        files, offsets = self._files, self._offsets
+        segments = files.segments
+        with files.place.directory:
+            ends = [*segments.base_offsets[1:], offsets.log_end_offset]
+            log = LogFacts(ends, offsets.high_watermark, offsets.log_start_offset)
+            count = count_deletable(list(segments), log, self._rules.config, now_ms)
+            if count == 0:
+                return []
+            if count == len(segments):
+                self._rolls.roll(now_ms)
+            removed = segments.take_first(count)
+            offsets.start_at(max(offsets.log_start_offset, segments[0].base_offset))
+            files.epochs.truncate_from_start(offsets.log_start_offset)
+            for segment in removed:
+                files.snapshots.remove(segment.base_offset)
+            return [path for segment in removed for path in segment.mark_deleted()]

@@ -40,22 +40,22 @@ EXPIRED_AT_ONCE: Final = 500
 class ProducerState:
     """All producers of one partition."""
 
-    __slots__ = ("_open", "_unreplicated", "guards", "producers")
+    __slots__ = ("_open", "guards", "producers", "unreplicated")
 
     def __init__(self) -> None:
         self.producers: dict[int, Producer] = {}
         self.guards = VerificationGuards()
         self._open: dict[int, int] = {}
         """First offset of the open transaction, by producer id."""
-        self._unreplicated: list[tuple[int, int]] = []
+        self.unreplicated: list[tuple[int, int]] = []
         """First offset and marker offset of what is complete above the high watermark."""
 
     @property
     def first_unstable_offset(self) -> int | None:
         """First offset that read_committed consumers must not read; None when there is none."""
-        if not self._open and not self._unreplicated:
+        if not self._open and not self.unreplicated:
             return None
-        starts = [*self._open.values(), *(first for first, _ in self._unreplicated)]
+        starts = [*self._open.values(), *(first for first, _ in self.unreplicated)]
         return min(starts)
 
     @property
@@ -182,7 +182,7 @@ class ProducerState:
             return None
         producer.transaction_first_offset = NONE
         self._open.pop(producer_id, None)
-        self._unreplicated.append((first_offset, marker.offset))
+        self.unreplicated.append((first_offset, marker.offset))
         if marker.is_commit:
             return None
         stable = min(self._open.values(), default=marker.offset + 1)
@@ -190,9 +190,9 @@ class ProducerState:
 
     def note_high_watermark(self, high_watermark: int) -> None:
         """Forget completed transactions whose marker is replicated."""
-        if self._unreplicated:
-            self._unreplicated = [
-                (first, last) for first, last in self._unreplicated if last >= high_watermark
+        if self.unreplicated:
+            self.unreplicated = [
+                (first, last) for first, last in self.unreplicated if last >= high_watermark
             ]
 
     def expire(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
@@ -218,13 +218,13 @@ class ProducerState:
         """Forget everything."""
         self.producers.clear()
         self._open.clear()
-        self._unreplicated.clear()
+        self.unreplicated.clear()
 
     def become(self, other: ProducerState) -> None:
         """Know what `other` knows, which is given up; the guards stay as they are."""
         self.producers = other.producers
         self._open = other._open
-        self._unreplicated = other._unreplicated
+        self.unreplicated = other.unreplicated
 
     def snapshot(self) -> list[SnapshotEntry]:
         """Return what a snapshot file keeps."""

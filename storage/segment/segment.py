@@ -98,7 +98,7 @@ class Segment(SegmentReading):
         self._tail_position = position
         self._tail_last_offset = last_offset
         if position == 0:
-            self._first_timestamp = max_timestamp
+            self.known_first_timestamp = max_timestamp
         self.size = position + size
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
@@ -141,7 +141,7 @@ class Segment(SegmentReading):
             self._note_room()
             self._max_timestamp = UNREAD
             if position == 0:
-                self._first_timestamp = UNREAD
+                self.known_first_timestamp = UNREAD
 
         return cut
 
@@ -166,7 +166,7 @@ class Segment(SegmentReading):
         """Before `account` is called for all batches from the start, or from a known entry."""
         self._bytes_since_index = 0
         self._note_room()
-        self._first_timestamp = UNREAD
+        self.known_first_timestamp = UNREAD
         self._max_timestamp, self._max_timestamp_offset = self.time_index.last()
 
     def seal(self) -> None:

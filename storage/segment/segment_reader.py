@@ -48,7 +48,6 @@ class SegmentReading(ABC):
         "_directory",
         "_disk",
         "_file",
-        "_first_timestamp",
         "_index_interval_bytes",
         "_max_timestamp",
         "_max_timestamp_offset",
@@ -60,6 +59,7 @@ class SegmentReading(ABC):
         "base_offset",
         "created_ms",
         "is_index_full",
+        "known_first_timestamp",
         "offset_index",
         "size",
         "time_index",
@@ -87,7 +87,8 @@ class SegmentReading(ABC):
         self._file: File | None = None
         self._pending: PendingWrite | None = None
         self._bytes_since_index = 0
-        self._first_timestamp = UNREAD
+        self.known_first_timestamp = UNREAD
+        """As `first_timestamp`, if it was needed before; less than 0 otherwise."""
         self._max_timestamp = NO_TIMESTAMP
         self._max_timestamp_offset = base_offset
         self._tail_offset = NO_TAIL
@@ -131,12 +132,12 @@ class SegmentReading(ABC):
     @property
     def first_timestamp(self) -> int:
         """Greatest timestamp of the first batch, from which `segment.ms` counts; -1: empty."""
-        if self._first_timestamp == UNREAD:
+        if self.known_first_timestamp == UNREAD:
             header = next(self.walk(0, self.size), None)
             if header is None:
                 return NO_TIMESTAMP
-            self._first_timestamp = header[1].max_timestamp
-        return self._first_timestamp
+            self.known_first_timestamp = header[1].max_timestamp
+        return self.known_first_timestamp
 
     def age_ms(self, timestamp: int, now_ms: int) -> int:
         """Time from the first batch to one with `timestamp`; by the clock if it has none."""

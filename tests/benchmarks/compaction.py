@@ -39,7 +39,7 @@ from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log.log_loader import create_log
-from storage.log.log_reader import LogPlace, LogSettings
+from storage.log.log_settings import LogPlace, LogSettings
 from tests.benchmarks import report
 from tests.benchmarks.contestants import APACHE, OURS
 from tests.benchmarks.report import RowReport

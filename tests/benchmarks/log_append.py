@@ -16,7 +16,7 @@ from protocol.records.builder import NewRecord, build_batch
 from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

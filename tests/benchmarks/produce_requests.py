@@ -39,7 +39,7 @@ from protocol.records.compression import Codec
 from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from tests.broker.replication.harness import surroundings
 
 if TYPE_CHECKING:

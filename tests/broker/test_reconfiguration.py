@@ -17,7 +17,7 @@ from config.broker import BrokerConfig
 from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from tests.support.slices import one_step_at_a_time
 from tests.support.supervised import end, supervision
 

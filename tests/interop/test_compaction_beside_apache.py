@@ -24,7 +24,7 @@ from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log.log_loader import LoadHints, load_log
-from storage.log.log_reader import LogPlace, LogSettings
+from storage.log.log_settings import LogPlace, LogSettings
 from tests.interop.conftest import create_topic, eventually, is_served
 from tests.storage.compaction.compacting import compact
 from tests.support.apache import ZOOKEEPER_SESSION_MS, ZooKeeperCluster

@@ -13,7 +13,7 @@ from controller.active_controller import ActiveController
 from controller.brokers.election import FencedStore
 from controller.partitions.in_sync_changes import InSyncChanges
 from protocol.errors import ErrorCode
-from storage.log.log_upkeep import LogUpkeep
+from storage.log.flushes import Flushes
 from tests.simulation.answer_defects import ANSWER_DEFECTS
 
 if TYPE_CHECKING:
@@ -121,11 +121,10 @@ def fence_nobody() -> None:
 def forget_to_flush() -> None:
     """Flushes move the recovery point and wait for no disk."""
 
-    def pretend(self: LogUpkeep, segments: Any, end_offset: int, truncations: int) -> None:
-        if truncations == self.truncations:
-            self.recovery_point = max(self.recovery_point, end_offset)
+    def pretend(self: Flushes, segments: Any, end_offset: int, truncations: int) -> None:
+        self._offsets.raise_recovery_point(end_offset, truncations)
 
-    LogUpkeep._sync = pretend  # type: ignore[method-assign]
+    Flushes._sync = pretend  # type: ignore[method-assign]
 
 
 DEFECTS: dict[str, Callable[[], None]] = {

@@ -18,13 +18,14 @@ from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFile, LocalFileSystem
 from storage.log.log_loader import LoadHints, create_log, load_log
-from storage.log.log_reader import LogPlace, LogSettings
+from storage.log.log_settings import LogPlace, LogSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from protocol.wire import Buffer
-    from storage.log.log import AppendInfo, Log
+    from storage.append.append_info import AppendInfo
+    from storage.log.log import Log
     from storage.log.log_loader import LoadOutcome
 
 NOW_MS = 1_795_229_963_000

@@ -21,7 +21,7 @@ from storage.disk import Disk
 from storage.errors import EXHAUSTION, ExhaustedError
 from storage.filesystem import LocalFileSystem
 from storage.log.log_loader import LoadHints, create_log, load_log
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from storage.open_file_cache import OpenFileCache
 from storage.segment import sparse_index
 from tests.storage.exhaustion import ExhaustedFileSystem

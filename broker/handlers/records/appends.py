@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from broker.partitions.partition import Partition
     from broker.requests.context import Context
     from protocol.schema import Part
-    from storage.log.log import AppendInfo
+    from storage.append.append_info import AppendInfo
 
 Answer = ProduceResponse.Response.PartitionResponse
 """One partition's part of the answer."""

@@ -255,7 +255,7 @@ class FetchRead:
                     AbortedTransaction(
                         producer_id=aborted.producer_id, first_offset=aborted.first_offset
                     )
-                    for aborted in log.aborted_in(piece, wanted.fetch_offset)
+                    for aborted in log.reader.aborted_in(piece, wanted.fetch_offset)
                 ]
         return answer
 
@@ -329,7 +329,7 @@ class FetchRead:
         is_first = self._bytes == 0
         log = partition.log
         if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
-            raise log.out_of_range(wanted.fetch_offset)
+            raise log.reader.out_of_range(wanted.fetch_offset)
         if wanted.fetch_offset >= end or (room <= 0 and not is_first):
             return None
         leading = partition.leading if self._replica_id >= 0 else None

@@ -144,7 +144,7 @@ def find(partition: Partition, timestamp: int, view: View) -> Found:
         return Found(end, leader_epoch=partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
-        return Found(start, leader_epoch=log.epoch_at(start))
+        return Found(start, leader_epoch=log.epochs.epoch_at(start))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return Found()
     if timestamp == MAX_TIMESTAMP:
@@ -154,7 +154,7 @@ def find(partition: Partition, timestamp: int, view: View) -> Found:
     if hit is None or hit.offset >= end:
         _check_end_is_known(partition, view)
         return Found()
-    return Found(hit.offset, hit.timestamp, log.epoch_at(hit.offset))
+    return Found(hit.offset, hit.timestamp, log.epochs.epoch_at(hit.offset))
 
 
 def _check_end_is_known(partition: Partition, view: View) -> None:

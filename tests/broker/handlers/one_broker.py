@@ -28,7 +28,7 @@ from protocol.schema import Request, Response
 from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from tests.broker.replication.harness import surroundings
 from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import NOW_MS

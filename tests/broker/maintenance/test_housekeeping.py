@@ -15,7 +15,7 @@ from config.topic import TopicConfig
 from storage.directory.checkpoints import decode_offsets
 from storage.disk import Disk
 from storage.log.log import Log
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from tests.controller.harness import turns
 from tests.storage.exhaustion import ExhaustedFileSystem
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, crash, open_directories

@@ -296,7 +296,7 @@ def test_each_new_epoch_begins_at_the_log_end_and_a_repeated_one_does_not(
 
     assert partition.leader_epoch_start_offset == 6
     append(partition, 1)
-    assert [partition.log.epoch_at(offset) for offset in (0, 5, 6)] == [1, 1, 7]
+    assert [partition.log.epochs.epoch_at(offset) for offset in (0, 5, 6)] == [1, 1, 7]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from storage.append.append_source import FROM_CLIENT
 from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from tests.broker.handlers.one_broker import as_bytes
 from tests.broker.replication.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch

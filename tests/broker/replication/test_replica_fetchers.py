@@ -86,7 +86,7 @@ def test_committed_records_survive_a_follower_that_knew_an_old_high_watermark(
         await nodes.until_equal(5)
         nodes[0].append(5)
         await nodes.until(lambda: all(nodes[one].offsets[1] == 10 for one in (1, 2)))
-        nodes[1].partition.log.high_watermark = 5  # what its checkpoint said after a crash
+        nodes[1].partition.log.offsets.high_watermark = 5  # what its checkpoint said after a crash
 
         nodes.lead(1, isr=ALL, epoch=1)
         await nodes.until_equal(10)

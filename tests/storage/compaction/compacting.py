@@ -24,7 +24,8 @@ from tests.storage.produced import NOW_MS, Producer, append
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from storage.log.log import AppendInfo, Log
+    from storage.append.append_info import AppendInfo
+    from storage.log.log import Log
 
 LIMITS = CleanerLimits(1 << 20, 0.9, 4096, 1e12)
 DAY_MS = 86_400_000
@@ -55,7 +56,7 @@ def compact(
                 filesystem.remove(path)
         else:
             assert isinstance(again, CleaningDone)
-            log.cleaned_offset = again.end_offset
+            log.offsets.note_cleaned(again.end_offset)
             return again
     raise AssertionError("the cleaning did not end")
 

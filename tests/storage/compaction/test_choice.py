@@ -78,7 +78,7 @@ def test_what_a_transaction_may_still_take_back_is_not_cleaned(log: Log) -> None
 
 
 def test_what_is_not_replicated_yet_is_not_cleaned(log: Log) -> None:
-    log.high_watermark = 1
+    log.offsets.high_watermark = 1
 
     assert end_of_cleanable(log) == 1
 
@@ -134,7 +134,7 @@ def test_the_greatest_lag_makes_the_active_segment_roll(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cleaned_offset", [-1, 1, 99])
 def test_a_checkpoint_outside_of_the_log_counts_as_none(log: Log, cleaned_offset: int) -> None:
     log.advance_log_start_offset(2)
-    log.cleaned_offset = cleaned_offset
+    log.offsets.cleaned_offset = cleaned_offset
 
     found = assess(log, NOW_MS)
 

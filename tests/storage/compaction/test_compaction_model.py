@@ -25,7 +25,7 @@ from protocol.records.compression import Codec
 from protocol.records.control import ControlType
 from protocol.records.record import Record, iterate_records
 from storage.log.log_loader import LoadHints, load_log
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from tests.storage.compaction.compacting import LIMITS, compact, keyed
 from tests.storage.produced import (
     NOW_MS,

@@ -14,7 +14,7 @@ from protocol.records.control import ControlType
 from storage.disk import Disk
 from storage.filesystem import LocalFile, LocalFileSystem
 from storage.log.log_loader import LoadHints, load_log
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from storage.segment.segment_files import survey
 from tests.storage.compaction.compacting import compact, keyed, put, records_in
 from tests.storage.produced import (

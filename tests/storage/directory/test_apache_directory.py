@@ -18,7 +18,7 @@ from storage.directory.log_directory import LogDirectory
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log.log_loader import LoadHints, create_log, load_log
-from storage.log.log_reader import LogPlace, LogSettings
+from storage.log.log_settings import LogPlace, LogSettings
 from storage.segment.aborted_index import AbortedTransaction
 from tests.storage.produced import NOW_MS, all_offsets, open_directories
 

@@ -13,7 +13,7 @@ from storage.directory.checkpoints import decode_offsets
 from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.errors import DeletedLogError, DirectoryRefusedError
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from tests.storage.produced import (
     NOW_MS,
     TOPIC_ID,
@@ -281,7 +281,7 @@ def test_what_comes_too_late_for_a_deleted_log_does_nothing_to_the_next_one(
     fill(directories, partitions=1)
     old = directories.get("flights", 0)
     assert old is not None
-    flush = old.start_flush()
+    flush = old.flushes.start()
     directories.delete("flights", 0, NOW_MS)
     log = directories.create("flights", 0, UUID(int=6), CONFIG)
     append(log, batch(7))

@@ -12,7 +12,7 @@ from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.errors import ExhaustedError
 from storage.log.log import Log
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from tests.storage.directory.test_directories import CONFIG, fill, load
 from tests.storage.exhaustion import ExhaustedFileSystem
 from tests.storage.produced import NOW_MS, TOPIC_ID, append, batch, crash, open_directories

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from protocol.records.batch import iterate_headers
 from protocol.records.record import iterate_records
 from storage.log.log_loader import LoadHints, load_log
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from storage.segment.timestamp_offset import TimestampOffset
 from tests.storage.produced import NOW_MS, SMALL, Producer, append, batch, new_log, place
 
@@ -169,7 +169,7 @@ class LogLife(RuleBasedStateMachine):
             assert self.log.offset_for_timestamp(target) == expected
         for one in self.batches:
             if one.offset >= self.start:
-                assert self.log.epoch_at(one.offset) == one.epoch
+                assert self.log.epochs.epoch_at(one.offset) == one.epoch
 
     @invariant()
     def the_producer_is_known(self) -> None:

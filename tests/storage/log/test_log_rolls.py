@@ -9,7 +9,7 @@ from config.topic import TopicConfig
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log.log_loader import create_log
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from tests.storage.produced import (
     NOW_MS,
     SMALL,

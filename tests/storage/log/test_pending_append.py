@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from protocol.wire import Buffer
-    from storage.log.log import Log, PendingAppend
+    from storage.append.follower_appends import PendingAppend
+    from storage.log.log import Log
 
 COUNT = 5
 SENT = b"".join(bytes(batch(1, offset=offset)) for offset in range(COUNT))

@@ -36,10 +36,10 @@ def test_a_log_that_is_cut_when_its_flush_ends_is_flushed_up_to_the_cut(tmp_path
     log = new_log(tmp_path)
     for _ in range(5):
         append(log, batch(2))
-    before = Cutting(log.truncations)
+    before = Cutting(log.offsets.truncations)
     before.log = log
 
-    log._sync(list(log.segments), log.log_end_offset, before)
+    log.flushes._sync(list(log.segments), log.log_end_offset, before)
     before.cutting.join()
 
     assert (log.log_end_offset, log.recovery_point) == (4, 4)

@@ -105,7 +105,7 @@ def test_wholly_expired_log_keeps_its_end(log: Log) -> None:
 
 
 def test_nothing_above_the_high_watermark_goes(log: Log) -> None:
-    log.high_watermark = 0
+    log.offsets.high_watermark = 0
 
     assert log.delete_expired(NOW_MS + 10**6) == []
 

@@ -26,7 +26,8 @@ from tests.storage.produced import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.log.log import AppendInfo, Log
+    from storage.append.append_info import AppendInfo
+    from storage.log.log import Log
 
 UNDER_WAY = range(5)
 

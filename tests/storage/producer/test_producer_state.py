@@ -25,7 +25,8 @@ from tests.storage.produced import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.log.log import AppendInfo, Log
+    from storage.append.append_info import AppendInfo
+    from storage.log.log import Log
 
 LAST = 2**31 - 1
 DAY_MS = 86_400_000
@@ -118,15 +119,15 @@ def test_producers_are_kept_apart(log: Log) -> None:
 def test_idle_producer_expires_by_the_time_of_its_batches(log: Log) -> None:
     send(log, 0)
 
-    assert sum(log.expire_producers(NOW_MS + DAY_MS - 1)) == 0
-    assert sum(log.expire_producers(NOW_MS + DAY_MS)) == 1
+    assert sum(log.producers.expire(NOW_MS + DAY_MS - 1, DAY_MS)) == 0
+    assert sum(log.producers.expire(NOW_MS + DAY_MS, DAY_MS)) == 1
     assert send(log, 77).first_offset == 1
 
 
 def test_producer_with_an_open_transaction_does_not_expire(log: Log) -> None:
     append(log, batch(1, producer=Producer(7, 0, 0, is_transactional=True)))
 
-    assert sum(log.expire_producers(NOW_MS + 2 * DAY_MS)) == 0
+    assert sum(log.producers.expire(NOW_MS + 2 * DAY_MS, DAY_MS)) == 0
 
 
 def test_last_stable_offset_is_where_the_first_open_transaction_begins(log: Log) -> None:
@@ -257,5 +258,5 @@ def test_truncation_takes_producer_state_back(tmp_path: Path) -> None:
     log.truncate_to(25)
 
     assert log.producers.producers[7].last_sequence == 24
-    assert all(offset <= 25 for offset in log.snapshots.offsets)
+    assert all(offset <= 25 for offset in log.files.snapshots.offsets)
     assert append(log, batch(1, producer=Producer(7, 0, 25))).first_offset == 25

@@ -159,7 +159,8 @@ class TransactionsMachine(RuleBasedStateMachine):
     def check_read(self, start: int, max_bytes: int) -> None:
         piece = self.log.read(start, max_bytes, self.log.last_stable_offset)
         coming = sorted(
-            (each.first_offset, each.producer_id) for each in self.log.aborted_in(piece, start)
+            (each.first_offset, each.producer_id)
+            for each in self.log.reader.aborted_in(piece, start)
         )
         data = piece.tobytes()
         aborted: set[int] = set()

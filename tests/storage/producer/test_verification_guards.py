@@ -11,7 +11,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.records.control import ControlType
 from storage.append.append_source import FROM_CLIENT, FROM_COORDINATOR
 from storage.log.log_loader import create_log
-from storage.log.log_reader import LogSettings
+from storage.log.log_settings import LogSettings
 from storage.producer.verification_guards import VerificationGuard
 from tests.storage.produced import (
     NOW_MS,

@@ -1,0 +1,98 @@
+"""What of a log is on the disk: segments, leader epochs and producer snapshots, at one place."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from storage.segment import file_names
+from storage.segment.segment import Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from config.topic import TopicConfig
+    from storage.log.leader_epochs import LeaderEpochs
+    from storage.log.log_settings import LogPlace
+    from storage.log.segments import Segments
+    from storage.producer.snapshot_files import Snapshots
+    from storage.segment.aborted_index import AbortedTransaction
+
+
+class LogFiles:
+    """The files by kind, and what concerns several kinds of them."""
+
+    __slots__ = ("epochs", "place", "segments", "snapshots")
+
+    def __init__(
+        self, place: LogPlace, segments: Segments, epochs: LeaderEpochs, snapshots: Snapshots
+    ) -> None:
+        self.place = place
+        self.segments = segments
+        self.epochs = epochs
+        self.snapshots = snapshots
+
+    def new_segment(self, base_offset: int, config: TopicConfig, now_ms: int) -> Segment:
+        """Make a segment, which is not one of `segments` yet."""
+        place = self.place
+        segment = Segment(place.directory.disk, place.path, base_offset, config, now_ms)
+        segment.create()
+        return segment
+
+    def new_segment_instead_of(
+        self, old: Sequence[Segment], base_offset: int, config: TopicConfig, now_ms: int
+    ) -> Segment:
+        """Make a segment, which may have the name of one of `old`, whose files are removed."""
+        filesystem = self.place.directory.disk.filesystem
+        aside = [path for segment in old for path in segment.mark_deleted()]
+        try:
+            new = self.new_segment(base_offset, config, now_ms)
+        except OSError:
+            for path in aside:
+                filesystem.rename(path, path.removesuffix(file_names.DELETED))
+            raise
+        for path in aside:
+            filesystem.remove(path)
+        return new
+
+    def discard(self, segments: Sequence[Segment]) -> None:
+        """Remove the files of `segments` now."""
+        for segment in segments:
+            for path in segment.mark_deleted():
+                self.place.directory.disk.filesystem.remove(path)
+
+    def assign_epoch(self, epoch: int, start_offset: int) -> None:
+        """Note that `epoch` begins at `start_offset`."""
+        with self.place.directory:
+            self.epochs.assign(epoch, start_offset)
+
+    def add_aborted(self, aborted: AbortedTransaction) -> None:
+        """Note a transaction whose marker stands in the active segment."""
+        with self.place.directory:
+            self.segments.active.aborted_index.append(aborted)
+
+    def write_pending(self) -> None:
+        """Write what is kept in memory to be written together, or for want of a descriptor."""
+        with self.place.directory:
+            self.segments.active.write_index_entries()
+            self.epochs.save_if_changed()
+
+    def sync(self, segments: Sequence[Segment]) -> None:
+        """Wait until `segments`, and what belongs to them, are on the disk; safe on any thread."""
+        with self.place.directory:
+            for segment in segments:
+                segment.sync()
+            for offset in self.snapshots.offsets[-len(segments) - 1 :]:
+                self.snapshots.sync(offset)
+            self.epochs.sync()
+
+    def sync_names(self) -> None:
+        """Wait until the names of the files are on the disk; safe on any thread."""
+        place = self.place
+        with place.directory, suppress(FileNotFoundError):  # the log was deleted meanwhile
+            place.directory.disk.filesystem.sync_directory(place.path)
+
+    def release(self) -> None:
+        """Let go of all files and write nothing; they are opened again when needed."""
+        for segment in self.segments:
+            segment.forget()

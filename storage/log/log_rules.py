@@ -1,0 +1,74 @@
+"""What a topic's configuration means for one of its logs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from protocol.records.compression import Codec
+from protocol.records.validation import ProduceRules
+
+if TYPE_CHECKING:
+    from config.topic import TopicConfig
+
+TARGET_CODECS: Final[dict[str, Codec | None]] = {
+    "producer": None,
+    "uncompressed": Codec.NONE,
+    "gzip": Codec.GZIP,
+    "snappy": Codec.SNAPPY,
+    "lz4": Codec.LZ4,
+    "zstd": Codec.ZSTD,
+}
+"""By value of `compression.type`."""
+
+COMPACT: Final = "compact"
+RULES_KEPT: Final = 256
+"""Of so many configurations: logs that have the same share them, which saves memory."""
+
+
+class LogRules:
+    """The configuration and what follows from it; parts of a log hold this, and see it change."""
+
+    __slots__ = ("config", "produce_rules", "roll_ms")
+
+    config: TopicConfig
+    produce_rules: ProduceRules
+    roll_ms: int
+    """The active segment rolls when a batch is so much later than its first, without jitter."""
+
+    def __init__(self, config: TopicConfig) -> None:
+        self.change(config)
+
+    def change(self, config: TopicConfig) -> None:
+        """Go by another configuration; what a segment was created with stays as it was."""
+        self.config = config
+        is_compacted = COMPACT in config.cleanup_policy
+        # Compaction, which may be due by then, leaves the active segment alone.
+        lag_ms = config.max_compaction_lag_ms if is_compacted else config.segment_ms
+        self.roll_ms = min(config.segment_ms, lag_ms)
+        self.produce_rules = _produce_rules(config)
+
+
+@lru_cache(maxsize=RULES_KEPT)
+def _produce_rules(config: TopicConfig) -> ProduceRules:
+    return ProduceRules(
+        max_message_bytes=config.max_message_bytes,
+        is_compacted=COMPACT in config.cleanup_policy,
+        is_log_append_time=config.message_timestamp_type == "LogAppendTime",
+        timestamp_before_max_ms=config.message_timestamp_before_max_ms,
+        timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+        target_codec=TARGET_CODECS[config.compression_type],
+        compression_level=_compression_level(config),
+        is_hurried=True,
+    )
+
+
+def _compression_level(config: TopicConfig) -> int | None:
+    match config.compression_type:
+        case "gzip":
+            return config.compression_gzip_level if config.compression_gzip_level > 0 else None
+        case "lz4":
+            return config.compression_lz4_level
+        case "zstd":
+            return config.compression_zstd_level
+    return None

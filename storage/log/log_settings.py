@@ -1,0 +1,65 @@
+"""What a log is given: which partition it is and where, and what all logs of a broker share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from storage.segment import file_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+    from storage.directory.log_directory import LogDirectory
+
+DAY_MS = 86_400_000
+
+
+def _call_at_once(work: Callable[[], None]) -> None:
+    work()
+
+
+def _draw_zero(_limit: int) -> int:
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What all logs of a broker share besides their topics' configuration."""
+
+    producer_id_expiration_ms: int = DAY_MS
+    run_later: Callable[[Callable[[], None]], None] = _call_at_once
+    """Runs work that waits for the disk; on another thread if the broker likes. The work takes no
+    argument, returns nothing and raises LogDirectoryError at most."""
+    verifies_transactions: bool = False
+    """The first batch of a transaction needs a guard (`storage.producer.verification_guards`)."""
+    draw_below: Callable[[int], int] = _draw_zero
+    """Draws a number from [0, limit), for the jitter of rolls by time."""
+
+
+@dataclass(slots=True)
+class LogPlace:
+    """Which partition it is and where its files are. A log's own; its parts look here."""
+
+    directory: LogDirectory
+    """Another one once the log is deleted, in which nothing can be done."""
+    topic: str
+    partition: int
+    topic_id: UUID | None = None
+    path: str = field(init=False)
+    """Directory of the partition."""
+
+    def __post_init__(self) -> None:
+        self.path = f"{self.directory.path}/{self.name}"
+
+    @property
+    def name(self) -> str:
+        """Topic and partition, as the directory is named."""
+        return file_names.partition_directory(self.topic, self.partition)
+
+    def leave(self) -> LogDirectory:
+        """Let go of the directory; returns it. Whatever comes later raises DeletedLogError."""
+        directory = self.directory
+        self.directory = directory.as_left_by(self.name)
+        return directory
