@@ -15,9 +15,9 @@ from broker.network.links import LinkError
 from broker.partitions.alter_partition_sender import AlterPartitionSender
 from broker.partitions.partition_leader import PartitionServices
 from broker.partitions.throttle import replication_throttles
-from broker.replication.fetch_requests import FetchLimits
-from broker.replication.fetcher import FetcherSettings
-from broker.replication.replica_fetchers import ReplicaFetchers
+from broker.replica_fetchers.fetch_requests import FetchLimits
+from broker.replica_fetchers.fetcher import FetcherSettings
+from broker.replica_fetchers.replica_fetchers import ReplicaFetchers
 from config.listeners import read_listeners
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.controlled_shutdown import (

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from uuid import UUID
 
-    from broker.partitions.followers import Follower
+    from broker.replication.followers import Follower
     from protocol.messages.fetch import FetchRequest, FetchResponse
 
 NO_SESSION = 0

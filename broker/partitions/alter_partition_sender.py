@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
     from uuid import UUID
 
-    from broker.partitions.in_sync import Proposal
+    from broker.replication.in_sync import Proposal
     from broker.partitions.partition import Partition
     from broker.runtime.timers import Timers
 

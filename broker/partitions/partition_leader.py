@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from broker.partitions.in_sync import InSyncReplicas, Proposal
+from broker.replication.in_sync import InSyncReplicas, Proposal
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:

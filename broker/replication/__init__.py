@@ -1,6 +1,5 @@
-"""The follower's side of replication: fetching from leaders, truncating, catching up.
+"""What a replica decides: who is in sync, what is committed, where a follower truncates.
 
-`replica_fetchers` has one `fetcher` for each leader; `truncation` cuts a log to a prefix of its
-leader's, and `out_of_range` handles a leader whose log ends before or begins after. What a leader
-knows of its followers is in `broker.partitions`.
+Pure: time and the log's offsets are arguments, and nothing here does anything. What follows from
+a decision is done by `broker.partitions` on the leader and by `broker.replica_fetchers` on a follower.
 """

@@ -40,7 +40,7 @@ from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log.log_settings import LogSettings
-from tests.broker.replication.harness import surroundings
+from tests.broker.replica_fetchers.harness import surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

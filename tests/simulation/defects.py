@@ -8,7 +8,7 @@ from broker.cluster.control_request_queue import ControlRequestQueue
 from broker.handlers.brokers import control
 from broker.partitions.commit_waiters import COMMITTED, CommitWaiter
 from broker.partitions.partition import Partition
-from broker.replication.replica_fetchers import ReplicaFetchers
+from broker.replica_fetchers.replica_fetchers import ReplicaFetchers
 from controller.active_controller import ActiveController
 from controller.brokers.election import FencedStore
 from controller.partitions.in_sync_changes import InSyncChanges

@@ -11,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from broker.network import send_queue
-from broker.replication import fetcher
+from broker.replica_fetchers import fetcher
 from tests.simulation.audit import audit
 from tests.simulation.cluster import GRAVEYARD, SimulatedCluster
 from tests.simulation.faults import Faults, Schedule

@@ -29,7 +29,7 @@ from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log.log_settings import LogSettings
-from tests.broker.replication.harness import surroundings
+from tests.broker.replica_fetchers.harness import surroundings
 from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import NOW_MS
 from tests.controller.memory_store import MemoryEnsemble

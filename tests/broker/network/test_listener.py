@@ -14,7 +14,7 @@ from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from config.listeners import read_listeners
 from tests.broker.connections import ScriptedDispatcher, services_for
-from tests.broker.replication.harness import ManualClock
+from tests.broker.replica_fetchers.harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, cast
 
 from broker.partitions.alter_partition_sender import RETRY_AFTER_MS, AlterPartitionSender
-from broker.partitions.in_sync import Proposal
+from broker.replication.in_sync import Proposal
 from broker.runtime.timers import Timers
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse

@@ -12,7 +12,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from storage.append.append_source import FROM_CLIENT
 from storage.errors import LogDirectoryError
-from tests.broker.replication.harness import surroundings
+from tests.broker.replica_fetchers.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch, open_directories
 
 if TYPE_CHECKING:

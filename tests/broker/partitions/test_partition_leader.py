@@ -13,7 +13,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from storage.append.append_source import FROM_CLIENT
 from tests.broker.partitions.test_partition import ManualTimers
-from tests.broker.replication.harness import (
+from tests.broker.replica_fetchers.harness import (
     MAX_LAG_MS,
     ManualClock,
     NotedProposals,

@@ -12,7 +12,7 @@ from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.stop_replica import StopReplicaRequest
-from tests.broker.replication.harness import surroundings
+from tests.broker.replica_fetchers.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, append, batch, open_directories
 
 if TYPE_CHECKING:

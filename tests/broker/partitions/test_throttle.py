@@ -9,8 +9,8 @@ import pytest
 
 from broker.partitions.throttle import Span, Throttle
 from config.topic import TopicConfig
-from tests.broker.replication.harness import ManualClock
-from tests.broker.replication.nodes import Ensemble, run_ensemble
+from tests.broker.replica_fetchers.harness import ManualClock
+from tests.broker.replica_fetchers.nodes import Ensemble, run_ensemble
 
 if TYPE_CHECKING:
     from pathlib import Path

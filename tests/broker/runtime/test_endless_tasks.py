@@ -19,8 +19,8 @@ from broker.metadata.topic_configs import TopicConfigs
 from broker.metrics import endpoint
 from broker.metrics.endpoint import MetricsEndpoint
 from broker.partitions.partition import Partition
-from broker.replication.fetcher import FetcherSettings
-from broker.replication.replica_fetchers import ReplicaFetchers
+from broker.replica_fetchers.fetcher import FetcherSettings
+from broker.replica_fetchers.replica_fetchers import ReplicaFetchers
 from broker.runtime.clock import SystemClock
 from broker.runtime.event_loop import BackgroundLoop
 from broker.runtime.timers import Timers
@@ -31,8 +31,8 @@ from protocol.messages.fetch import FetchResponse
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from storage.compaction import choice
-from tests.broker.replication.harness import surroundings
-from tests.broker.replication.nodes import BACKOFF_MS, LIMITS
+from tests.broker.replica_fetchers.harness import surroundings
+from tests.broker.replica_fetchers.nodes import BACKOFF_MS, LIMITS
 from tests.controller.memory_store import MemoryEnsemble
 from tests.storage.compaction.compacting import keyed
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, open_directories

@@ -6,9 +6,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from broker.replication import fetcher
-from broker.replication.leader_fetchers import LeaderFetchers, Running
-from tests.broker.replication.nodes import LIMITS, Ensemble, run_ensemble
+from broker.replica_fetchers import fetcher
+from broker.replica_fetchers.leader_fetchers import LeaderFetchers, Running
+from tests.broker.replica_fetchers.nodes import LIMITS, Ensemble, run_ensemble
 
 if TYPE_CHECKING:
     from pathlib import Path

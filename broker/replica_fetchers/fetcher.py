@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from broker.network.links import Link, LinkError
-from broker.replication.fetch_requests import VERSION, FetchLimits, FetchRequests, position_of
-from broker.replication.out_of_range import find_range
+from broker.replica_fetchers.fetch_requests import VERSION, FetchLimits, FetchRequests, position_of
+from broker.replica_fetchers.out_of_range import find_range
 from broker.replication.truncation import common_end
 from broker.runtime.supervision import log_failure
 from protocol.errors import ApiError, ErrorCode

@@ -14,7 +14,7 @@ from protocol.messages.list_offsets import ListOffsetsRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
 from protocol.records.control import ControlType
 from storage.append.append_source import FROM_CLIENT, FROM_COORDINATOR
-from tests.broker.replication.nodes import TOPIC, Ensemble, Node, run_ensemble
+from tests.broker.replica_fetchers.nodes import TOPIC, Ensemble, Node, run_ensemble
 from tests.storage.produced import NOW_MS, TOPIC_ID, Producer, batch, marker
 
 if TYPE_CHECKING:

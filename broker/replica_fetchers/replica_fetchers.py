@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from broker.replication.fetcher import FetcherSettings, Lane, ReplicaFetcher
-from broker.replication.leader_fetchers import LeaderFetchers, Running
+from broker.replica_fetchers.fetcher import FetcherSettings, Lane, ReplicaFetcher
+from broker.replica_fetchers.leader_fetchers import LeaderFetchers, Running
 
 if TYPE_CHECKING:
     import asyncio

@@ -11,7 +11,7 @@ from protocol.messages.fetch import FetchRequest
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.list_offsets import ListOffsetsRequest
 from protocol.messages.stop_replica import StopReplicaRequest
-from tests.broker.replication.nodes import TOPIC, Ensemble, Node, run_ensemble
+from tests.broker.replica_fetchers.nodes import TOPIC, Ensemble, Node, run_ensemble
 from tests.storage.produced import TOPIC_ID
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from broker.partitions.followers import UNKNOWN, Follower
+from broker.replication.followers import UNKNOWN, Follower
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -16,7 +16,7 @@ from protocol.messages.update_metadata import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
 )
-from tests.broker.replication.nodes import TOPIC, Ensemble, run_ensemble
+from tests.broker.replica_fetchers.nodes import TOPIC, Ensemble, run_ensemble
 from tests.storage.produced import NOW_MS, TOPIC_ID
 from tests.support.arrival import arrival
 

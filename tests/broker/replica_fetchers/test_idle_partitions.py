@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.partitions.followers import Follower
-from tests.broker.replication.nodes import Ensemble, run_ensemble
+from broker.replication.followers import Follower
+from tests.broker.replica_fetchers.nodes import Ensemble, run_ensemble
 
 if TYPE_CHECKING:
     from pathlib import Path

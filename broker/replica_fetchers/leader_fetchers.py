@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from broker.partitions.partition import Partition
-    from broker.replication.fetcher import Lane, ReplicaFetcher
+    from broker.replica_fetchers.fetcher import Lane, ReplicaFetcher
 
 
 class Running(NamedTuple):

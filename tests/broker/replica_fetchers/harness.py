@@ -10,7 +10,7 @@ from broker.runtime.clock import SystemClock
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from broker.partitions.in_sync import Proposal
+    from broker.replication.in_sync import Proposal
     from broker.partitions.partition import Partition
 
 MAX_LAG_MS = 30_000

@@ -17,9 +17,9 @@ from broker.network.links import LinkError
 from broker.partitions.partition_leader import Stored
 from broker.partitions.replicas import Replicas
 from broker.partitions.throttle import replication_throttles
-from broker.replication.fetch_requests import FetchLimits
-from broker.replication.fetcher import FetcherSettings
-from broker.replication.replica_fetchers import ReplicaFetchers
+from broker.replica_fetchers.fetch_requests import FetchLimits
+from broker.replica_fetchers.fetcher import FetcherSettings
+from broker.replica_fetchers.replica_fetchers import ReplicaFetchers
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
 from broker.runtime.clock import SystemClock
@@ -35,7 +35,7 @@ from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log.log_settings import LogSettings
 from tests.broker.handlers.one_broker import as_bytes
-from tests.broker.replication.harness import surroundings
+from tests.broker.replica_fetchers.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch
 from tests.support.arrival import arrival
 from tests.support.disk_thread import DiskThread
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
     from pathlib import Path
 
-    from broker.partitions.in_sync import Proposal
+    from broker.replication.in_sync import Proposal
     from broker.partitions.partition import Partition
     from protocol.schema import Request, Response
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.broker.replication.nodes import BACKOFF_MS, Ensemble, run_ensemble
+from tests.broker.replica_fetchers.nodes import BACKOFF_MS, Ensemble, run_ensemble
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pytest
 
 ALL = (0, 1, 2)
-FETCHER = "broker.replication"
+FETCHER = "broker.replica_fetchers"
 
 
 def test_followers_have_what_the_leader_has(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 from broker.network.links import LinkError
-from broker.replication.fetcher import FetcherSettings
-from broker.replication.replica_fetchers import ReplicaFetchers
+from broker.replica_fetchers.fetcher import FetcherSettings
+from broker.replica_fetchers.replica_fetchers import ReplicaFetchers
 from broker.runtime.clock import SystemClock
 from broker.runtime.timers import Timers
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
-from tests.broker.replication.nodes import BACKOFF_MS, LIMITS, TOPIC
+from tests.broker.replica_fetchers.nodes import BACKOFF_MS, LIMITS, TOPIC
 from tests.storage.produced import TOPIC_ID
 from tests.support.supervised import end, supervision
 
