@@ -387,5 +387,4 @@ class Broker:
         partitions = list(self.replicas.by_topic.get(topic, {}).values())
         async for partition in self.slices().each(partitions):
             partition.log.config = config
-            if partition.leading is not None:
-                partition.leading.raise_high_watermark()  # fewer may have to be in sync
+            partition.config_changed()

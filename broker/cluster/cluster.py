@@ -13,11 +13,12 @@ from broker.cluster.control_channels import ControlChannels
 from broker.network.broker_link import BrokerLink
 from broker.network.links import LinkError
 from broker.partitions.alter_partition_sender import AlterPartitionSender
-from broker.partitions.partition_leader import PartitionServices
+from broker.partitions.partition_services import PartitionServices
 from broker.partitions.throttle import replication_throttles
 from broker.replica_fetchers.fetch_requests import FetchLimits
 from broker.replica_fetchers.fetcher import FetcherSettings
 from broker.replica_fetchers.replica_fetchers import ReplicaFetchers
+from broker.replication.replica_machine import ReplicaSettings
 from config.listeners import read_listeners
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.controlled_shutdown import (
@@ -60,7 +61,11 @@ class Cluster:
         """What the partitions of this broker share."""
         broker = self._broker
         return PartitionServices(
-            local_id=self._config.broker_id,
+            replica=ReplicaSettings(
+                local_id=self._config.broker_id,
+                max_lag_ms=self._config.replica_lag_time_max_ms,
+                is_alive=broker.metadata.is_alive,
+            ),
             timers=broker.timers,
             clock=broker.clock,
             changes=AlterPartitionSender(
@@ -69,8 +74,6 @@ class Cluster:
                 broker.timers,
                 broker.spawn,
             ),
-            is_alive=broker.metadata.is_alive,
-            max_lag_ms=self._config.replica_lag_time_max_ms,
             throttle=self._throttles.leader,
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.partitions.partition import ACKS_ALL
+from broker.replication.replica_machine import ACKS_ALL
 from broker.runtime.countdown import Countdown
 from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from protocol.errors import ApiError, ErrorCode

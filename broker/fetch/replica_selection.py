@@ -26,12 +26,11 @@ def follower_in_rack(
     `rack_of` tells a live broker's rack. Of several, the one that is furthest, then the one that
     was last seen at the leader's end.
     """
-    leading = partition.leading
-    if leading is None or rack_of(partition.leader_id) == rack:
+    if rack_of(partition.leader_id) == rack:
         return None
     candidates = [
         follower
-        for follower in leading.in_sync.followers.values()
+        for follower in partition.machine.in_sync.followers.values()
         if follower.broker_id in partition.in_sync_replicas
         and 0 <= follower.log_start_offset <= offset <= follower.log_end_offset
         and rack_of(follower.broker_id) == rack

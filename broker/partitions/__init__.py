@@ -1,7 +1,6 @@
-"""Partitions that this broker holds: appends, high watermark, the leader's side of replication.
+"""The partitions this broker holds: their logs, what waits for them, and the way to the controller.
 
-A `partition` is one replica with its log and its waiters; `replicas` has all of them. A leader
-learns how far a follower is from the offsets it fetches (`followers`); the high watermark and the
-in-sync set follow from that (`in_sync`), `partition_leader` acts on it, and
-`alter_partition_sender` asks the controller.
+`replicas` has them all and takes the controller's word; `partition` is one, on any broker. What
+replication requires of it is decided in `broker.replication` and carried out here;
+`alter_partition_sender` proposes in-sync sets. Fetching as a follower is `broker.replica_fetchers`.
 """

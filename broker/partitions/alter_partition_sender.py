@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from broker.partitions.partition_leader import Stored
+from broker.replication.effects import Stored
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
     from uuid import UUID
 
-    from broker.replication.in_sync import Proposal
     from broker.partitions.partition import Partition
+    from broker.replication.effects import Proposal
     from broker.runtime.timers import Timers
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ Answered = AlterPartitionResponse.Topic.Partition
 
 
 class AlterPartitionSender:
-    """`replication.leading.InSyncChanges` by requests to whoever is controller."""
+    """`InSyncChanges` by requests to the broker that is controller."""
 
     def __init__(
         self,
@@ -131,11 +131,8 @@ class AlterPartitionSender:
 
 
 def _decide(partition: Partition, proposal: Proposal, answer: Answered | None) -> None:
-    leading = partition.leading
-    if leading is None:
-        return
     if answer is None:
-        leading.decided(proposal, ErrorCode.UNKNOWN_SERVER_ERROR)
+        partition.decided(proposal, ErrorCode.UNKNOWN_SERVER_ERROR)
         return
     stored = Stored(tuple(answer.isr), answer.leader_epoch, answer.partition_epoch)
-    leading.decided(proposal, ErrorCode(answer.error_code), stored)
+    partition.decided(proposal, ErrorCode(answer.error_code), stored)

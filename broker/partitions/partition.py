@@ -1,16 +1,19 @@
-"""One replica that this broker holds: its log, who leads it, and who waits for it.
+"""One replica that this broker holds: its log, its part in replication, and what waits for it.
 
-The leader's rules are here: what may be appended, how far consumers may read (the high watermark),
-whom an append wakes. What it does about followers, if it has any, is in `replication.leading`.
+What replication requires is decided by `machine` (`broker.replication.replica_machine`); the steps
+here hand it what has happened and carry out the effects. Delayed fetches and waits for a commit are
+kept with the partition that they wait for; there is no purgatory.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from broker.partitions.commit_waiters import COMMITTED, CommitWaiter, CommitWaiters
-from broker.partitions.partition_leader import PartitionLeader
+from broker.partitions.watchers import Watcher, Watchers
+from broker.replication.effects import NO_OFFSET, NOTHING
+from broker.replication.replica_machine import NO_EPOCH, ReplicaMachine
 from protocol.errors import ApiError, ErrorCode
 from protocol.uuids import ZERO_UUID
 
@@ -18,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from uuid import UUID
 
-    from broker.partitions.partition_leader import PartitionServices
+    from broker.partitions.partition_services import PartitionServices
+    from broker.partitions.throttle import Throttle
+    from broker.replication.effects import Effects, Proposal, Stored
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
     from protocol.wire import Buffer
     from storage.append.append_info import AppendInfo
@@ -28,17 +33,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ACKS_ALL = -1
-NO_EPOCH = -1
-
-
-class Watcher(Protocol):
-    """Somebody who waits for more records (a delayed fetch)."""
-
-    def check(self) -> None:
-        """Look again: records were appended, or leadership or the log's start has changed."""
-        ...
-
 
 class Partition:
     """A replica and its role. Made when the controller first mentions it; see `replicas`."""
@@ -46,51 +40,72 @@ class Partition:
     __slots__ = (
         "_commit_waiters",
         "_followers",
-        "_is_follower_wake_scheduled",
-        "_is_wake_scheduled",
         "_known_start",
+        "_readers",
+        "_services",
         "_start_watchers",
-        "_surroundings",
-        "_watchers",
-        "controller_epoch",
-        "in_sync_replicas",
         "index",
-        "is_leader",
-        "leader_epoch",
-        "leader_epoch_start_offset",
-        "leader_id",
-        "leading",
         "log",
-        "partition_epoch",
-        "replicas",
+        "machine",
         "topic",
     )
 
-    def __init__(self, log: Log, surroundings: PartitionServices) -> None:
+    def __init__(self, log: Log, services: PartitionServices) -> None:
         self.log = log
         self.topic = log.topic
         self.index = log.partition
-        self.leader_id = -1
-        self.leader_epoch = NO_EPOCH
-        self.leader_epoch_start_offset = 0
-        self.partition_epoch = NO_EPOCH
-        self.controller_epoch = NO_EPOCH
-        self.replicas: tuple[int, ...] = ()
-        self.in_sync_replicas: tuple[int, ...] = ()
-        self.is_leader = False
-        self.leading: PartitionLeader | None = None
-        """What it does about its followers, when it leads and has any."""
-        self._surroundings = surroundings
-        self._watchers: dict[Watcher, None] = {}
-        """In the order in which they came: what runs must not hang on addresses in memory."""
-        self._is_wake_scheduled = False
+        name = f"{log.topic}-{log.partition}"
+        self.machine = ReplicaMachine(name, log, services.replica)
+        self._services = services
         self._known_start = log.log_start_offset
-        self._followers: dict[Watcher, None] = {}
-        """Those who read beyond the high watermark, and need not hear that it moves."""
-        self._is_follower_wake_scheduled = False
+        self._readers = Watchers(name, services.timers)
+        self._followers = Watchers(name, services.timers)
+        """Those that read beyond the high watermark, and need not know that it moves."""
         self._start_watchers: tuple[Watcher, ...] = ()
-        """Those who wait until the replicas begin later; nearly always nobody."""
-        self._commit_waiters = CommitWaiters(f"{log.topic}-{log.partition}")
+        """Those that wait until the replicas begin later; nearly always none."""
+        self._commit_waiters = CommitWaiters(name)
+
+    # Its part in replication, as the machine knows it
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this broker leads the partition."""
+        return self.machine.is_leader
+
+    @property
+    def leader_id(self) -> int:
+        """Broker that leads; -1 when there is none."""
+        return self.machine.leader_id
+
+    @property
+    def leader_epoch(self) -> int:
+        """Epoch of that leader; -1 before the controller's first word."""
+        return self.machine.leader_epoch
+
+    @property
+    def leader_epoch_start_offset(self) -> int:
+        """The log's end when this broker began to lead in its epoch."""
+        return self.machine.leader_epoch_start_offset
+
+    @property
+    def partition_epoch(self) -> int:
+        """Version of the partition's state in the metadata store."""
+        return self.machine.partition_epoch
+
+    @property
+    def controller_epoch(self) -> int:
+        """Epoch of the controller that gave the role."""
+        return self.machine.controller_epoch
+
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        """Brokers with a replica, in the order of preference."""
+        return self.machine.replicas
+
+    @property
+    def in_sync_replicas(self) -> tuple[int, ...]:
+        """Brokers in sync, as the controller has stored them."""
+        return self.machine.in_sync.committed
 
     @property
     def topic_id(self) -> UUID:
@@ -98,70 +113,72 @@ class Partition:
         return self.log.topic_id or ZERO_UUID
 
     def assume(self, state: LeaderAndIsrPartitionState) -> bool:
-        """Take the role that the controller gives; returns False when the state is an old one.
+        """Take the role that the controller gives; returns False for a stale state.
 
-        Within a leader epoch the partition epoch tells: a new controller says again what it found,
-        and that may come after its answer to an AlterPartition that has changed it. Raises ApiError
-        when the log cannot note the epoch; nothing has changed then.
+        Raises ApiError when the log cannot note the epoch; nothing has changed then.
         """
-        if (state.leader_epoch, state.partition_epoch) < (self.leader_epoch, self.partition_epoch):
+        machine = self.machine
+        if machine.is_stale(state):
             return False
-        is_new_epoch = state.leader_epoch > self.leader_epoch
-        is_leader = state.leader == self._surroundings.local_id
-        if is_leader and is_new_epoch and state.leader_epoch > self.log.latest_epoch:
-            # First: a leader that was half made when the disk refused this would commit alone.
-            self.log.assign_epoch(state.leader_epoch, self.log.log_end_offset)
-        self.controller_epoch = state.controller_epoch
-        self.leader_id = state.leader
-        self.leader_epoch = state.leader_epoch
-        self.partition_epoch = state.partition_epoch
-        self.replicas = tuple(state.replicas)
-        self.in_sync_replicas = tuple(state.isr)
-        self.is_leader = is_leader
-        if is_leader and is_new_epoch:
-            self.leader_epoch_start_offset = self.log.log_end_offset
-        self._replicate(state, is_new_epoch=is_new_epoch)
-        if not self.is_leader:
-            self._commit_waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        self.wake()
+        epoch = machine.epoch_to_begin(state)
+        if epoch is not None:
+            self.log.assign_epoch(epoch, self.log.log_end_offset)
+        self._carry_out(machine.assume(state, self._now_ms()))
         return True
 
     def retire(self) -> None:
-        """The replica leaves this broker: nobody may append, those who wait are told."""
-        self.is_leader = False
-        self.leading = None
-        self.leader_id = -1
-        self._commit_waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        self.wake()
+        """The replica leaves this broker: nobody may append, and all waits end with an error."""
+        self._carry_out(self.machine.retire())
+
+    def decided(self, proposal: Proposal, code: ErrorCode, stored: Stored | None = None) -> None:
+        """The controller answered a proposed in-sync set; `stored` is what it knows now."""
+        self._carry_out(self.machine.decided(proposal, code, stored, self._now_ms()))
+
+    def fetched_by(self, broker_id: int, broker_epoch: int, offset: int, log_start: int) -> None:
+        """A follower asks for `offset`, in one step with the read for it.
+
+        Raises ApiError NOT_LEADER_OR_FOLLOWER for a broker that has no replica.
+        """
+        effects = self.machine.fetched_by(
+            broker_id, broker_epoch, offset, log_start, self._now_ms()
+        )
+        if effects is not NOTHING:
+            self._carry_out(effects)
+
+    def check_lag(self) -> None:
+        """Propose to go on without followers that lag; call it by the clock."""
+        self._carry_out(self.machine.tick(self._now_ms()))
+
+    def brokers_changed(self) -> None:
+        """A broker came or died: a dead one is not waited for."""
+        self._carry_out(self.machine.brokers_changed(self._now_ms()))
+
+    def config_changed(self) -> None:
+        """The topic's configuration has changed, and with it perhaps `min.insync.replicas`."""
+        self._carry_out(self.machine.configured(self._now_ms()))
+
+    @property
+    def throttle(self) -> Throttle | None:
+        """What bounds how fast followers get this partition, if anything does."""
+        throttle = self._services.throttle
+        return throttle if throttle is not None and throttle.covers(self) else None
 
     def append_records(
         self, records: memoryview, acks: int, source: AppendSource, now_ms: int
     ) -> AppendInfo:
         """Append one batch as leader; raises ApiError. `records` is patched in place."""
-        if not self.is_leader:
-            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        machine = self.machine
         log = self.log
-        in_sync_count = len(self.in_sync_replicas)
-        if (
-            acks == ACKS_ALL
-            and in_sync_count < len(self.replicas)
-            and in_sync_count < log.config.min_insync_replicas
-        ):
-            raise ApiError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{self.topic}-{self.index} has {in_sync_count} in-sync replicas, "
-                f"min.insync.replicas is {log.config.min_insync_replicas}",
-            )
-        info = log.append_as_leader(records, self.leader_epoch, now_ms, source)
-        if self.leading is not None:
-            self.leading.appended()
-            self._wake_followers()
+        if machine.is_sole:
+            info = log.append_as_leader(records, machine.leader_epoch, now_ms, source)
+            self._commit_up_to(log.log_end_offset)
             return info
-        log.advance_high_watermark(log.log_end_offset)
-        if self._watchers:
-            self.wake()
-        if self._commit_waiters.heap:
-            self._complete_commit_waiters()
+        machine.check_append(acks)
+        info = log.append_as_leader(records, machine.leader_epoch, now_ms, source)
+        committed = machine.appended(self._now_ms)
+        if committed != NO_OFFSET:
+            self._commit_up_to(committed)
+        self._followers.wake()
         return info
 
     def append_from_leader(
@@ -177,12 +194,54 @@ class Partition:
 
     def heard_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
         """Take over how much of what is here is committed, and where the log begins."""
+        effects = self.machine.heard_from_leader(high_watermark, log_start_offset)
+        if effects is not NOTHING:
+            self._carry_out(effects)
+
+    def diverged(self, leader_epoch: int, leader_end: int) -> None:
+        """Cut the log where the leader's history parts from it; raises LogDirectoryError."""
         log = self.log
-        has_news = log.advance_high_watermark(high_watermark)
-        if log.log_start_offset < log_start_offset <= log.high_watermark:
-            has_news |= log.advance_log_start_offset(log_start_offset)
-        if has_news:
-            self.wake()
+        before, committed = log.log_end_offset, log.high_watermark
+        self._carry_out(self.machine.diverged(leader_epoch, leader_end))
+        end = log.log_end_offset
+        if end < before:  # or else only an epoch without records went
+            logger.log(
+                logging.WARNING if end < committed else logging.INFO,
+                "%s-%d: truncated from offset %d to %d, where the leader's epoch %d ends "
+                "(committed: %d)",
+                self.topic,
+                self.index,
+                before,
+                end,
+                leader_epoch,
+                committed,
+            )
+
+    def leader_ends_at(self, offset: int) -> None:
+        """The leader has nothing at our log's end: cut what it does not have, if it has less."""
+        effects = self.machine.leader_ends_at(offset)
+        if effects is not NOTHING:
+            logger.warning(
+                "%s-%d: truncated from offset %d to %d, where the leader's log ends",
+                self.topic,
+                self.index,
+                self.log.log_end_offset,
+                offset,
+            )
+            self._carry_out(effects)
+
+    def leader_begins_at(self, offset: int) -> None:
+        """The leader has nothing at our log's end: start over where its log begins, if beyond."""
+        effects = self.machine.leader_begins_at(offset)
+        if effects is not NOTHING:
+            logger.warning(
+                "%s-%d: restarted at offset %d, where the leader's log begins; ours ended at %d",
+                self.topic,
+                self.index,
+                offset,
+                self.log.log_end_offset,
+            )
+            self._carry_out(effects)
 
     def check_leader(self, current_leader_epoch: int) -> None:
         """Refuse who should ask somebody else: `check_epoch` and `check_leads`."""
@@ -208,7 +267,8 @@ class Partition:
     @property
     def is_behind_its_epoch(self) -> bool:
         """Whether it leads, but does not know yet that all from before its epoch is committed."""
-        return self.is_leader and self.log.high_watermark < self.leader_epoch_start_offset
+        machine = self.machine
+        return machine.is_leader and self.log.high_watermark < machine.leader_epoch_start_offset
 
     def readable_end(self, *, is_read_committed: bool) -> int:
         """The offset that consumers may not reach: high watermark, or last stable offset."""
@@ -231,16 +291,16 @@ class Partition:
 
     def watch(self, watcher: Watcher) -> None:
         """Have `watcher.check` called when there is more to read."""
-        self._watchers[watcher] = None
+        self._readers.waiting[watcher] = None
 
     def watch_as_follower(self, watcher: Watcher) -> None:
         """Have `watcher.check` called when the log grows, whether or not that is committed."""
-        self._followers[watcher] = None
+        self._followers.waiting[watcher] = None
 
     def unwatch(self, watcher: Watcher) -> None:
         """The opposite of `watch` and `watch_as_follower`."""
-        self._watchers.pop(watcher, None)
-        self._followers.pop(watcher, None)
+        self._readers.waiting.pop(watcher, None)
+        self._followers.waiting.pop(watcher, None)
 
     def watch_starts(self, watcher: Watcher) -> None:
         """Have `watcher.check` called when the low watermark or this broker's role may change."""
@@ -251,19 +311,19 @@ class Partition:
         self._start_watchers = tuple(one for one in self._start_watchers if one is not watcher)
 
     def check_starts(self) -> None:
-        """Have those look again, after what is being handled now, who wait for log starts."""
+        """Have those that wait for log starts look again, after what is being handled now."""
         for watcher in self._start_watchers:
-            self._surroundings.timers.soon(watcher.check)
+            self._services.timers.soon(watcher.check)
 
     @property
     def low_watermark(self) -> int:
         """As the leader, from where on all live replicas have records; -1 while not known."""
-        return self.log.log_start_offset if self.leading is None else self.leading.low_watermark
+        return self.machine.low_watermark
 
     def wake(self) -> None:
         """Have the watchers look again after what is being handled now: many appends, one look."""
-        self._wake_readers()
-        self._wake_followers()
+        self._readers.wake()
+        self._followers.wake()
         self.check_starts()
 
     def note_start(self) -> None:
@@ -272,58 +332,35 @@ class Partition:
             self._known_start = self.log.log_start_offset
             self.wake()
 
-    def _wake_readers(self) -> None:
-        if self._watchers and not self._is_wake_scheduled:
-            self._is_wake_scheduled = True
-            self._surroundings.timers.soon(self._wake_readers_now)
+    def _carry_out(self, effects: Effects) -> None:
+        """Do what follows from a step, in the order that `Effects` states."""
+        log = self.log
+        if effects.truncate_to != NO_OFFSET:
+            log.truncate_to(effects.truncate_to)
+        if effects.restart_at != NO_OFFSET:
+            log.truncate_fully_and_start_at(effects.restart_at)
+        if effects.commit_up_to != NO_OFFSET:
+            self._commit_up_to(effects.commit_up_to)
+        if effects.start_at != NO_OFFSET:
+            log.advance_log_start_offset(effects.start_at)
+        if effects.fail_waiters is not None:
+            self._commit_waiters.fail(effects.fail_waiters)
+        if effects.wake_readers:
+            self._readers.wake()
+        if effects.wake_followers:
+            self._followers.wake()
+        if effects.check_starts:
+            self.check_starts()
+        if effects.proposal is not None:
+            self._services.changes.propose(self, effects.proposal)
 
-    def _wake_readers_now(self) -> None:
-        self._is_wake_scheduled = False
-        self._have_look(self._watchers)
-
-    def _wake_followers(self) -> None:
-        if self._followers and not self._is_follower_wake_scheduled:
-            self._is_follower_wake_scheduled = True
-            self._surroundings.timers.soon(self._wake_followers_now)
-
-    def _wake_followers_now(self) -> None:
-        self._is_follower_wake_scheduled = False
-        self._have_look(self._followers)
-
-    def _have_look(self, watchers: dict[Watcher, None]) -> None:
-        """Call each; one that raises is dropped, and costs the others nothing."""
-        for watcher in tuple(watchers):
-            try:
-                watcher.check()
-            except Exception:
-                logger.exception("%s-%d: delayed fetch dropped", self.topic, self.index)
-                self.unwatch(watcher)
-
-    def commit_up_to(self, offset: int) -> None:
-        """Raise the high watermark, and tell those who wait for it."""
+    def _commit_up_to(self, offset: int) -> None:
+        """Raise the high watermark, and answer those that wait for it."""
         if self.log.advance_high_watermark(offset):
-            self._wake_readers()
-            self._complete_commit_waiters()
+            if self._readers.waiting:
+                self._readers.wake()
+            if self._commit_waiters.heap:
+                self._commit_waiters.complete(self.log.high_watermark, ErrorCode.NONE)
 
-    def in_sync_changed(self, in_sync: tuple[int, ...], partition_epoch: int) -> None:
-        """The controller has stored another in-sync set for this leader."""
-        self.in_sync_replicas = in_sync
-        self.partition_epoch = partition_epoch
-        self._wake_followers()  # one that rested and was put out must ask again, to be let in
-
-    def _replicate(self, state: LeaderAndIsrPartitionState, *, is_new_epoch: bool) -> None:
-        """Take up, go on with or end what a leader does about followers."""
-        if not self.is_leader or len(self.replicas) == 1:
-            self.leading = None
-            if self.is_leader:
-                self.commit_up_to(self.log.log_end_offset)
-            return
-        if self.leading is None:
-            self.leading = PartitionLeader(self, self._surroundings)
-        self.leading.assume(state, is_new_epoch=is_new_epoch)
-
-    def _complete_commit_waiters(self) -> None:
-        code = ErrorCode.NONE
-        if self.leading is not None and len(self.in_sync_replicas) < self.leading.min_in_sync:
-            code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        self._commit_waiters.complete(self.log.high_watermark, code)
+    def _now_ms(self) -> int:
+        return self._services.clock.monotonic_ms()

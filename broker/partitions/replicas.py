@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from uuid import UUID
 
-    from broker.partitions.partition_leader import PartitionServices
+    from broker.partitions.partition_services import PartitionServices
     from config.topic import TopicConfig
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
     from protocol.messages.update_metadata import UpdateMetadataRequest
@@ -44,12 +44,12 @@ class Replicas:
         self,
         logs: LogDirectories,
         topic_configs: TopicConfigs,
-        surroundings: PartitionServices,
+        services: PartitionServices,
     ) -> None:
         self._logs = logs
-        self._clock = surroundings.clock
+        self._clock = services.clock
         self._topic_configs = topic_configs
-        self._surroundings = surroundings
+        self._services = services
         self._live_brokers: frozenset[int] = frozenset()
         self._listeners: list[Callable[[Partition, bool], None]] = []
         self._assignment_listeners: list[Callable[[Partition], None]] = []
@@ -141,8 +141,8 @@ class Replicas:
     def check_lag(self) -> None:
         """Have leaders see which of their followers stay behind; call it by the clock."""
         for partition in self:
-            if partition.leading is not None:
-                partition.leading.check_lag()
+            if partition.machine.in_sync.followers:
+                partition.check_lag()
 
     def note_starts(self) -> None:
         """Have readers and followers hear that logs begin later; call it after retention."""
@@ -155,8 +155,8 @@ class Replicas:
         if live != self._live_brokers:
             self._live_brokers = live
             for partition in self:
-                if partition.leading is not None:
-                    partition.leading.note_brokers()
+                if partition.machine.in_sync.followers:
+                    partition.brokers_changed()
 
     def _obtain(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> Partition:
         index = state.partition_index
@@ -178,7 +178,7 @@ class Replicas:
         if partition is None:
             # A log that was adopted was loaded before its topic was known.
             log.config = self._topic_configs.topic_config(topic)
-            partition = Partition(log, self._surroundings)
+            partition = Partition(log, self._services)
             self.by_topic.setdefault(topic, {})[index] = partition
         self.names_by_id[partition.topic_id] = topic
         return partition

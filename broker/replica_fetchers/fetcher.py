@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from broker.network.links import Link, LinkError
 from broker.replica_fetchers.fetch_requests import VERSION, FetchLimits, FetchRequests, position_of
 from broker.replica_fetchers.out_of_range import find_range
-from broker.replication.truncation import common_end
 from broker.runtime.supervision import log_failure
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchResponse
@@ -223,7 +222,8 @@ class ReplicaFetcher:
             if answer.error_code:
                 self._refused(partition, ErrorCode(answer.error_code))
             elif answer.diverging_epoch.epoch >= 0 or answer.diverging_epoch.end_offset >= 0:
-                self._truncate(partition, answer.diverging_epoch)
+                at = answer.diverging_epoch
+                partition.diverged(at.epoch, at.end_offset)
             else:
                 self._append(partition, answer, cast("memoryview", answer.records) or b"")
                 self._see_if_behind(partition, answer)
@@ -305,23 +305,6 @@ class ReplicaFetcher:
         if throttle is not None and throttle.covers(partition):
             throttle.record(len(records))
             self._caught_up[partition] = partition.log.log_end_offset >= answer.high_watermark
-
-    def _truncate(self, partition: Partition, at: Answer.DivergingEpoch) -> None:
-        log = partition.log
-        end = common_end(log, at.epoch, at.end_offset)
-        before, committed = log.log_end_offset, log.high_watermark
-        if not log.truncate_to(end):
-            return  # only an epoch without records went: nothing to tell of
-        logger.log(
-            logging.WARNING if end < committed else logging.INFO,
-            "%s-%d: cut from offset %d to %d, where the leader's epoch %d ends (committed: %d)",
-            partition.topic,
-            partition.index,
-            before,
-            end,
-            at.epoch,
-            committed,
-        )
 
     def _refused(self, partition: Partition, code: ErrorCode) -> None:
         self._refusals.setdefault(code, []).append(partition)

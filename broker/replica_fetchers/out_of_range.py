@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, cast
 
 from protocol.errors import ApiError, ErrorCode
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
 
     from broker.network.links import Link
     from broker.partitions.partition import Partition
-
-logger = logging.getLogger(__name__)
 
 EARLIEST_LOCAL = -4
 LATEST = -1
@@ -38,25 +35,11 @@ async def find_range(
     end = await _list_offset(partition, LATEST, link, local_id)
     if end < log.log_end_offset:
         if is_as_it_was():
-            logger.warning(
-                "%s-%d: truncated: the leader's log ends at %d, ours at %d",
-                partition.topic,
-                partition.index,
-                end,
-                log.log_end_offset,
-            )
-            log.truncate_to(end)
+            partition.leader_ends_at(end)
         return
     start = await _list_offset(partition, EARLIEST_LOCAL, link, local_id)
-    if start > log.log_end_offset and is_as_it_was():
-        logger.warning(
-            "%s-%d: restarted: the leader's log begins at %d, ours ends at %d",
-            partition.topic,
-            partition.index,
-            start,
-            log.log_end_offset,
-        )
-        log.truncate_fully_and_start_at(start)
+    if is_as_it_was():
+        partition.leader_begins_at(start)
 
 
 async def _list_offset(partition: Partition, timestamp: int, link: Link, local_id: int) -> int:

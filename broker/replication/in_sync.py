@@ -7,39 +7,19 @@ under either outcome (the *maximal* set).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import repeat
 from typing import TYPE_CHECKING
 
+from broker.replication.effects import Proposal
 from broker.replication.followers import UNKNOWN, Follower
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A set the controller was asked for, and the epochs it was asked with."""
-
-    in_sync: tuple[int, ...]
-    leader_epoch: int
-    partition_epoch: int
-    broker_epochs: tuple[int, ...] = ()
-    """In which of their lives the members were seen, in the order of `in_sync`; -1 for any.
-
-    Who was restarted since may lack what it had then, and is not let in by this (KIP-903).
-    """
-
-    @property
-    def members(self) -> Iterator[tuple[int, int]]:
-        """Brokers with their epochs."""
-        return zip(self.in_sync, self.broker_epochs or repeat(UNKNOWN), strict=False)
-
-
 class InSyncReplicas:
-    """The in-sync set of a partition that this broker leads, and its followers' progress."""
+    """The in-sync set of a partition and, on its leader, the progress of its followers."""
 
     __slots__ = ("_max_lag_ms", "committed", "followers", "local_id", "maximal", "proposal")
 
@@ -47,9 +27,13 @@ class InSyncReplicas:
         self.local_id = local_id
         self._max_lag_ms = max_lag_ms
         self.followers: dict[int, Follower] = {}
+        """By broker id; empty unless this broker leads."""
         self.committed: tuple[int, ...] = ()
+        """As the controller has stored it."""
         self.maximal: frozenset[int] = frozenset()
+        """All that count: a commit needs each of them."""
         self.proposal: Proposal | None = None
+        """What the controller was asked for and has not answered."""
 
     def lead(
         self, state: LeaderAndIsrPartitionState, now_ms: int, leader_end: int, *, is_new_epoch: bool
@@ -66,6 +50,11 @@ class InSyncReplicas:
                 follower.start_over(now_ms, leader_end, is_in_sync=one in state.isr)
         if is_new_epoch or tuple(state.isr) != self.committed:
             self.settle(state.isr)
+
+    def stop_leading(self, in_sync: Iterable[int]) -> None:
+        """Another broker leads, or there are no followers: forget their progress."""
+        self.followers = {}
+        self.settle(in_sync)
 
     def settle(self, in_sync: Iterable[int]) -> None:
         """The set is what the controller has stored; nothing is proposed."""
@@ -98,6 +87,13 @@ class InSyncReplicas:
             ):
                 end = follower.log_end_offset
         return end
+
+    def all_have(self, offset: int) -> bool:
+        """Whether each follower that counts has all records before `offset`."""
+        followers = self.followers
+        return all(
+            followers[one].log_end_offset >= offset for one in self.maximal if one in followers
+        )
 
     def grown(
         self, broker_id: int, high_watermark: int, epoch_start: int

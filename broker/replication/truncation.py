@@ -6,15 +6,23 @@ what lies below it may come from a leader that was elected uncleanly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from storage.log.log import Log
-
-UNDEFINED = -1
+UNDEFINED: Final = -1
 
 
-def common_end(log: Log, leader_epoch: int, leader_end: int) -> int:
+class EpochEnds(Protocol):
+    """A log, as far as its leader epochs are concerned."""
+
+    @property
+    def log_end_offset(self) -> int:
+        """Of the next record."""
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """Greatest known epoch up to `epoch` and where it ends; (-1, -1) when unknown (KIP-101)."""
+
+
+def common_end(log: EpochEnds, leader_epoch: int, leader_end: int) -> int:
     """The offset up to which `log` may agree with the leader's; all from there on is cut.
 
     The leader says that its greatest epoch not above ours is `leader_epoch`, which ends at

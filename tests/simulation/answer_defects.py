@@ -11,7 +11,7 @@ from broker.network.connection import Connection
 from broker.network.frame_buffer import FrameBuffer
 from broker.network.send_queue import SendQueue
 from broker.partitions.commit_waiters import CommitWaiter, CommitWaiters
-from broker.partitions.partition import Partition
+from broker.partitions.watchers import Watchers
 from broker.runtime.deferred import Deferred
 from protocol.errors import ErrorCode
 from storage.log import epoch_recovery, log
@@ -37,13 +37,14 @@ def stop_at_a_watcher_that_raises() -> None:
     def check_and_raise(self: DelayedFetch) -> None:
         _raise_if_reset(lambda: check(self))
 
-    def wake_until_one_raises(self: Partition, watchers: dict[Any, None]) -> None:
+    def wake_until_one_raises(self: Watchers) -> None:
+        self._is_wake_scheduled = False
         with contextlib.suppress(ConnectionError):
-            for watcher in tuple(watchers):
+            for watcher in tuple(self.waiting):
                 watcher.check()
 
     DelayedFetch.check = check_and_raise  # type: ignore[method-assign]
-    Partition._have_look = wake_until_one_raises  # type: ignore[method-assign]
+    Watchers._wake_now = wake_until_one_raises  # type: ignore[method-assign]
 
 
 def stop_at_a_commit_waiter_that_raises() -> None:

@@ -98,7 +98,8 @@ def fence_no_leaders() -> None:
     assume = Partition.assume
 
     def assume_any(self: Partition, state: Any) -> bool:
-        self.leader_epoch = min(self.leader_epoch, state.leader_epoch - 1)
+        machine = self.machine
+        machine.leader_epoch = min(machine.leader_epoch, state.leader_epoch - 1)
         return assume(self, state)
 
     Partition.assume = assume_any  # type: ignore[method-assign]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.handlers.records.current_leader import current_leader
 from broker.handlers.records.local_replica import absence_error
 from broker.handlers.records.recompression import Recompression
-from broker.partitions.partition import ACKS_ALL
+from broker.replication.replica_machine import ACKS_ALL
 from broker.runtime.slices import BUDGET_MS
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse

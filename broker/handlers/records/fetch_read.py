@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from broker.fetch.replica_selection import RACK_AWARE, follower_in_rack
 from broker.handlers.records.current_leader import current_leader
 from broker.handlers.records.delayed_fetch import ENOUGH_BYTES
-from broker.partitions.partition import NO_EPOCH
+from broker.replication.replica_machine import NO_EPOCH
 from broker.requests.steps import finished
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from broker.fetch.fetch_sessions import FetchedPartition, FetchSession, Opened
     from broker.partitions.partition import Partition
-    from broker.partitions.partition_leader import PartitionLeader
     from broker.partitions.throttle import Throttle
     from broker.requests.context import Context
     from broker.requests.steps import Steps
@@ -244,9 +243,10 @@ class FetchRead:
             return answer
         piece = self._slice(wanted, partition)
         if self.is_by_follower:
-            leading = self._note_follower(wanted, partition)
+            if not self._was_noted:
+                self._note_follower(wanted, partition)
             if piece is None:
-                self._let_rest(wanted, partition, leading)
+                self._let_rest(wanted, partition)
         if piece is not None:
             self._bytes += piece.length
             answer.records = piece
@@ -289,36 +289,28 @@ class FetchRead:
         node = self._context.broker.metadata.node(broker_id, self._context.listener)
         return None if node is None else node.rack
 
-    def _note_follower(self, wanted: FetchedPartition, partition: Partition) -> PartitionLeader:
-        """What a follower asks for tells how far it is; but only when it asks, not when we look."""
-        leading = partition.leading
-        if leading is None:
-            raise ApiError(
-                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._replica_id} is not a replica here"
-            )
-        if not self._was_noted:
-            leading.fetched(
-                self._replica_id,
-                self._request.replica_state.replica_epoch,
-                wanted.fetch_offset,
-                wanted.log_start_offset,
-            )
-        return leading
+    def _note_follower(self, wanted: FetchedPartition, partition: Partition) -> None:
+        """A follower's offset says how far it is; but only when it asks, not when we look."""
+        partition.fetched_by(
+            self._replica_id,
+            self._request.replica_state.replica_epoch,
+            wanted.fetch_offset,
+            wanted.log_start_offset,
+        )
 
-    def _let_rest(
-        self, wanted: FetchedPartition, partition: Partition, leading: PartitionLeader
-    ) -> None:
+    def _let_rest(self, wanted: FetchedPartition, partition: Partition) -> None:
         """Look no more at what is committed to the end, while the follower has and knows all."""
         log = partition.log
+        in_sync = partition.machine.in_sync
         session = self._opened.session
         if (
             session is not None
             and wanted.fetch_offset == log.log_end_offset == log.high_watermark
             and wanted.sent_high_watermark == log.high_watermark
             and wanted.sent_log_start_offset == log.log_start_offset
-            and self._replica_id in leading.in_sync.committed
+            and self._replica_id in in_sync.committed
         ):
-            wanted.rest(session, partition, leading.in_sync.followers[self._replica_id])
+            wanted.rest(session, partition, in_sync.followers[self._replica_id])
 
     def _slice(self, wanted: FetchedPartition, partition: Partition) -> Slice | None:
         if self._replica_id >= 0:
@@ -332,8 +324,7 @@ class FetchRead:
             raise log.reader.out_of_range(wanted.fetch_offset)
         if wanted.fetch_offset >= end or (room <= 0 and not is_first):
             return None
-        leading = partition.leading if self._replica_id >= 0 else None
-        throttle = None if leading is None else leading.throttle
+        throttle = partition.throttle if self._replica_id >= 0 else None
         is_in_sync = self._replica_id in partition.in_sync_replicas
         if throttle is not None and not is_in_sync and throttle.is_exceeded:
             return None

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, cast
 
 from broker.partitions.alter_partition_sender import RETRY_AFTER_MS, AlterPartitionSender
-from broker.replication.in_sync import Proposal
+from broker.replication.effects import Proposal
 from broker.runtime.timers import Timers
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pytest
 
     from broker.partitions.partition import Partition
-    from broker.partitions.partition_leader import Stored
+    from broker.replication.effects import Stored
 
 SECONDS = 60
 PROPOSAL = Proposal((0, 1), leader_epoch=3, partition_epoch=7, broker_epochs=(-1, 12))
@@ -35,7 +35,6 @@ class Proposer:
 
     def __init__(self, proposals: AlterPartitionSender) -> None:
         self._proposals = proposals
-        self.leading = self
         self.codes: list[ErrorCode] = []
         self.is_settled = asyncio.Event()
 

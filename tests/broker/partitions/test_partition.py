@@ -247,7 +247,7 @@ def test_commit_waiter_that_raises_costs_the_others_nothing(
     if is_lost:
         partition.retire()
     else:
-        partition.commit_up_to(1)
+        partition.fetched_by(2, -1, 1, 0)
 
     assert codes == [ErrorCode.NOT_LEADER_OR_FOLLOWER if is_lost else ErrorCode.NONE] * 2
     assert [record.levelname for record in caplog.records] == ["ERROR"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.partitions.partition import Partition
-from broker.partitions.partition_leader import Stored
+from broker.replication.effects import Stored
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
@@ -24,7 +24,6 @@ from tests.storage.produced import NOW_MS, TOPIC_ID, batch, open_directories
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from broker.partitions.partition_leader import PartitionLeader
 
 LEADER, SECOND, THIRD = 1, 2, 3
 ALL = (LEADER, SECOND, THIRD)
@@ -44,11 +43,6 @@ class Led:
         )
         around = surroundings(LEADER, ManualTimers(), self.clock, self.proposals, alive)
         self.partition = Partition(log, around)
-
-    @property
-    def leading(self) -> PartitionLeader:
-        assert self.partition.leading is not None
-        return self.partition.leading
 
     @property
     def high_watermark(self) -> int:
@@ -72,14 +66,14 @@ class Led:
         self.partition.append_records(records, ACKS_ALL, FROM_CLIENT, NOW_MS)
 
     def fetch(self, broker_id: int, offset: int) -> None:
-        self.leading.fetched(broker_id, 7, offset, 0)
+        self.partition.fetched_by(broker_id, 7, offset, 0)
 
     def decide(self, code: ErrorCode = ErrorCode.NONE) -> tuple[int, ...]:
         """The controller answers the one proposal made; returns what was proposed."""
         ((_, proposal),) = self.proposals.noted
         self.proposals.noted.clear()
         stored = Stored(proposal.in_sync, proposal.leader_epoch, proposal.partition_epoch + 1)
-        self.leading.decided(proposal, code, stored)
+        self.partition.decided(proposal, code, stored)
         return proposal.in_sync
 
 
@@ -118,8 +112,8 @@ def test_a_follower_that_stays_behind_leaves_once_the_controller_agrees(led: Led
     led.clock.time_ms += MAX_LAG_MS + 1
     led.fetch(SECOND, 10)
 
-    led.leading.check_lag()
-    led.leading.check_lag()
+    led.partition.check_lag()
+    led.partition.check_lag()
 
     assert led.high_watermark == 0, "it counts until the controller has agreed"
     assert led.decide() == (LEADER, SECOND)
@@ -135,7 +129,7 @@ def test_being_in_sync_is_a_matter_of_time_not_of_bytes(led: Led) -> None:
         for follower in (SECOND, THIRD):
             led.fetch(follower, led.partition.log.log_end_offset - 5 if turn else 0)
         led.append(5)
-    led.leading.check_lag()
+    led.partition.check_lag()
 
     assert led.proposals.noted == []
 
@@ -162,7 +156,7 @@ def test_a_proposal_tells_in_which_life_each_follower_was_seen(led: Led) -> None
     """Restarted before the controller answers, one may lack what it has now (KIP-903)."""
     led.assume(isr=(LEADER, SECOND), epoch=1)
 
-    led.leading.fetched(THIRD, 12, 0, 0)
+    led.partition.fetched_by(THIRD, 12, 0, 0)
 
     ((_, proposal),) = led.proposals.noted
     assert list(proposal.members) == [(LEADER, -1), (SECOND, -1), (THIRD, 12)]
@@ -184,7 +178,7 @@ def test_a_proposal_that_is_turned_down_is_made_again_when_due(led: Led, code: E
     led.assume(isr=(LEADER, SECOND), epoch=1)
     led.fetch(THIRD, 0)
     led.decide(code)
-    assert led.leading.in_sync.maximal == {LEADER, SECOND}
+    assert led.partition.machine.in_sync.maximal == {LEADER, SECOND}
 
     led.fetch(THIRD, 0)
 
@@ -198,10 +192,10 @@ def test_a_proposal_on_an_old_state_counts_until_the_new_state_comes(led: Led) -
 
     led.fetch(THIRD, 0)
     assert led.proposals.noted == []
-    assert led.leading.in_sync.maximal == set(ALL), "it may have been stored after all"
+    assert led.partition.machine.in_sync.maximal == set(ALL), "it may have been stored after all"
 
     led.assume(isr=(LEADER, SECOND), epoch=2)
-    assert led.leading.in_sync.maximal == {LEADER, SECOND}
+    assert led.partition.machine.in_sync.maximal == {LEADER, SECOND}
 
 
 def test_a_proposal_that_was_not_answered_is_sent_again(led: Led) -> None:
@@ -218,7 +212,7 @@ def test_an_answer_that_comes_after_a_new_leader_epoch_is_ignored(led: Led) -> N
     ((_, proposal),) = led.proposals.noted
 
     led.assume(isr=(LEADER,), epoch=2)
-    led.leading.decided(proposal, ErrorCode.NONE, Stored(ALL, 1, 1))
+    led.partition.decided(proposal, ErrorCode.NONE, Stored(ALL, 1, 1))
 
     assert led.partition.in_sync_replicas == (LEADER,)
 
@@ -302,7 +296,7 @@ def test_a_broker_without_a_replica_may_not_fetch_as_follower(led: Led) -> None:
 def test_follower_takes_over_the_leaders_high_watermark_up_to_its_own_end(led: Led) -> None:
     led.append(10)
     led.assume(epoch=1, leader=SECOND)
-    assert led.partition.leading is None
+    assert not led.partition.machine.in_sync.followers
 
     led.partition.append_from_leader(b"", 99, 0, NOW_MS)
 

@@ -31,6 +31,8 @@ class Surroundings:
     def now_ms(self) -> int:
         return NOW_MS
 
+    monotonic_ms = now_ms
+
     def soon(self, callback: Callable[[], object]) -> None:
         callback()
 

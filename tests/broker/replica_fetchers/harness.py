@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.partitions.partition_leader import PartitionServices
+from broker.partitions.partition_services import PartitionServices
+from broker.replication.replica_machine import ReplicaSettings
 from broker.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from broker.replication.in_sync import Proposal
     from broker.partitions.partition import Partition
+    from broker.replication.effects import Proposal
 
 MAX_LAG_MS = 30_000
 
@@ -53,10 +54,8 @@ def surroundings(
 ) -> PartitionServices:
     """For a partition of broker `local_id`; `alive` are the other brokers that live."""
     return PartitionServices(
-        local_id=local_id,
+        replica=ReplicaSettings(local_id, MAX_LAG_MS, alive.__contains__),
         timers=timers,
         clock=clock or SystemClock(),
         changes=changes or NotedProposals(),
-        is_alive=alive.__contains__,
-        max_lag_ms=MAX_LAG_MS,
     )

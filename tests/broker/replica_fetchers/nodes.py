@@ -14,12 +14,12 @@ import broker.handlers.records.list_offsets  # noqa: F401  (the handlers registe
 from broker.fetch.fetch_sessions import FetchSessions
 from broker.metadata.metadata_cache import MetadataCache
 from broker.network.links import LinkError
-from broker.partitions.partition_leader import Stored
 from broker.partitions.replicas import Replicas
 from broker.partitions.throttle import replication_throttles
 from broker.replica_fetchers.fetch_requests import FetchLimits
 from broker.replica_fetchers.fetcher import FetcherSettings
 from broker.replica_fetchers.replica_fetchers import ReplicaFetchers
+from broker.replication.effects import Stored
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
 from broker.runtime.clock import SystemClock
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
     from pathlib import Path
 
-    from broker.replication.in_sync import Proposal
     from broker.partitions.partition import Partition
+    from broker.replication.effects import Proposal
     from protocol.schema import Request, Response
 
 TOPIC = "flights"
@@ -57,8 +57,7 @@ class Agreement:
     """Agrees to every proposal, at once."""
 
     def propose(self, partition: Partition, proposal: Proposal) -> None:
-        assert partition.leading is not None
-        partition.leading.decided(
+        partition.decided(
             proposal,
             ErrorCode.NONE,
             Stored(proposal.in_sync, proposal.leader_epoch, proposal.partition_epoch + 1),

@@ -226,13 +226,14 @@ def test_an_unforeseen_error_while_waiting_is_the_clients_and_leaves_nothing(
         nodes[2].following.stop()
         waiting = delete(nodes, 4)
         partition = nodes[0].partition
-        leading, partition.leading = partition.leading, cast("Any", "no leader at all")
+        in_sync, machine = partition.machine.in_sync, partition.machine
+        machine.in_sync = cast("Any", "no set at all")
         partition.check_starts()
         try:
             with pytest.raises(AttributeError):
                 await arrival(waiting)
         finally:
-            partition.leading = leading
+            machine.in_sync = in_sync
         assert not partition._start_watchers
 
     run_ensemble(tmp_path, scenario)

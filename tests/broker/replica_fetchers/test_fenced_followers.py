@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from broker.network.links import LinkError
+from broker.partitions.partition import Partition
 from broker.replica_fetchers.fetcher import FetcherSettings
 from broker.replica_fetchers.replica_fetchers import ReplicaFetchers
 from broker.runtime.clock import SystemClock
 from broker.runtime.timers import Timers
+from config.topic import TopicConfig
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+from tests.broker.replica_fetchers.harness import surroundings
 from tests.broker.replica_fetchers.nodes import BACKOFF_MS, LIMITS, TOPIC
-from tests.storage.produced import TOPIC_ID
+from tests.storage.produced import NOW_MS, TOPIC_ID, open_directories
 from tests.support.supervised import end, supervision
 
 if TYPE_CHECKING:
-    from broker.partitions.partition import Partition
+    from pathlib import Path
+
     from protocol.schema import Request
 
 Answer = FetchResponse.Response.Partition
@@ -56,7 +60,9 @@ class FencingLeader:
         """Nothing is open."""
 
 
-def test_a_fenced_partition_may_be_led_by_nobody_after_its_fetcher_has_ended() -> None:
+def test_a_fenced_partition_may_be_led_by_nobody_after_its_fetcher_has_ended(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         leader = FencingLeader()
         timers = Timers(asyncio.get_running_loop())
@@ -65,14 +71,22 @@ def test_a_fenced_partition_may_be_led_by_nobody_after_its_fetcher_has_ended() -
             *(0, lambda: 1, LIMITS, BACKOFF_MS, SystemClock(), timers), ThreadPoolExecutor()
         )
         following = ReplicaFetchers(leader, settings, 1, supervised.keep)
-        fenced, other = follower(0), follower(1)
+        logs = open_directories(tmp_path)
+        fenced, other = (
+            Partition(
+                logs.create(TOPIC, index, TOPIC_ID, TopicConfig(), NOW_MS),
+                surroundings(0, timers),
+            )
+            for index in (0, 1)
+        )
         for partition in (fenced, other):
+            partition.assume(follow(partition, leader=1, epoch=0))
             following.partition_changed(partition)
         await leader.has_fenced.wait()
         await timers.sleep(BACKOFF_MS)
 
         for partition in (other, fenced):
-            partition.leader_id = NOBODY
+            partition.assume(follow(partition, leader=NOBODY, epoch=1))
             following.partition_changed(partition)
 
         assert [task.cancelling() for task in supervised._tasks] == [1]
@@ -81,14 +95,13 @@ def test_a_fenced_partition_may_be_led_by_nobody_after_its_fetcher_has_ended() -
     asyncio.run(scenario())
 
 
-class Replica:
-    """As much of a partition as a fetcher looks at."""
-
-    def __init__(self, index: int) -> None:
-        self.topic, self.index, self.topic_id = TOPIC, index, TOPIC_ID
-        self.is_leader, self.leader_id, self.leader_epoch = False, 1, 0
-        self.log = SimpleNamespace(log_end_offset=0, latest_epoch=0, log_start_offset=0)
-
-
-def follower(index: int) -> Partition:
-    return cast("Partition", Replica(index))
+def follow(partition: Partition, leader: int, epoch: int) -> LeaderAndIsrPartitionState:
+    return LeaderAndIsrPartitionState(
+        partition_index=partition.index,
+        controller_epoch=1,
+        leader=leader,
+        leader_epoch=epoch,
+        isr=[1],
+        partition_epoch=epoch,
+        replicas=[0, 1],
+    )

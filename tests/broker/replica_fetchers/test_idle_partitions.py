@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.replication.effects import Stored
 from broker.replication.followers import Follower
+from protocol.errors import ErrorCode
 from tests.broker.replica_fetchers.nodes import Ensemble, run_ensemble
 
 if TYPE_CHECKING:
@@ -80,14 +82,15 @@ def test_one_that_is_put_out_of_sync_rests_no_more_and_comes_back(tmp_path: Path
         nodes[0].append(5)
         await nodes.until_equal(5)
         partition = nodes[0].partition
-        leading = partition.leading
-        assert leading is not None
+        in_sync = partition.machine.in_sync
         await until_all_rest(nodes)
 
-        leading.in_sync.settle((0, 1))
-        partition.in_sync_changed((0, 1), partition.partition_epoch + 1)
+        proposal = in_sync.propose((0, 1), partition.leader_epoch, partition.partition_epoch)
+        stored = Stored((0, 1), partition.leader_epoch, partition.partition_epoch + 1)
+        partition.decided(proposal, ErrorCode.NONE, stored)
 
-        await nodes.until(lambda: 2 in leading.in_sync.committed)
+        assert in_sync.committed == (0, 1)
+        await nodes.until(lambda: 2 in in_sync.committed)
 
     run_ensemble(tmp_path, scenario)
 
@@ -105,7 +108,7 @@ def test_a_session_that_ends_leaves_nobody_watching(tmp_path: Path) -> None:
         for one in sessions(nodes):
             one.close()
 
-        assert not nodes[0].partition._followers
+        assert not nodes[0].partition._followers.waiting
 
     run_ensemble(tmp_path, scenario)
 
@@ -120,15 +123,14 @@ def test_nothing_comes_to_rest_in_a_session_that_was_evicted(tmp_path: Path) -> 
             nodes[node_id].following.stop()
         await nodes[0].timers.sleep(FETCH_ROUNDS_MS)
         partition = nodes[0].partition
-        assert partition.leading is not None
         one = sessions(nodes)[0]
         (fetched,) = one.partitions.values()
 
         one.close()
-        fetched.rest(one, partition, partition.leading.in_sync.followers[1])
+        fetched.rest(one, partition, partition.machine.in_sync.followers[1])
 
         assert list(one.active) == [fetched]
-        assert fetched not in partition._followers
+        assert fetched not in partition._followers.waiting
 
     run_ensemble(tmp_path, scenario)
 

@@ -90,9 +90,7 @@ async def ten_records(nodes: Ensemble) -> None:
     nodes.lead(0, isr=ALL, epoch=0)
     nodes[0].append(10)
     await nodes.until_equal(10)
-    leading = nodes[0].partition.leading
-    assert leading is not None
-    followers = leading.in_sync.followers.values()
+    followers = nodes[0].partition.machine.in_sync.followers.values()
     await nodes.until(lambda: all(one.log_end_offset == 10 for one in followers))
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pytest
 
 ALL = (0, 1, 2)
-FETCHER = "broker.replica_fetchers"
+FETCHER = "broker"
 
 
 def test_followers_have_what_the_leader_has(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_an_old_leader_gives_up_what_was_never_committed(
         assert nodes[0].stored.count(b"kept") == 4
 
     run_ensemble(tmp_path, scenario)
-    assert "cut from offset 8 to 5" in caplog.text
+    assert "truncated from offset 8 to 5" in caplog.text
 
 
 def test_committed_records_survive_a_follower_that_knew_an_old_high_watermark(
