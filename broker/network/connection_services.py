@@ -49,6 +49,8 @@ class ConnectionServices:
     in_flight: InFlight
     max_request_bytes: int
     """`socket.request.max.bytes`."""
+    max_buffer_bytes: int
+    """`connection.buffer.max.bytes`."""
 
 
 def connection_services(
@@ -64,4 +66,5 @@ def connection_services(
         RequestMemory(request_memory_limit(config.queued_max_request_bytes), soon),
         InFlight(config.queued_max_requests),
         config.socket_request_max_bytes,
+        config.connection_buffer_max_bytes,
     )

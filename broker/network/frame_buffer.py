@@ -18,7 +18,7 @@ reference, shared by all its slices.
 something is written to them, so a connection that sends small requests costs one page of its
 128 KB, and the claim of a frame of 100 MB costs nothing until the bytes have come. A freed mapping
 goes back to the system at once. A frame that is larger than the buffer gets a mapping of its size
-once the buffer is full of it; after it, one larger than `LARGE_BYTES` is given up.
+once the buffer is full of it; after it, one larger than `connection.buffer.max.bytes` is given up.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ if TYPE_CHECKING:
     from broker.network.request_memory import RequestMemory
 
 BUFFER_BYTES = 128 * 1024
-"""Room for the five requests of 16 KB that a Java producer has in flight at its defaults."""
+"""Room for the five requests of 16 KB that a Java producer has in flight at its defaults.
+
+Fixed: a buffer costs only the pages that were written to.
+"""
 SPARE_BYTES = 128 * 1024
 """A larger buffer holds this much beside its frame, so that one read brings many frames."""
-LARGE_BYTES = 1536 * 1024
-"""A buffer of up to this size stays for the next frame; a Java producer sends 1 MiB at most, by
-default (`max.request.size`). Only larger ones count as request memory, and they are given back at
-once."""
 
 _NO_HUGE_PAGES = getattr(mmap, "MADV_NOHUGEPAGE", None)
 """A huge page is 2 MB from its first byte on."""
@@ -46,10 +45,15 @@ _NO_HUGE_PAGES = getattr(mmap, "MADV_NOHUGEPAGE", None)
 class FrameBuffer:
     """Bytes received and not handled yet: those from `start` to `end`."""
 
-    __slots__ = ("_memory", "_pool", "_view", "capacity", "end", "start")
+    __slots__ = ("_kept_bytes", "_memory", "_pool", "_view", "capacity", "end", "start")
 
-    def __init__(self, pool: RequestMemory) -> None:
+    def __init__(self, pool: RequestMemory, kept_bytes: int) -> None:
+        """A buffer of up to `kept_bytes` stays for the next frame (`connection.buffer.max.bytes`).
+
+        Only larger ones count in `pool`, and they are given back at once.
+        """
         self._pool = pool
+        self._kept_bytes = kept_bytes
         self.start = 0
         self.end = 0
         self._memory = _mapping(BUFFER_BYTES)
@@ -86,7 +90,7 @@ class FrameBuffer:
             return True
         if needed > self.capacity and held == self.capacity:
             capacity = needed + SPARE_BYTES
-            if capacity > LARGE_BYTES and not self._pool.has_room():
+            if capacity > self._kept_bytes and not self._pool.has_room():
                 return False
             self._replace(capacity)
         elif self.start:
@@ -99,7 +103,7 @@ class FrameBuffer:
         if not start:
             return
         held = self.end - start
-        if self.capacity > LARGE_BYTES and held <= BUFFER_BYTES:
+        if self.capacity > self._kept_bytes and held <= BUFFER_BYTES:
             self._replace(BUFFER_BYTES)
         elif held:
             if self.is_full:
@@ -132,7 +136,7 @@ class FrameBuffer:
         """Go on in another mapping, with what is not handled yet; views keep the old one."""
         rest = self._view[self.start : self.end]
         memory = _mapping(capacity)
-        if capacity > LARGE_BYTES:
+        if capacity > self._kept_bytes:
             self._pool.note(memory)
         self._memory = memory
         self._view = memoryview(memory)
@@ -159,5 +163,5 @@ def _mapping(capacity: int) -> mmap.mmap:
 _NOTHING = _mapping(1)
 """What a buffer has whose connection is gone."""
 
-_OWN_REFERENCES = FrameBuffer(cast("RequestMemory", None)).count_references()
+_OWN_REFERENCES = FrameBuffer(cast("RequestMemory", None), BUFFER_BYTES).count_references()
 """Those of a buffer of which no frame is held."""

@@ -74,9 +74,10 @@ class NetworkKeys:
     """Threads Apache Kafka reads and writes sockets with."""
 
     queued_max_request_bytes: int = long(-1, acts=True)
-    """Memory for requests of more than 1.4 MB, over all connections; -1 is a quarter of it all.
+    """Memory for requests that outgrow `connection.buffer.max.bytes`, over all connections.
 
-    Beyond it, connections with such a request are not read until another one's is handled.
+    -1 is a quarter of the machine's memory, or of the container's. At the limit, connections with
+    such a request are not read until another one's is handled.
     """
 
     queued_max_requests: int = integer(500, low=1, importance=HIGH, acts=True)

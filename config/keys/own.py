@@ -11,6 +11,15 @@ from config.key import LOW, integer, string
 class OwnKeys:
     """Keys of this broker alone, which Apache Kafka does not have."""
 
+    connection_buffer_max_bytes: int = integer(
+        1536 * 1024, low=128 * 1024, importance=LOW, acts=True
+    )
+    """Largest buffer that a connection keeps for its next request, until it is idle.
+
+    Larger requests count in `queued.max.request.bytes` and give their memory back at once. The
+    default holds one of a Java producer at its defaults (`max.request.size`).
+    """
+
     max_new_partitions_per_request: int = integer(10_000, low=1, importance=LOW, acts=True)
     """Partitions that one request may create, in all its topics together."""
 

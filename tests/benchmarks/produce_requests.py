@@ -24,6 +24,7 @@ import broker.handlers.records.produce  # noqa: F401  (the handler registers its
 from broker.network.client import Client
 from broker.network.connection import Connection
 from broker.network.connection_services import ConnectionServices, InFlight
+from broker.network.frame_buffer import BUFFER_BYTES
 from broker.network.request_memory import RequestMemory
 from broker.partitions.partition import Partition
 from broker.requests.dispatch import Dispatcher
@@ -117,6 +118,7 @@ def _time(dispatcher: Dispatcher, frames: list[bytes]) -> float:
             RequestMemory(MAX_REQUEST_BYTES, lambda _: None),
             InFlight(len(frames)),
             MAX_REQUEST_BYTES,
+            BUFFER_BYTES,
         )
         connection = Connection(services, Client("PLAINTEXT", {}))
         connection.connection_made(transport)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_REQUEST_BYTES = 1_000_000
 PLENTY_BYTES = 2**40
+KEPT_BYTES = 1536 * 1024
+"""The default of `connection.buffer.max.bytes`."""
 
 
 class ScriptedDispatcher:
@@ -65,6 +67,7 @@ def services_for(
         memory or RequestMemory(PLENTY_BYTES, asyncio.get_running_loop().call_soon),
         InFlight(most_in_flight),
         max_request_bytes,
+        KEPT_BYTES,
     )
 
 

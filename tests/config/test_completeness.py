@@ -32,6 +32,7 @@ LISTS_SINCE_4 = {
 OURS = {
     ("broker", name)
     for name in (
+        "connection.buffer.max.bytes",
         "max.new.partitions.per.request",
         "max.request.elements",
         "queued.max.request.elements",

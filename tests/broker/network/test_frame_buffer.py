@@ -6,13 +6,14 @@ import gc
 import threading
 from typing import TYPE_CHECKING
 
-from broker.network.frame_buffer import BUFFER_BYTES, LARGE_BYTES, FrameBuffer
+from broker.network.frame_buffer import BUFFER_BYTES, FrameBuffer
 from broker.network.request_memory import RequestMemory, request_memory_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 MIB = 1 << 20
+KEPT_BYTES = 1536 * 1024
 
 
 class Soon:
@@ -46,7 +47,7 @@ def take(buffer: FrameBuffer, size: int) -> memoryview:
 
 
 def test_frame_that_is_kept_is_never_written_over() -> None:
-    buffer = FrameBuffer(pool())
+    buffer = FrameBuffer(pool(), KEPT_BYTES)
     receive(buffer, b"one")
     kept = take(buffer, 3)[1:]
     buffer.tidy()
@@ -57,7 +58,7 @@ def test_frame_that_is_kept_is_never_written_over() -> None:
 
 
 def test_frame_that_is_kept_stays_when_the_rest_moves_to_the_front() -> None:
-    buffer = FrameBuffer(pool())
+    buffer = FrameBuffer(pool(), KEPT_BYTES)
     receive(buffer, b"kept" + b"x" * (BUFFER_BYTES - 4))
     kept = take(buffer, 4)
     buffer.tidy()
@@ -69,7 +70,7 @@ def test_frame_that_is_kept_stays_when_the_rest_moves_to_the_front() -> None:
 
 
 def test_buffer_of_which_nothing_is_kept_is_used_again() -> None:
-    buffer = FrameBuffer(pool())
+    buffer = FrameBuffer(pool(), KEPT_BYTES)
     before = id(buffer.frames().obj)
     for _ in range(3):
         receive(buffer, b"one")
@@ -82,7 +83,7 @@ def test_buffer_of_which_nothing_is_kept_is_used_again() -> None:
 
 def test_claimed_size_takes_no_memory_before_a_buffer_full_has_come() -> None:
     memory = pool()
-    buffer = FrameBuffer(memory)
+    buffer = FrameBuffer(memory, KEPT_BYTES)
     receive(buffer, b"12 bytes....")
 
     assert buffer.make_room(100 * MIB)
@@ -92,7 +93,7 @@ def test_claimed_size_takes_no_memory_before_a_buffer_full_has_come() -> None:
 
 def test_large_frame_arrives_whole_and_its_memory_is_given_back() -> None:
     memory = pool(soon := Soon())
-    buffer = FrameBuffer(memory)
+    buffer = FrameBuffer(memory, KEPT_BYTES)
     size = 3 * MIB
     content = bytes(range(256)) * (size // 256)
     position = 0
@@ -113,7 +114,7 @@ def test_large_frame_arrives_whole_and_its_memory_is_given_back() -> None:
 
 def test_memory_of_a_large_frame_that_is_kept_counts_until_it_is_let_go() -> None:
     memory = pool(soon := Soon())
-    buffer = FrameBuffer(memory)
+    buffer = FrameBuffer(memory, KEPT_BYTES)
     receive(buffer, bytes(BUFFER_BYTES))
     assert buffer.make_room(3 * MIB)
     receive(buffer, bytes(3 * MIB - BUFFER_BYTES))
@@ -135,23 +136,40 @@ def test_memory_of_a_large_frame_that_is_kept_counts_until_it_is_let_go() -> Non
 
 def test_frame_a_little_larger_than_the_buffer_keeps_its_room_for_the_next() -> None:
     memory = pool()
-    buffer = FrameBuffer(memory)
+    buffer = FrameBuffer(memory, KEPT_BYTES)
     receive(buffer, bytes(BUFFER_BYTES))
     assert buffer.make_room(BUFFER_BYTES + 10)
     receive(buffer, bytes(10))
     take(buffer, BUFFER_BYTES + 10)
     buffer.tidy()
 
-    assert BUFFER_BYTES < buffer.capacity <= LARGE_BYTES
+    assert BUFFER_BYTES < buffer.capacity <= KEPT_BYTES
     assert memory.used == 0, "only large ones count"
     buffer.trim()
     assert buffer.capacity == BUFFER_BYTES
 
 
+def test_buffer_that_outgrows_what_a_connection_may_keep_counts_and_is_given_back() -> None:
+    soon = Soon()
+    memory = pool(soon)
+    buffer = FrameBuffer(memory, BUFFER_BYTES)
+    receive(buffer, b"x" * BUFFER_BYTES)
+
+    assert buffer.make_room(BUFFER_BYTES + 1)
+    assert memory.used == buffer.capacity > BUFFER_BYTES
+    receive(buffer, b"y")
+    frame = take(buffer, BUFFER_BYTES + 1)
+    del frame
+    buffer.tidy()
+    soon.turn()
+
+    assert (buffer.capacity, memory.used) == (BUFFER_BYTES, 0)
+
+
 def test_without_memory_a_large_frame_waits_until_some_is_freed() -> None:
     soon = Soon()
     memory = RequestMemory(4 * MIB, soon)
-    buffers = [FrameBuffer(memory) for _ in range(3)]
+    buffers = [FrameBuffer(memory, KEPT_BYTES) for _ in range(3)]
     for buffer in buffers:
         receive(buffer, bytes(BUFFER_BYTES))
     woken: list[int] = []
