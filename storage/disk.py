@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from storage.filesystem import FileSystem
 
 OPEN_FILES_LIMIT = 512
+"""Where no other is given; a broker's follows from the limit of descriptors."""
 MAPPINGS_LIMIT = 8192
+"""Fixed: an eighth of what the kernel allows by default (`vm.max_map_count`)."""
 INDEX_DESCRIPTORS = int(sys.version_info < (3, 13))
 """How many file descriptors a mapping holds: before 3.13, Python keeps a duplicate of its own."""
 

@@ -44,7 +44,10 @@ MARKERS_PURPOSE: Final = "transaction-markers"
 ADDITION_PURPOSE: Final = "transaction-verification"
 NO_LEADER: Final = -1
 DELETED_KEPT_MS: Final = 10_000
-"""How long it is known that a partition is deleted; then the store is asked again."""
+"""How long a partition is remembered as deleted before the store is asked again.
+
+Fixed: it is what a topic made again under its name may cost its markers, at most.
+"""
 
 
 class Peers:

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REMOVAL_INTERVAL_MS = 1000
+"""How often files whose `file.delete.delay.ms` is over are looked for. Fixed: it is the delay."""
 FLUSH_CHECK_INTERVAL_MS = 1000
-"""Apache looks after `flush.ms` every log.flush.scheduler.interval.ms, by default never."""
+"""How often `flush.ms` is looked after. Fixed: `flush.ms` holds to within a second.
+
+Apache Kafka does it every `log.flush.scheduler.interval.ms`, by default never.
+"""
 
 
 def _nothing() -> None:

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from protocol.schema import Request
 
 LONG_BYTES = 32 * 1024
-"""A frame of up to this size is read in one go, which takes five milliseconds at most."""
+"""A frame of up to this size is read in one go, which takes five milliseconds at most.
+
+Fixed, as the next one is, by how long the event loop may be held up.
+"""
 ELEMENTS_AT_ONCE = 1000
 """As many of a longer one take about a millisecond."""
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Handler = Callable[[Context, Any], Any]
 
 LONGEST_SECONDS: Final = 10
+"""How long a request is held. Fixed well below the 30 s after which clients give a request up."""
 
 NEVER_HELD: Final = frozenset(
     {

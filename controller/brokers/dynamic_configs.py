@@ -43,10 +43,14 @@ from controller.znodes import (
 )
 
 WRITE_ATTEMPTS = 5
-"""Each but the last may come to naught since somebody else, on another broker, was faster."""
+"""How often a conditional write is tried against other brokers'. Fixed: each failure is another's
+success, and the client asks again."""
 
 KEPT_NOTIFICATIONS = 1000
-"""Older notifications are deleted by the brokers that have read them."""
+"""Older notifications are deleted by the brokers that have read them.
+
+Fixed: these are far more than come between two reads of a live broker.
+"""
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 """What most topics have set, so that a thousand of them share one."""

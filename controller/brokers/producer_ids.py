@@ -7,9 +7,13 @@ from controller.znodes import PRODUCER_ID_BLOCK, decode_producer_id_block, encod
 from protocol.errors import ApiError, ErrorCode
 
 BLOCK_SIZE = 1000
+"""Fixed as in Apache Kafka (`ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE`)."""
 LAST_ID = 2**63 - 1
 WRITE_ATTEMPTS = 20
-"""How often to try against other brokers that want a block at the same moment."""
+"""How often to try against other brokers that want a block at the same moment.
+
+Fixed: each attempt fails only if another broker's succeeded, and the client asks again.
+"""
 
 
 async def allocate_producer_ids(store: MetadataStore, broker_id: int) -> range:

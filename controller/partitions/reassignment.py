@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WRITE_ATTEMPTS = 5
+"""How often a conditional write is tried against other writers. Fixed: those are few."""
 
 
 def _ignore() -> None:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from controller.ports import Slices
 
 WRITE_ATTEMPTS = 5
-"""How often a conditional write is tried against other writers."""
+"""How often a conditional write is tried against other writers. Fixed: those are few."""
 
 
 @dataclass(frozen=True, slots=True)

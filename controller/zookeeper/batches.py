@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 OPERATIONS_LIMIT = 250
+"""Fixed: ZooKeeper carries a batch out as one request, before those of other sessions."""
 BYTES_LIMIT = 256 * 1024
 """A quarter of what ZooKeeper takes as one request by default (`jute.maxbuffer`)."""
 

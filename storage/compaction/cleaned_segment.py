@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from storage.segment.aborted_index import AbortedTransaction
 
 WRITE_OUT_BYTES: Final = 16 << 20
+"""How much is written out at a time, so that the flush at the end finds little left."""
 NO_TIMESTAMP: Final = -1
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader
 
 REMEMBERED_BATCHES: Final = 5
+"""Fixed as in Apache Kafka: an idempotent producer has at most five requests in flight."""
 NO_EPOCH: Final = -1
 NONE: Final = -1
 LAST_SEQUENCE: Final = SEQUENCE_SPACE - 1

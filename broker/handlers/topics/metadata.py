@@ -40,6 +40,7 @@ Partition = MetadataResponse.Topic.Partition
 FIRST_VERSION_WITH_LISTENER_ERROR = 6
 FIRST_VERSION_BY_ID = 12
 REMEMBERED_ANSWERS = 32
+"""Answers kept at one time. Fixed: one for each version that clients use, on a few listeners."""
 PARTITIONS_WORTH_KEEPING = 100
 """A smaller answer is made anew each time: that takes no longer than looking it up is worth."""
 PARTITIONS_AT_ONCE = 1000
