@@ -19,7 +19,10 @@ class EpochEnds(Protocol):
         """Of the next record."""
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """Greatest known epoch up to `epoch` and where it ends; (-1, -1) when unknown (KIP-101)."""
+        """Greatest known epoch up to `epoch`, and the offset at which it ends (KIP-101).
+
+        (-1, -1) if `epoch` is newer than all; (`epoch`, start of the first) if older than all.
+        """
 
 
 def common_end(log: EpochEnds, leader_epoch: int, leader_end: int) -> int:
