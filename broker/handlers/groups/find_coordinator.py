@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BATCH_SINCE = 4
 NO_NODE = -1
 SUCCESS = ErrorCode.NONE.name
-"""The message of versions 1 to 3 when there is no error, as Apache Kafka's: kafkajs looks at it."""
+"""The message of versions 1 to 3 when there is no error, as in Apache Kafka: kafkajs checks it."""
 
 Coordinator = FindCoordinatorResponse.Coordinator
 
@@ -31,7 +31,7 @@ Coordinator = FindCoordinatorResponse.Coordinator
 def find_coordinator(
     context: Context, request: FindCoordinatorRequest
 ) -> Deferred[FindCoordinatorResponse]:
-    """Look the keys up; waits for the internal topic when it has to be created first."""
+    """Look the keys up, waiting for the internal topic if it has to be created first."""
     answer: Deferred[FindCoordinatorResponse] = Deferred()
 
     def respond(failure: ApiError | None) -> None:

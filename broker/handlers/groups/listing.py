@@ -1,4 +1,4 @@
-"""ListGroups, DescribeGroups, DeleteGroups: what tools ask about groups.
+"""ListGroups, DescribeGroups, DeleteGroups: the requests of administration tools.
 
 ListGroups 0-5: v4 states filter (KIP-518), v5 types filter (KIP-848).
 DescribeGroups 0-6: v3 authorized operations, v4 static members, v6 GROUP_ID_NOT_FOUND (KIP-1043).
@@ -37,7 +37,7 @@ Result = DeleteGroupsResponse.Result
 
 @handles(ListGroupsRequest, versions="0-5")
 def list_groups(context: Context, request: ListGroupsRequest) -> Deferred[ListGroupsResponse]:
-    """All groups that this broker coordinates; says so if it does not know all of them yet."""
+    """All groups of this broker, with COORDINATOR_LOAD_IN_PROGRESS while some are loading."""
     coordinators = context.broker.groups
     is_loading = coordinators.is_loading
     states, types = request.states_filter, request.types_filter

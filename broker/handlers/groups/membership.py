@@ -5,8 +5,8 @@ v7 protocol type and null protocol name, v8 reason, v9 skip_assignment (KIP-814)
 SyncGroup 0-5: v3 static members, v5 requires protocol type and name.
 Heartbeat 0-4: v3 static members. LeaveGroup 0-5: v3 batches, v5 reason.
 
-While a shard is loading, Heartbeat answers NONE and SyncGroup REBALANCE_IN_PROGRESS, as in Apache:
-the member then finds out by itself, without looking for another coordinator.
+While a shard is loading, Heartbeat answers NONE and SyncGroup REBALANCE_IN_PROGRESS, as in Apache
+Kafka: the member retries here, without looking for another coordinator.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PROTOCOL_IN_SYNC_SINCE = 5
 
 @handles(JoinGroupRequest, versions="0-9")
 def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
-    """Become, or stay, a member; answered when the rebalance has everybody."""
+    """Become or remain a member; answered when every member has joined."""
     reply: Deferred[JoinGroupResponse] = Deferred()
     version = context.api_version
     caller = Caller(context.client_id or "", context.client_host, version)
@@ -63,7 +63,7 @@ def _without_null_protocol(response: JoinGroupResponse) -> JoinGroupResponse:
 def sync_group(
     context: Context, request: SyncGroupRequest
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
-    """Hand in, as leader, and receive the assignment of a generation."""
+    """Receive the assignment of a generation; the group's leader supplies it."""
     if context.api_version >= PROTOCOL_IN_SYNC_SINCE and (
         request.protocol_type is None or request.protocol_name is None
     ):
@@ -80,7 +80,7 @@ def sync_group(
 
 @handles(HeartbeatRequest, versions="0-4")
 def heartbeat(context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
-    """Keep a member's session alive; tell it when a rebalance is under way."""
+    """Keep a member's session alive. REBALANCE_IN_PROGRESS means that it has to join again."""
     try:
         shard = context.broker.groups.shard_for_member(request.group_id)
     except ApiError as error:
@@ -91,7 +91,7 @@ def heartbeat(context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
 
 @handles(LeaveGroupRequest, versions="0-5")
 def leave_group(context: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
-    """Take members out. Below version 3 there is one, and its error is that of the response."""
+    """Remove members. Below version 3 there is one, and its error is that of the response."""
     shard = context.broker.groups.shard_for_member(request.group_id)
     is_batch = context.api_version >= LEAVE_BATCH_SINCE
     members = request.members

@@ -4,8 +4,8 @@ OffsetFetch 0-10: v2 all topics of the group (null) and an error for the group, 
 v7 require_stable (KIP-447), v8 several groups, v9 member id and epoch (KIP-848), v10 topic ids.
 OffsetDelete 0.
 
-What is read may have been appended but not committed yet, so that answers wait for that: a consumer
-never starts from a position that a failover could take back.
+Positions are read before they are committed, and the answer waits until they are: a consumer never
+starts from a position that a failover could take back.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PartitionResponse = OffsetFetchResponse.Group.Topic.Partition
 def offset_fetch(
     context: Context, request: OffsetFetchRequest
 ) -> Steps[Deferred[OffsetFetchResponse]]:
-    """Positions of one or several groups, in the order asked for."""
+    """Positions of one or several groups, in the order of the request."""
     version = context.api_version
     response = OffsetFetchResponse()
     gather = Countdown(lambda: response if version >= GROUPS_SINCE else _single(response, version))
@@ -96,7 +96,7 @@ class _Reading(NamedTuple):
 def _fetch_group(
     context: Context, reading: _Reading, gather: Countdown[OffsetFetchResponse]
 ) -> Steps[None]:
-    """Fill in the response, once what was read is committed."""
+    """Fill in the response once the positions are committed."""
     request, response, require_stable = reading
     try:
         shard = context.broker.groups.shard_for(request.group_id)
@@ -110,7 +110,7 @@ def _fetch_group(
     groups = shard.groups
     fetched = yield from groups.handle_offset_fetch(request, require_stable=require_stable)
     if shard.stage is not Stage.ACTIVE:
-        # It went while others were served: what was read may be old, and the next leader's newer.
+        # Leadership moved while others were served: the next leader may have newer positions.
         _refuse(request, response, ErrorCode.NOT_COORDINATOR)
         return
     response.topics = fetched.topics
@@ -184,9 +184,9 @@ def _no_offsets(topic: Group.Topic, error: ErrorCode) -> TopicResponse:
 
 
 def _resolve_ids(context: Context, request: Group) -> Steps[dict[int, TopicResponse]]:
-    """Version 10: put names to ids; takes out topics whose id nobody knows.
+    """Version 10: put names to ids, and remove topics of unknown ids.
 
-    Returns their answers, by their places.
+    Returns the answers to those, by their index in the request.
     """
     unknown: dict[int, TopicResponse] = {}
     if context.api_version < TOPIC_ID_SINCE or request.topics is None:
@@ -207,7 +207,7 @@ def _resolve_ids(context: Context, request: Group) -> Steps[dict[int, TopicRespo
 def _with_ids(
     context: Context, answers: list[TopicResponse], unknown: dict[int, TopicResponse]
 ) -> Steps[list[TopicResponse]]:
-    """Version 10: put ids to names, leaving out deleted topics, and unknown ids in their places."""
+    """Version 10: put ids to names, omit deleted topics, and insert unknown ids at their index."""
     remaining = iter(answers)
     topics: list[TopicResponse] = []
     for place in range(len(answers) + len(unknown)):

@@ -1,4 +1,4 @@
-"""Appending what a produce request brings to the partitions that this broker leads."""
+"""Appends the batches of a produce request to the partitions that this broker leads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Answer = ProduceResponse.Response.PartitionResponse
 """One partition's part of the answer."""
 
 Endpoints = Mapping[int, ProduceResponse.NodeEndpoint]
-"""Where brokers listen, by their ids."""
+"""Endpoints of brokers, by id."""
 
 EMPTY: Endpoints = {}
 _NO_LEADER = Answer.CurrentLeader()
@@ -52,7 +52,7 @@ _NOT_NOW = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 }
-"""What a transaction's coordinator says that a producer does not expect, and tries again after."""
+"""Errors of a transaction's coordinator that a producer does not expect, but retries after."""
 
 
 _REFUSED_BY_LOG = {
@@ -64,22 +64,22 @@ _REFUSED_BY_LOG = {
 
 
 class NotVerifiedError(ApiError):
-    """The coordinator of a transaction does not vouch for a partition; the log was not asked."""
+    """The transaction coordinator has not verified the partition; the log was not consulted."""
 
 
 class Uncommitted(NamedTuple):
-    """What was appended to a partition, and is not committed yet."""
+    """A batch that is appended to a partition and not committed yet."""
 
     partition: Partition
     end_offset: int
     """The high watermark that the answer waits for."""
     leader_epoch: int
-    """In which it was appended; in another, other records may stand at its offsets."""
+    """The epoch it was appended in; in a later one, other records may have its offsets."""
     answer: Answer
 
 
 class Appends:
-    """The appends of one request, and what its answer waits for after them."""
+    """The appends of one request, and the commits that its answer waits for."""
 
     __slots__ = (
         "_began_ms",
@@ -99,18 +99,18 @@ class Appends:
         self.request = request
         self.pending: list[Uncommitted] = []
         self.waiting: list[Recompression] = []
-        """What is checked or recompressed beside the loop before it can be appended."""
+        """Batches that are checked or recompressed beside the loop before they can be appended."""
         self.endpoints: Endpoints = EMPTY
-        """Of the leaders that answers name."""
+        """Those of the leaders that answers name."""
         self.verified: Verified | None = None
-        """What the coordinator of the request's transaction says, if it is part of one."""
+        """The answer of the transaction's coordinator, if the request is part of one."""
         self._count = 0
         self._began_ms = 0
         self._is_late = False
         self._source = _client_source(context.api_version)
 
     def append_all(self) -> ProduceResponse:
-        """Append what is quickly checked; the rest goes into `waiting`."""
+        """Append the batches that are quickly checked; the others go into `waiting`."""
         return ProduceResponse(
             responses=[self.append(topic, self._source) for topic in self.request.topic_data]
         )
@@ -131,7 +131,7 @@ class Appends:
     def append(
         self, topic: ProduceRequest.TopicData, source: AppendSource
     ) -> ProduceResponse.Response:
-        """Append to one topic. With the origin CHECKED, all of it has been in `waiting`."""
+        """Append to one topic. With the origin CHECKED, all its batches have been in `waiting`."""
         answers: list[Answer] = []
         self._append_some(topic, topic.partition_data, answers, source)
         return _response(topic, answers)
@@ -215,7 +215,7 @@ class Appends:
         return partition.append_records(records, self.request.acks, source, self.context.now_ms)
 
     def _has_taken_long(self) -> bool:
-        """Whether the rest of the request is for later turns of the loop."""
+        """Whether to leave the rest of the request to later turns of the loop."""
         now_ms = self.context.broker.clock.monotonic_ms()
         if self._count == UNTIMED_PARTITIONS:
             self._began_ms = now_ms
@@ -225,7 +225,7 @@ class Appends:
     def _append_verified(
         self, partition: Partition, records: Part | None, source: AppendSource
     ) -> AppendInfo:
-        """Append if the coordinator vouches for the partition, or need not any more."""
+        """Append if the coordinator has verified the partition, or no longer needs to."""
         assert self.verified is not None
         key = (partition.topic, partition.index)
         code = self.verified.errors.get(key)
@@ -237,7 +237,7 @@ class Appends:
 
 @cache
 def _client_source(api_version: int) -> AppendSource:
-    """Made once for each version of Produce."""
+    """One for each version of Produce."""
     return AppendSource(AppendOrigin.CLIENT, api_version)
 
 
@@ -281,9 +281,9 @@ def refused(index: int, error: ApiError) -> Answer:
 def name_leader(
     context: Context, topic: str | None, answer: Answer, endpoints: Endpoints
 ) -> Endpoints:
-    """Say who leads, in an answer with NOT_LEADER_OR_FOLLOWER (`current_leader`).
+    """Name the leader in an answer with NOT_LEADER_OR_FOLLOWER (`current_leader`).
 
-    Returns `endpoints` with that leader's, which `add_endpoints` puts into the response.
+    Returns `endpoints` with the leader's added, for `add_endpoints` to put into the response.
     """
     if context.api_version < FIRST_VERSION_WITH_LEADERS:
         return endpoints
@@ -298,7 +298,7 @@ def name_leader(
 
 
 def add_endpoints(response: ProduceResponse, endpoints: Endpoints) -> None:
-    """Say where the leaders are that the answers name."""
+    """Add the endpoints of the leaders that the answers name."""
     if endpoints:
         response.node_endpoints = list(endpoints.values())
 
@@ -313,7 +313,7 @@ def _refusal(context: Context, request: ProduceRequest, topic: str | None) -> Ap
 
 
 def _is_by_log(error: ApiError) -> bool:
-    """Whether the log refused, for what it knows: Apache tells where it starts, to see why."""
+    """Whether the log refused: the answer then names its start offset, as in Apache Kafka."""
     return error.code in _REFUSED_BY_LOG and not isinstance(error, NotVerifiedError)
 
 
@@ -336,7 +336,7 @@ def _recompression(
     partition: Partition,
     answers: list[Answer],
 ) -> Recompression:
-    """Note what waits, with a place for its answer."""
+    """Note a batch that has to wait, with a place for its answer."""
     assert isinstance(data.records, memoryview)
     alone = ProduceRequest.TopicData(
         name=topic.name,
@@ -349,7 +349,7 @@ def _recompression(
 
 
 def _absent(context: Context, name: str | None, topic_id: UUID, index: int) -> ErrorCode:
-    """The code for a partition that is not here: another broker may have it, or nobody."""
+    """The error for a partition without a replica here: other brokers may have one, or none."""
     if name is None:
         name = context.broker.metadata.topic_name(topic_id)
         if name is None:

@@ -1,13 +1,13 @@
-"""Who leads a partition, for a client that asked somebody else: it need not ask Metadata (KIP-951).
+"""The leader of a partition, for a client that asked another broker: it saves a Metadata (KIP-951).
 
-An answer names leaders per partition, and once for each of them where it listens:
+An answer names the leader of each partition, and the endpoint of each leader once:
 
     request    since    with the error
     Produce    v10      NOT_LEADER_OR_FOLLOWER
     Fetch      v16      NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH; no endpoints for followers
 
-A leader that is dead, or does not have the client's listener, is named and has no endpoint; -1
-stands for none. Source: `KafkaApis.getCurrentLeader`, and what Apache Kafka 3.9.1 and 4.3.1 answer.
+A leader that is dead, or lacks the client's listener, is named without an endpoint; -1 is none.
+Source: `KafkaApis.getCurrentLeader`, and what Apache Kafka 3.9.1 and 4.3.1 answer.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class CurrentLeader(NamedTuple):
     leader_id: int
     leader_epoch: int
     node: Node | None
-    """Where it listens, on the listener by which the client came."""
+    """Its endpoint on the client's listener."""
 
 
 def current_leader(context: Context, topic: str | None, index: int) -> CurrentLeader:
-    """The leader as the replica here knows it, else as the metadata does: that comes later."""
+    """The leader as the replica here knows it, or else the metadata, which is updated later."""
     broker = context.broker
     leader_id, leader_epoch = NO_LEADER, NO_EPOCH
     if topic is not None:

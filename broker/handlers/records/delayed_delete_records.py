@@ -1,8 +1,8 @@
-"""A DeleteRecords that waits: for the disk to have the new starts, and for the followers.
+"""A DeleteRecords that waits until the new starts are on disk and the followers have them.
 
 A partition's *low watermark* is the least log start offset of those of its replicas whose brokers
-live. What was deleted is gone once it has reached the offset that was asked for: no replica that
-may be elected has it any more.
+live. Records are gone once it has reached the requested offset: no replica that may be elected has
+them any more.
 
     the partition ...                               is answered
     has reached the offset                          NONE, and its low watermark
@@ -12,12 +12,11 @@ may be elected has it any more.
     is deleted in the meantime                      UNKNOWN_TOPIC_OR_PARTITION
     lies where its new start could not be noted     KAFKA_STORAGE_ERROR: it may come back
 
-The disk is waited for without a limit, the followers for the time that the client gives, which may
-be none.
+There is no limit on the wait for the disk; that for the followers is the request's, and may be 0.
 
-Source: `DelayedDeleteRecords` and `Partition.lowWatermarkIfLeader` in Apache Kafka, which hears of
-followers that die, and of leaders that change, only with the next thing that happens to the
-partition; here they are heard of at once. That the disk is waited for is ours.
+Source: `DelayedDeleteRecords` and `Partition.lowWatermarkIfLeader` in Apache Kafka, which notices
+dead followers and new leaders only at the partition's next event; here both end the wait at once.
+The wait for the disk is this broker's addition.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Deletion(NamedTuple):
 
     partition: Partition
     offset: int
-    """Before which its records are to be gone from all replicas."""
+    """All replicas are to begin here."""
     answer: Answer
 
 
@@ -85,16 +84,16 @@ class DelayedDeleteRecords:
                 partition.watch_starts(self)
 
     def check(self) -> None:
-        """Look again: a follower or a role has changed."""
+        """Check again, after a follower or a role has changed."""
         if self._waiting:
             self._settle(self._look)
 
     def note_written(self, directories: Collection[LogDirectory]) -> None:
-        """These log directories, and no others, have the new starts on their disks."""
+        """Note which log directories have the new starts on disk; the others have failed."""
         self._settle(partial(self._take_note, directories))
 
     def _settle(self, work: Callable[[], None]) -> None:
-        """Do something that may bring the answer; what it raises is the client's to hear."""
+        """Take a step that may complete the answer; an error that it raises is the answer."""
         try:
             work()
             if self._is_written and not self._waiting:
@@ -120,7 +119,7 @@ class DelayedDeleteRecords:
         self._waiting = [one for one in self._waiting if one.partition not in lost]
 
     def _decide(self, deletion: Deletion) -> bool:
-        """Fill the answer in if there is one by now."""
+        """Fill in the answer if it is decided; returns whether it is."""
         partition, offset, answer = deletion
         if not self._is_here(partition):
             _refuse(answer, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -137,7 +136,7 @@ class DelayedDeleteRecords:
         return True
 
     def _is_here(self, partition: Partition) -> bool:
-        """Whether it was not deleted, or made anew, since."""
+        """Whether the replica is still the one of before: not deleted, nor recreated."""
         return self._broker.replicas.partition(partition.topic, partition.index) is partition
 
     def _expire(self) -> None:

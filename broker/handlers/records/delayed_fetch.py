@@ -1,6 +1,6 @@
-"""A fetch that waits: for more records on its partitions, or for its time to be up.
+"""A fetch that waits for more records on its partitions, or for `max_wait_ms` to pass.
 
-A follower's that could be answered is held back a little longer, while producers keep it busy, so
+A follower's fetch that could be answered is held back a little longer while producers are busy, so
 that one answer carries several appends (decision 25).
 """
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from protocol.messages.fetch import FetchResponse
 
 HOLD_MS = 4
-"""How long at most: less than a Java producer's linger."""
+"""Longest that a follower's fetch is held back. Fixed: less than a Java producer's linger."""
 ENOUGH_NEWS = 4
-"""How many more appends end it before: a Java producer has five requests under way."""
+"""Further appends that end it early. Fixed: a Java producer has five requests in flight."""
 ENOUGH_BYTES = 64 * 1024
-"""What is answered at once: somebody catches up."""
+"""Answers of this size are never held back: the follower is catching up."""
 
 
 class Read(Protocol):
-    """One fetch request's pass over its partitions, which can be made anew."""
+    """One fetch request's pass over its partitions, which can be repeated."""
 
     is_by_follower: bool
 
@@ -39,20 +39,20 @@ class Read(Protocol):
 
     @property
     def session(self) -> FetchSession | None:
-        """The session that it belongs to."""
+        """The session that the request belongs to, if any."""
 
     def run(self) -> None:
-        """Read anew."""
+        """Read all partitions again."""
 
     def watched(self) -> list[Partition]:
-        """The partitions that are read, whose growth can satisfy the request."""
+        """The partitions whose growth can satisfy the request."""
 
     def response(self) -> FetchResponse:
-        """What was read."""
+        """The answer made of the last pass."""
 
 
 class DelayedFetch:
-    """Waits no longer than `max_wait_ms`; a follower's may be held back when it has something."""
+    """Waits no longer than `max_wait_ms`; a follower's may be held back although it has records."""
 
     __slots__ = (
         *("_hold", "_is_look_due", "_is_over", "_news", "_pace", "_read", "_timer", "_timers"),
@@ -62,7 +62,7 @@ class DelayedFetch:
     def __init__(
         self, timers: Timers, read: Read, max_wait_ms: int, *, is_held: bool = False
     ) -> None:
-        """`is_held` says that it has something to answer, and is held back all the same."""
+        """`is_held`: there are records to answer with, and the answer is held back all the same."""
         self.deferred: Deferred[FetchResponse] = Deferred(on_abandon=self._forget)
         self._read = read
         self._timers = timers
@@ -83,7 +83,7 @@ class DelayedFetch:
             self._hold_back()
 
     def check(self) -> None:
-        """Look again; answer if there is enough."""
+        """Read again, and answer if there is enough."""
         self._guarded(self._check)
 
     def _check(self) -> None:
@@ -97,7 +97,7 @@ class DelayedFetch:
             self._answer()
 
     def look_again(self) -> None:
-        """Some partitions of the session rest no more: look once, after all that come now."""
+        """Idle partitions have woken: read once, after all that wake in this turn."""
         if not self._is_look_due:
             self._is_look_due = True
             self._timers.soon(partial(self._guarded, self._look))
@@ -128,7 +128,7 @@ class DelayedFetch:
         self._answer()
 
     def _guarded(self, step: Callable[[], None]) -> None:
-        """Take a step; what it raises is the answer, and nobody else's trouble."""
+        """Take a step; an error that it raises is the answer, and does not reach the caller."""
         try:
             step()
         except Exception as error:  # noqa: BLE001 - delivered

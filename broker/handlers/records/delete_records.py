@@ -2,8 +2,8 @@
 
 Versions 0 to 2. Offset -1 stands for the high watermark; beyond it is OFFSET_OUT_OF_RANGE. An
 offset before the present start changes nothing. Internal topics refuse, and so do topics that are
-only compacted. The answer comes when all live replicas begin there, and when the new starts are on
-the disk: what a client was told is gone does not come back with a crash (Apache notes them once a
+only compacted. The answer waits until all live replicas begin there and the new starts are on disk:
+records that were reported deleted do not return after a crash (Apache Kafka checkpoints once a
 minute). See `broker.handlers.records.delayed_delete_records`.
 """
 
@@ -41,7 +41,7 @@ HIGH_WATERMARK = -1
 def delete_records(
     context: Context, request: DeleteRecordsRequest
 ) -> Steps[Deferred[DeleteRecordsResponse]]:
-    """Move the starts; errors are per partition. The low watermark is that of all replicas."""
+    """Move the log starts; errors are per partition. The low watermark is that of all replicas."""
     loop = asyncio.get_running_loop()
     logs = context.broker.logs
     response = DeleteRecordsResponse(topics=[])
@@ -91,7 +91,7 @@ def _leader(context: Context, topic: str, index: int) -> Partition:
 
 
 def _move_start(partition: Partition, offset: int) -> int:
-    """Move it as far as that; returns the offset that -1 stands for."""
+    """Move the log start; returns the offset, resolved if it was -1. Raises OFFSET_OUT_OF_RANGE."""
     log = partition.log
     target = log.high_watermark if offset == HIGH_WATERMARK else offset
     if target < 0:

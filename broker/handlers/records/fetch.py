@@ -3,8 +3,8 @@
 Versions 4 to 18. From v7 on in sessions (`broker.fetch.fetch_sessions`), from v13 on by topic id.
 
 From v11 on a consumer may read from followers, up to the high watermark as they know it, and a
-leader may send it to one (`broker.fetch.replica_selection`). From v16 on an answer says who leads
-(`broker.handlers.records.current_leader`).
+leader may redirect it to one (`broker.fetch.replica_selection`). From v16 on an answer names the
+leader (`broker.handlers.records.current_leader`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @handles(FetchRequest, versions="4-18")
 def fetch(context: Context, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
-    """Answer at once when `min_bytes` are there, something went wrong or waiting is not wanted."""
+    """Answer at once if `min_bytes` are there, a partition has an error, or `max_wait_ms` is 0."""
     try:
         opened = context.broker.fetch_sessions.open(request, context.api_version, context.now_ms)
     except ApiError as error:
@@ -56,6 +56,6 @@ def _fetch_in_steps(
     yield from read.run_in_steps()
     if request.max_wait_ms > 0 and not read.is_satisfied:
         delayed = DelayedFetch(context.broker.timers, read, request.max_wait_ms)
-        delayed.look_again()  # for what came to a partition after it was read
+        delayed.look_again()  # for records appended to a partition after it was read
         return delayed.deferred
     return (yield from read.response_in_steps())

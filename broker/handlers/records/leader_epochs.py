@@ -26,7 +26,7 @@ Wanted = OffsetForLeaderEpochRequest.Topic.Partition
 def offset_for_leader_epoch(
     context: Context, request: OffsetForLeaderEpochRequest
 ) -> Steps[OffsetForLeaderEpochResponse]:
-    """Answer per partition; -1, -1 when the epoch is newer than any that we know."""
+    """Answer per partition; -1, -1 for an epoch newer than any known here."""
     response = OffsetForLeaderEpochResponse(topics=[])
     for topic in request.topics:
         answers: list[Answer] = []

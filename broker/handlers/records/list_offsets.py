@@ -1,12 +1,12 @@
-"""ListOffsets: where a partition starts and ends, and which offset goes with a time.
+"""ListOffsets: where a partition starts and ends, and the offset of a timestamp.
 
 Versions 1 to 11. Special timestamps: -1 latest, -2 earliest, -3 the greatest timestamp (v7), -4 the
 earliest local (v8), -5 the latest tiered (v9), -6 the earliest waiting for upload (v11). Nothing is
 tiered here, so -4 is the log's start and -5 and -6 find nothing.
 
 Consumers see up to the high watermark, or the last stable offset; followers see all. A new leader
-whose high watermark has not reached the start of its epoch says OFFSET_NOT_AVAILABLE, as it may not
-know yet what an earlier leader has told: the end that consumers see never goes back.
+whose high watermark has not reached the start of its epoch answers OFFSET_NOT_AVAILABLE: an earlier
+leader may have reported a higher one, and the end that consumers see never goes back (KIP-207).
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ FIRST_VERSION = {
 READ_COMMITTED = 1
 CONSUMER = -1
 DEBUGGER = -2
-"""As replica id: reads from any replica what a follower could."""
+"""Replica id of a debugging client: it reads from any replica what a follower could."""
 FIRST_VERSION_WITH_NOT_AVAILABLE = 5
 
 
 class View(NamedTuple):
-    """How much of a partition is seen by who asks."""
+    """How much of a partition the client may see."""
 
     is_consumer: bool = True
     is_read_committed: bool = False
@@ -115,7 +115,7 @@ def _answer(context: Context, topic: str, wanted: Wanted, view: View, is_double:
 
 
 def _shown(context: Context, code: ErrorCode) -> ErrorCode:
-    """The nearest code that the client's version knows."""
+    """The error, replaced by the nearest one that the client's version knows."""
     is_old = context.api_version < FIRST_VERSION_WITH_NOT_AVAILABLE
     if is_old and code is ErrorCode.OFFSET_NOT_AVAILABLE:
         return ErrorCode.LEADER_NOT_AVAILABLE
@@ -131,7 +131,7 @@ def _replica(context: Context, topic: str, wanted: Wanted, view: View) -> Partit
 
 
 def find(partition: Partition, timestamp: int, view: View) -> Found:
-    """The offset that `timestamp` (or a special value) stands for, as `view` lets it be seen.
+    """The offset for a timestamp or special value, within what `view` shows.
 
     Raises ApiError OFFSET_NOT_AVAILABLE.
     """

@@ -1,4 +1,4 @@
-"""The replica that this broker holds of a partition, or why a client must look elsewhere."""
+"""The replica of a partition on this broker, or the error that sends a client elsewhere."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Produce: append record batches to partitions that this broker leads.
+"""Produce: append record batches to partitions led by this broker.
 
 Versions 3 to 13 are served; 0 to 2 are listed because librdkafka looks for them (KAFKA-18659), and
-end the connection when sent. From v11 on TRANSACTION_ABORTABLE is understood, from v12 on writing
-to a partition adds it to the transaction (KIP-890), from v13 on topics are named by id.
+end the connection when sent. From v11 on clients understand TRANSACTION_ABORTABLE, from v12 on
+writing to a partition adds it to the transaction (KIP-890), from v13 on topics are named by id.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Later = Deferred[ProduceResponse] | Deferred[Now]
 
 ABORTABLE_SINCE = 11
 ATTRIBUTES_LOW_BYTE = 22
-"""Where in a batch its transactional flag is; the log checks all the rest of the batch."""
+"""Position of the transactional flag in a batch; the log checks the rest of the batch."""
 
 
 @handles(ProduceRequest, versions="3-13", advertised="0-13")
@@ -73,14 +73,14 @@ def _produce_in_steps(_: Context, appends: Appends) -> Steps[Now | Later]:
 
 
 def _after(appends: Appends, response: ProduceResponse) -> Now | Later:
-    """All was appended that can be now."""
+    """All that can be appended now was appended."""
     if appends.waiting:
         return RecompressedProduce(appends, response).deferred
     return _conclude(appends, response)
 
 
 def _conclude(appends: Appends, response: ProduceResponse) -> Now | Later:
-    """After all that can be appended was."""
+    """Answer, or wait for the in-sync replicas, once nothing is left to append."""
     if appends.request.acks == 0:
         _hang_up_on_error(response.responses)
         return None
@@ -107,7 +107,7 @@ def _has_transactional_batch(request: ProduceRequest) -> bool:
 def _produce_in_transaction(
     appends: Appends,
 ) -> Now | Later:
-    """Append once the coordinator of the transaction vouches for the partitions."""
+    """Append once the transaction's coordinator has verified the partitions."""
     request = appends.request
     if request.transactional_id is None:
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -131,7 +131,7 @@ def _is_open(partition: Partition, header: BatchHeader) -> bool:
 
 
 def _transactional_batches(appends: Appends) -> dict[Key, tuple[Partition, BatchHeader]]:
-    """The headers of transactional batches for partitions that are led here."""
+    """The headers of transactional batches for partitions led here."""
     replicas = appends.context.broker.replicas
     is_by_id = appends.context.api_version >= FIRST_VERSION_BY_ID
     found = {}
@@ -169,7 +169,7 @@ class VerifiedProduce:
     def start(
         self, transaction: Transaction, batches: dict[Key, tuple[Partition, BatchHeader]]
     ) -> Now | Later:
-        """Ask, and append as soon as there is an answer: now, as a rule."""
+        """Ask the coordinator, and append when it has answered, which is mostly at once."""
         version = self._appends.context.api_version
         support = Support.BASIC
         if version >= ADDS_PARTITIONS_SINCE:
@@ -192,7 +192,7 @@ class VerifiedProduce:
         return verified.map(self._append)
 
     def _append(self, verified: Verified) -> Now | Deferred[Now]:
-        """The coordinator has answered; not called any more when the client has hung up."""
+        """The coordinator has answered; not called once the client has hung up."""
         appends = self._appends
         appends.verified = verified
         appends.context = replace(appends.context, now_ms=appends.context.broker.clock.now_ms())
@@ -200,13 +200,13 @@ class VerifiedProduce:
 
 
 class RecompressedProduce:
-    """A produce with batches that are appended once they are checked and have their codec."""
+    """A produce with batches that have to be checked or recompressed before they are appended."""
 
     def __init__(self, appends: Appends, response: ProduceResponse) -> None:
         self.deferred: Deferred[Now] = Deferred()
         self._appends = appends
         self._response = response
-        # Also when the client has hung up: with acks=0 it does so once it has sent all.
+        # Also after the client has hung up: with acks=0 it does so as soon as it has sent all.
         work = Recompressions(appends.context, appends.waiting, self._append)
         work.done.then(self.deferred.guard(self._conclude), self.deferred.fail)
 
@@ -253,9 +253,9 @@ class DelayedProduce:
         ]
 
     def _wait_for(self, one: Uncommitted) -> CommitWaiter | None:
-        """Wait for a commit, unless this broker has ceased to lead since it appended.
+        """Wait for a commit, unless this broker has lost leadership since the append.
 
-        Others were served meanwhile, when batches were recompressed or the request was long.
+        It may have if batches were recompressed or the request was long: others were served then.
         """
         partition = one.partition
         committed = partial(self._committed, partition.topic, one.answer)

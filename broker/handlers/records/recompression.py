@@ -2,11 +2,10 @@
 
 `compression.type` other than `producer` makes the broker compress; a batch may decompress to a
 thousand times its size; a request may bring batches for a thousand partitions. All that is done
-beside the loop, one batch after the other, and each is appended when it is done, in a turn of the
-loop of its own. Meanwhile the connection rests, as all do in Apache Kafka while a request of theirs
-is in work: that keeps the batches of a producer in order, with nothing to sort. A batch that
-arrived in the right codec, as most do, passes by here. Decision:
-docs/decisions/0017-recompression-beside-the-loop.md.
+beside the loop, one batch after another, and each batch is appended when it is ready, in a separate
+turn of the loop. The connection is muted until the request is done, as every connection is in
+Apache Kafka: that keeps a producer's batches in order. Most batches arrive in the right codec and
+never come here. Decision: docs/decisions/0017-recompression-beside-the-loop.md.
 """
 
 from __future__ import annotations
@@ -31,13 +30,14 @@ logger = logging.getLogger(__name__)
 
 
 class Recompression(NamedTuple):
-    """One batch that waits to be checked or recompressed, and the place of its answer."""
+    """One batch to be checked or recompressed, and the place of its answer."""
 
     topic: ProduceRequest.TopicData
     batch: memoryview
-    """As it was received: it keeps the connection's buffer, which no other request uses then."""
+    """As received: it keeps the connection's buffer, which no other request uses until it is
+    freed."""
     rules: ProduceRules
-    """Those that asked for it: they may change before the work begins."""
+    """The rules when the request was read: the topic's may change before the work begins."""
     answers: list[ProduceResponse.Response.PartitionResponse]
     position: int
 
@@ -46,7 +46,7 @@ Result = bytearray | memoryview | ApiError
 
 
 class Recompressions:
-    """Has batches checked and recompressed, one at a time, so that no request takes all threads."""
+    """Checks and recompresses batches one at a time, so that no request takes all threads."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Recompressions:
         waiting: Sequence[Recompression],
         on_result: Callable[[Recompression, Result], None],
     ) -> None:
-        """`on_result` is called for each, on the loop; what it raises fails `done`."""
+        """`on_result` is called for each, on the loop; an error that it raises fails `done`."""
         self.done: Deferred[None] = Deferred()
         """Complete when `on_result` has been called for the last of them."""
         self._context = context

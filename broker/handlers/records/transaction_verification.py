@@ -1,10 +1,10 @@
-"""Asking transaction coordinators whether partitions are in the transactions that write to them.
+"""Asks transaction coordinators whether partitions belong to the transactions that write to them.
 
-The first batch of a transaction on a partition waits for the answer (KIP-890); the following ones
-do not, since the log knows by then that the transaction is open. A producer that follows version 2
-of the protocol adds no partitions by itself: for it the question adds them.
+The first batch of a transaction on a partition waits for the answer (KIP-890); later ones do not,
+since the log then knows that the transaction is open. A producer of version 2 of the protocol adds
+no partitions itself: for it the inquiry adds them.
 
-What a producer is told when the answer is no depends on what its version of the request knows:
+The error that a producer gets depends on the version of its request:
 
     the coordinator says          Produce              TxnOffsetCommit
     TRANSACTION_ABORTABLE         the same; INVALID_TXN_STATE to clients that do not know it
@@ -34,17 +34,18 @@ Key = tuple[str, int]
 
 
 class Support(enum.IntEnum):
-    """What a client's version of a request understands."""
+    """How much a client's version of a request understands."""
 
     BASIC = 0
     ABORTABLE = 1
     """TRANSACTION_ABORTABLE as an error."""
     ADDS_PARTITIONS = 2
-    """Transaction version 2: partitions are added by writing to them, the epoch rises each time."""
+    """Transaction version 2: writing to a partition adds it, and each transaction has its own
+    epoch."""
 
 
 class Transaction(NamedTuple):
-    """Whose transaction it is."""
+    """The producer, and its transactional id."""
 
     transactional_id: str
     producer_id: int
@@ -52,16 +53,16 @@ class Transaction(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """The outcome, for those partitions for which there was something to ask."""
+    """The outcome, for those partitions that had to be verified."""
 
     guards: dict[Key, VerificationGuard]
-    """What the append of the batch is given."""
+    """The guards to append the batches with."""
     errors: dict[Key, ErrorCode]
-    """Those that the transaction's coordinator does not vouch for."""
+    """The errors of partitions that the coordinator has not verified."""
 
 
 class Verification:
-    """One question; `then` is called once with the outcome, perhaps before `ask` returns."""
+    """One inquiry; `then` is called once with the outcome, perhaps before `ask` returns."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class Verification:
         self._then = then
 
     def ask(self) -> None:
-        """Ask about those partitions on which the transaction is not open already."""
+        """Ask about the partitions on which the transaction is not open yet."""
         config = self._broker.config
         if not (
             config.transaction_partition_verification_enable
