@@ -1,4 +1,4 @@
-"""All handlers: importing this module has put them into the API table."""
+"""All handlers: importing this module enters them into the API table."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """AlterConfigs and IncrementalAlterConfigs: changing the configuration of topics and brokers.
 
-Versions 0 to 2 and 0 to 1. AlterConfigs replaces everything that was set; IncrementalAlterConfigs
-sets, deletes, appends and subtracts single values. Errors are per resource, and a resource that
-occurs twice is one. A broker changes itself, and what is set for all brokers (no name).
+Versions 0 to 2 and 0 to 1. AlterConfigs replaces all values of a resource; IncrementalAlterConfigs
+sets, deletes, appends and subtracts single values. Errors are per resource, and naming a resource
+twice is one. A broker changes its own configuration, and the defaults of all brokers (no name).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def incremental_alter_configs(
 
 
 class _Alteration:
-    """What both requests have in common, for one request."""
+    """The alterations of one request, of either kind."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class _Alteration:
             (self._doubles if key in seen else seen).add(key)
 
     async def replace(self, resource: Replacement) -> ApiError | None:
-        """Give a resource exactly the values of the request."""
+        """Give a resource exactly the values of the request. Raises ApiError INVALID_REQUEST."""
         try:
             self._check(resource)
             values = {config.name: config.value for config in resource.configs}
@@ -144,7 +144,7 @@ class _Alteration:
         return None
 
     async def increment(self, resource: Increment) -> ApiError | None:
-        """Apply the request's operations to what a resource has."""
+        """Apply the request's operations to the values of a resource."""
         try:
             self._check(resource)
             changes = [(c.name, _operation(c.config_operation), c.value) for c in resource.configs]

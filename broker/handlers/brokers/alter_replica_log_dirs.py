@@ -1,8 +1,8 @@
-"""AlterReplicaLogDirs: in which of its directories a broker shall keep a replica (KIP-113).
+"""AlterReplicaLogDirs: choose the log directory of a replica on this broker (KIP-113).
 
-Versions 1 and 2. A replica that is there already is left there, and one that is yet to come will be
-created there; who moves partitions between brokers asks for both. A replica is not moved from one
-directory to the other: UNSUPPORTED_VERSION says that this is not served.
+Versions 1 and 2. A replica that lies in the directory stays there, and one that does not exist yet
+will be created there: reassignment tools ask for both. Moving a replica to another directory is not
+supported, and answered with UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def alter_replica_log_dirs(
 
 
 def _keep(context: Context, directory: LogDirectory | None, topic: str, index: int) -> ErrorCode:
-    """Note where a replica shall be kept; returns what to say of it."""
+    """Note the directory for a replica; returns the error code of the answer."""
     if directory is None:
         return ErrorCode.LOG_DIR_NOT_FOUND
     if directory.failure is not None:

@@ -1,7 +1,7 @@
-"""ApiVersions: what this broker serves, straight from the route table, and its features.
+"""ApiVersions: the requests that this broker serves, from the API table, and its features.
 
 Versions 0 to 4: v3 features and the client's software (KIP-511, KIP-584), v4 also lists features
-that can be at level 0, at which clients of v3 stumble.
+that can be at level 0, which v3 clients cannot read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DescribeCluster: the cluster's id, controller and brokers.
 
-Versions 0 to 2. From v1 a client says which kind of endpoint it thinks it talks to: 1 for brokers,
-2 for controllers; only brokers answer here. From v2 it may ask for fenced brokers; there are none.
+Versions 0 to 2. From v1 a client names the kind of endpoint it expects: 1 for brokers, 2 for
+controllers; only the first is served. From v2 it may ask for fenced brokers; there are none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BROKERS, CONTROLLERS = 1, 2
 
 @handles(DescribeClusterRequest, versions="0-2")
 def describe_cluster(context: Context, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    """Answer from the metadata cache."""
+    """Answer from the metadata cache. Raises ApiError for another kind of endpoint."""
     if request.endpoint_type == CONTROLLERS:
         raise ApiError(
             ErrorCode.MISMATCHED_ENDPOINT_TYPE,

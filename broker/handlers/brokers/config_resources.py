@@ -1,4 +1,4 @@
-"""Codes of what can have a configuration, in the requests about configurations."""
+"""Kafka's codes of resource types in requests about configurations (`ConfigResource.Type`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the controller tells this broker, and what brokers ask of the controller (ZooKeeper mode).
+"""Requests between the controller and the brokers, in both directions (ZooKeeper mode).
 
 LeaderAndIsr, UpdateMetadata and StopReplica are refused from an older controller, and when they
-were meant for this broker in an earlier life (KIP-380). AlterPartition (KIP-497),
+were meant for an earlier registration of this broker (KIP-380). AlterPartition (KIP-497),
 ControlledShutdown and AllocateProducerIds are served by the controller only.
 """
 
@@ -69,7 +69,7 @@ def alter_partition(
 def controlled_shutdown(
     context: Context, request: ControlledShutdownRequest
 ) -> Deferred[ControlledShutdownResponse]:
-    """Move away what a broker leads that is about to stop."""
+    """Move leadership away from a broker that is about to stop."""
 
     async def work() -> ControlledShutdownResponse:
         remaining = await context.broker.controller.commands.relieve(

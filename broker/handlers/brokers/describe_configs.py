@@ -1,12 +1,13 @@
-"""DescribeConfigs and ListConfigResources: what is configured, and where it came from.
+"""DescribeConfigs and ListConfigResources: values in effect, and where each was set.
 
-DescribeConfigs versions 0 to 4; v0 knows only whether a value is the default. A null list of keys
-asks for all; unknown keys are left out. What is asked for twice in the same way is answered once.
-Synonyms come on request, and from v3 documentation. A broker describes topics, itself and what is
-set for all brokers; the configuration of a topic of which it has no replica it reads first.
+DescribeConfigs versions 0 to 4; v0 shows only whether a value is the default. A null list of keys
+asks for all; unknown keys are omitted. Identical entries of a request are answered once. Synonyms
+are returned on request, and from v3 documentation. A broker describes topics, itself and the
+defaults of all brokers; the configuration of a topic without a replica here is read from the store
+first.
 
-ListConfigResources versions 0 and 1 lists what has configurations: v0 knows only client metrics, of
-which there are none.
+ListConfigResources versions 0 and 1 lists the resources: v0 only client metrics, of which there are
+none.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from broker.runtime.deferred import Deferred
 
 DESCRIBED_AT_ONCE = 4
-"""As many resources are described without giving way to others."""
+"""Resources described before others are served."""
 
 Wanted = DescribeConfigsRequest.Resource
 Result = DescribeConfigsResponse.Result
@@ -77,7 +78,7 @@ def describe_configs(
 
 
 def _distinct(resources: Iterable[Wanted]) -> list[Wanted]:
-    """Without those that ask the same again: a few bytes must not cost an answer each."""
+    """Drop repetitions: a few bytes of a request must not cost an answer each."""
     found: dict[tuple[object, ...], Wanted] = {}
     for one in resources:
         keys = None if one.configuration_keys is None else tuple(one.configuration_keys)
@@ -96,7 +97,7 @@ def _refusal(resource: Wanted, error: ApiError) -> Result:
 
 
 class _Description:
-    """What one request asks for; resources that are set alike are described once."""
+    """The descriptions of one request; those of resources with equal values are made once."""
 
     def __init__(self, context: Context, request: DescribeConfigsRequest) -> None:
         self._broker = context.broker
@@ -183,7 +184,7 @@ class _Description:
 def list_config_resources(
     context: Context, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """List topics and brokers, as far as they were asked for."""
+    """List topics and brokers, whichever the request names."""
     if context.api_version == 0:
         return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=[])
     served = {TOPIC, BROKER, GROUP, CLIENT_METRICS}

@@ -1,7 +1,7 @@
-"""DescribeLogDirs: what lies in which log directory.
+"""DescribeLogDirs: the logs in each log directory, and their sizes.
 
 Versions 1 to 5. Null asks for all topics. From v4 with the sizes of the file system. Paths are
-absolute, however they were configured: who asks was not started where the broker was.
+absolute, however they were configured: the client may run in another working directory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Result = DescribeLogDirsResponse.Result
 def describe_log_dirs(
     context: Context, request: DescribeLogDirsRequest
 ) -> Deferred[DescribeLogDirsResponse]:
-    """Describe every directory, with those of its logs that were asked for."""
+    """Describe every directory, with those of its logs that the request names."""
     wanted = None
     if request.topics is not None:
         wanted = {(t.topic, partition) for t in request.topics for partition in t.partitions}

@@ -63,7 +63,7 @@ def _commit(context: Context, known: OffsetCommitRequest) -> Deferred[OffsetComm
 def _with_unknown(
     _: Context, request: OffsetCommitRequest, has_ids: bool, value: OffsetCommitResponse
 ) -> Steps[OffsetCommitResponse]:
-    """Put the errors of partitions that do not exist back in their places."""
+    """Insert the errors of partitions that do not exist, in the order of the request."""
     given = {
         (topic.name, topic.topic_id, each.partition_index): each.error_code
         for topic in value.topics

@@ -1,7 +1,7 @@
-"""Creating topics within a client's time, and not behind its back.
+"""Creates topics within the client's timeout, and never after it was told that they are not.
 
-The metadata store may not answer for longer than the client waits, and do what it was asked in the
-end. The client has then been told that the topic was not created, so it is deleted again.
+The metadata store may answer only after the timeout, and still carry the write out. The client has
+had an error by then, so the topic is deleted again.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ Results = dict[str, CreatedTopic | ApiError]
 async def create_within(
     broker: BrokerServices, topics: Sequence[NewTopic], timeout_ms: int, *, validate_only: bool
 ) -> Results:
-    """Create topics, or have none of them created later.
+    """Create topics; those that are not created in time will not be created later either.
 
-    A client that leaves no time at all (``timeout_ms`` of 0 or less) does not want to wait for
-    leaders; the writing itself is waited for.
+    With a `timeout_ms` of 0 or less the client does not wait for leaders, only for the write.
     """
     answer: asyncio.Future[Results] = asyncio.get_running_loop().create_future()
 

@@ -1,9 +1,9 @@
-"""CreatePartitions: topics only grow. Served by the controller.
+"""CreatePartitions: add partitions to topics. Served by the controller.
 
-Versions 0 to 3. The count is the new total. The new partitions' replicas may be given. Answered
-once metadata shows the leaders of the new partitions. With `validate_only` nothing is created.
-Topics that would bring the request over `max.new.partitions.per.request` are refused; Apache fails
-with UNKNOWN_SERVER_ERROR there.
+Versions 0 to 3. The count is the new total. The request may assign the new replicas. Answered once
+metadata shows the leaders of the new partitions. With `validate_only` nothing is created. Topics
+that exceed `max.new.partitions.per.request` are refused; Apache Kafka fails with
+UNKNOWN_SERVER_ERROR at its own limit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """CreateTopics: served by the controller, answered once metadata shows the leaders.
 
-Versions 0 to 7. A count of -1 (v4) means the broker's default; an assignment by hand excludes both
-counts. From v5 the answer tells counts and configuration, from v7 the topic id. A topic that occurs
-twice is an error, for itself alone. With `validate_only` (v1) nothing is created.
+Versions 0 to 7. A count of -1 (v4) means the broker's default; a manual assignment excludes both
+counts. From v5 the answer has counts and configuration, from v7 the topic id. A topic that is named
+twice is refused, and only that one. With `validate_only` (v1) nothing is created.
 
 A request for more partitions than `max.new.partitions.per.request` is refused whole, before its
 names and configurations are looked at.
@@ -47,7 +47,7 @@ FIRST_VERSION_WITH_CONFIGS = 5
 def create_topics(
     context: Context, request: CreateTopicsRequest
 ) -> CreateTopicsResponse | Deferred[CreateTopicsResponse]:
-    """Check all, create what can be, wait for leaders."""
+    """Check all topics, create the valid ones, wait for their leaders."""
 
     def refuse(error: ApiError) -> CreateTopicsResponse:
         names = dict.fromkeys(topic.name for topic in request.topics)
@@ -85,7 +85,7 @@ async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopic
 async def _plan(
     context: Context, topics: Iterable[Wanted], slices: Slices
 ) -> tuple[dict[str, NewTopic], dict[str, ApiError]]:
-    """What to create, and what is wrong with the rest. Raises ApiError for the whole request."""
+    """The topics to create, and the errors of the others. Raises ApiError for the whole request."""
     doubles = repeated(topic.name for topic in topics)
     refused = {name: _repeated(name) for name in doubles}
     refused[KRAFT_METADATA_TOPIC] = _reserved()
@@ -175,7 +175,7 @@ async def _wait_for_leaders(
 
 
 class _Descriptions:
-    """Configurations as the answer tells them; topics that set the same have one together."""
+    """Configurations as the answer shows them; topics with equal overrides share one."""
 
     def __init__(self, context: Context) -> None:
         self._is_wanted = context.api_version >= FIRST_VERSION_WITH_CONFIGS
@@ -183,7 +183,7 @@ class _Descriptions:
         self._made: dict[tuple[tuple[str, str], ...], list[Answer.Config]] = {}
 
     def of(self, overrides: Mapping[str, str]) -> list[Answer.Config]:
-        """Every key of a topic that overrides some; nothing for clients that know of none."""
+        """Every key of a topic that overrides some; empty below version 5."""
         if not self._is_wanted:
             return []
         key = tuple(sorted(overrides.items()))

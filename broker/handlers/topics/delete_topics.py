@@ -1,8 +1,8 @@
-"""DeleteTopics: served by the controller, answered once metadata shows the topic no more.
+"""DeleteTopics: served by the controller, answered once the topic is gone from the metadata.
 
-Versions 0 to 6. From v6 a topic is given by name or by id. The answer also waits for the files to
-be given up if all replicas are there, so that the name can be used again at once; if one is not,
-the deletion stays pending and is finished when its broker returns.
+Versions 0 to 6. From v6 a topic is given by name or by id. If all replicas are online, the answer
+also waits until they have given up their logs, so that the name can be reused at once; otherwise
+the deletion stays pending until the missing broker returns.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ async def _delete(
 async def _resolve(
     context: Context, wanted: list[tuple[str | None, UUID]]
 ) -> dict[tuple[str | None, UUID], str | ApiError]:
-    """The name of each topic asked for, or what is wrong with how it was asked for."""
+    """The name of each requested topic, or the error in how it was named."""
     doubles = repeated(name for name, _ in wanted if name is not None)
     double_ids = repeated(topic_id for _, topic_id in wanted if topic_id != ZERO_UUID)
     resolved: dict[tuple[str | None, UUID], str | ApiError] = {}
@@ -132,7 +132,7 @@ async def _wait_until_gone(context: Context, names: Iterable[str], timeout_ms: i
                 await controller.wait_until_settled(going)
         except TimeoutError:
             return late
-        except StoreError as error:  # they go all the same, and nobody is told of them any more
+        except StoreError as error:  # the deletion goes on, and the client has left
             logger.warning("topic deletion not awaited: %s", error)
     return late
 

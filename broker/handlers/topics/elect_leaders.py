@@ -1,7 +1,7 @@
-"""ElectLeaders: give partitions their preferred leader, or where nobody leads, any (KIP-460).
+"""ElectLeaders: preferred leaders, or any replica for a partition without a leader (KIP-460).
 
-Versions 0 to 2; v0 knows preferred leaders only. Served by the controller. When all partitions are
-asked for, those that need no election are left out of the answer.
+Versions 0 to 2; v0 knows preferred leaders only. Served by the controller. When the request is for
+all partitions, those that need no election are omitted from the answer.
 """
 
 from __future__ import annotations

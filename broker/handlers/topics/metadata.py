@@ -3,9 +3,8 @@
 Versions 0 to 13. Null asks for all topics and an empty list for none, but in v0 an empty list asks
 for all. Topics are named by id from v12; from v4 a request may forbid automatic creation.
 
-A partition without a leader carries LEADER_NOT_AVAILABLE and leader -1, and its leader epoch if
-that is known. So does one whose leader lacks the listener that was asked; from v6 as
-LISTENER_NOT_FOUND.
+A partition without a leader has LEADER_NOT_AVAILABLE and leader -1, and its leader epoch if that is
+known. So has one whose leader lacks the client's listener; from v6 on with LISTENER_NOT_FOUND.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ FIRST_VERSION_BY_ID = 12
 REMEMBERED_ANSWERS = 32
 """Answers kept at one time. Fixed: one for each version that clients use, on a few listeners."""
 PARTITIONS_WORTH_KEEPING = 100
-"""A smaller answer is made anew each time: that takes no longer than looking it up is worth."""
+"""A smaller answer is not worth keeping: it is made as quickly as it is looked up."""
 PARTITIONS_AT_ONCE = 1000
 """A larger answer is made in slices: these take five milliseconds."""
 
@@ -53,12 +52,11 @@ Brokers = Mapping[int, LiveBroker]
 def metadata(
     context: Context, request: MetadataRequest
 ) -> MetadataResponse | Deferred[MetadataResponse]:
-    """Answer from the cache; unknown topics may be created, for the next time.
+    """Answer from the cache; unknown topics may be created, for the client's next request.
 
-    Clients repeat themselves, and 10,000 partitions take a while to encode: the bytes of a large
-    answer are kept until the metadata changes. While it is made, whoever asks for it too waits for
-    the same; its brokers are those of when it was begun, its topics each as they are when their
-    turn comes.
+    Clients repeat their requests, and 10,000 partitions take a while to encode: the bytes of a
+    large answer are kept until the metadata changes. While one is made, equal requests wait for it.
+    Its brokers are those at its beginning; each topic is as it is when its turn comes.
     """
     cache = context.broker.metadata
     wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
@@ -118,7 +116,7 @@ def _make_in_slices(
             made.set_exception(error)
         finally:
             made.cancel()
-            if derived.get(key) is made:  # nothing has changed meanwhile
+            if derived.get(key) is made:  # the metadata has not changed since
                 del derived[key]
                 if not made.cancelled() and made.exception() is None and _is_sound(response.topics):
                     derived[key] = made.result()
@@ -140,7 +138,7 @@ async def _make(
 
 
 def _is_sound(topics: list[Topic]) -> bool:
-    """Whether there is no error that the next request may change."""
+    """Whether there is no error that may be gone at the next request."""
     return not any(topic.error_code for topic in topics)
 
 
@@ -168,7 +166,7 @@ def _without_topics(context: Context, request: MetadataRequest) -> MetadataRespo
 def _topics(
     context: Context, request: MetadataRequest, *, wants_all: bool
 ) -> Iterator[tuple[Topic, TopicMetadata | None]]:
-    """Each topic of the answer, yet without partitions, and what they are made from."""
+    """Each topic of the answer, still without partitions, and the metadata to make them from."""
     if wants_all:
         for known in list(context.broker.metadata.topics.values()):
             yield _topic(request, known), known
@@ -264,7 +262,7 @@ def _partition(
 
 
 def unknown_topic_error(name: str) -> ErrorCode:
-    """What to answer to a name that no topic has: whether one could have it."""
+    """The error for a name that no topic has, by whether one could have it."""
     if name_problem(name) is not None:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

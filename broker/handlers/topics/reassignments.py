@@ -1,7 +1,7 @@
 """AlterPartitionReassignments and ListPartitionReassignments: moving replicas (KIP-455).
 
-Served by the controller. A request is answered when its moves are stored, not when they are done;
-null replicas call a move off.
+Served by the controller. A request is answered when its moves are stored, not when they are
+complete; null replicas cancel a move.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Listed = ListPartitionReassignmentsResponse.Topic
 def alter_reassignments(
     context: Context, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse | Deferred[AlterPartitionReassignmentsResponse]:
-    """Begin, redirect or call off moves; errors are per partition."""
+    """Begin, redirect or cancel moves; errors are per partition."""
 
     def refuse(error: ApiError) -> AlterPartitionReassignmentsResponse:
         return AlterPartitionReassignmentsResponse(
@@ -83,7 +83,7 @@ def _check_factor(
     at: TopicPartition,
     target: Replicas | None,
 ) -> ApiError | None:
-    """Since v1 (KIP-860) a client may insist that the number of replicas stays what it is."""
+    """Since v1 (KIP-860) a client may forbid a change of the replication factor."""
     known = context.broker.metadata.partition(*at)
     if request.allow_replication_factor_change or target is None or known is None:
         return None
@@ -109,7 +109,7 @@ def _altered(
 def list_reassignments(
     context: Context, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """Tell which moves are under way."""
+    """List the moves in progress."""
     controller = context.broker.controller.context
     if controller is None:
         error = not_controller()

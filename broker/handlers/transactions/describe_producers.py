@@ -1,7 +1,7 @@
-"""DescribeProducers: who writes to a partition, and since when with an open transaction (KIP-664).
+"""DescribeProducers: the producers of a partition, and their open transactions (KIP-664).
 
-Version 0. Any replica answers, from what its log knows: producers that are not expired. A partition
-is described once, however often it is named: each may have thousands of producers.
+Version 0. Any replica answers, with the producers in its log that have not expired. A partition is
+described once, however often it is named: each may have thousands of producers.
 """
 
 from __future__ import annotations

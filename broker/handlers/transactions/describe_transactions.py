@@ -1,6 +1,6 @@
-"""DescribeTransactions and ListTransactions: what tools ask about transactions (KIP-664).
+"""DescribeTransactions and ListTransactions, for administration tools (KIP-664).
 
-ListTransactions 0-2: v1 how long they run (KIP-994), v2 a pattern of ids (KIP-1152).
+ListTransactions 0-2: v1 filters by duration (KIP-994), v2 by a pattern of ids (KIP-1152).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _describe(context: Context, transactional_id: str) -> Description:
 def list_transactions(
     context: Context, request: ListTransactionsRequest
 ) -> ListTransactionsResponse | Deferred[ListTransactionsResponse]:
-    """All that this broker coordinates and the filters let pass; none while some are loading."""
+    """The transactions of this broker that pass the filters; none while some are loading."""
     coordinators = context.broker.transactions
     if coordinators.is_loading:
         return ListTransactionsResponse(

@@ -1,9 +1,9 @@
-"""InitProducerId: an id for an idempotent producer, or who a transactional one is from now on.
+"""InitProducerId: an id for an idempotent producer, or id and epoch for a transactional one.
 
-Versions 0 to 5; v3 lets a producer go on from the id and epoch it has (KIP-360), v4 tells a fenced
-one so (KIP-588; INVALID_PRODUCER_EPOCH before). Version 6 (KIP-939) is not final in Apache Kafka
-4.3 either. Without a transactional id every request gets a new id at epoch 0, also one that wants
-to raise the epoch of an id it has.
+Versions 0 to 5; v3 lets a producer continue from its id and epoch (KIP-360), v4 answers a fenced
+one with PRODUCER_FENCED (KIP-588; INVALID_PRODUCER_EPOCH before). Version 6 (KIP-939) is not final
+in Apache Kafka 4.3 either. Without a transactional id every request gets a new id at epoch 0, even
+one that sends an id and epoch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Answer = InitProducerIdResponse | Deferred[InitProducerIdResponse]
 
 @handles(InitProducerIdRequest, versions="0-5")
 def init_producer_id(context: Context, request: InitProducerIdRequest) -> Answer:
-    """Hand out an id, or ask the coordinator; a wait only when a new block has to be taken."""
+    """Hand out an id, or ask the coordinator; waits only for a new block of ids."""
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _refusal(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:

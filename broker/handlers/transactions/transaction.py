@@ -1,9 +1,9 @@
-"""AddPartitionsToTxn, AddOffsetsToTxn, EndTxn: a producer's transaction, request by request.
+"""AddPartitionsToTxn, AddOffsetsToTxn, EndTxn: the requests of a producer's transaction.
 
-AddPartitionsToTxn 0-5: clients speak up to v3 and name one transaction; from v4 on brokers ask for
-several at once, and may only ask whether partitions were added (KIP-890).
-AddOffsetsToTxn 0-4. EndTxn 0-5: v5 is of transaction version 2, which raises the epoch and says so.
-What fenced producers are told was INVALID_PRODUCER_EPOCH before v2 (KIP-588).
+AddPartitionsToTxn 0-5: clients use up to v3 and name one transaction; from v4 on brokers name
+several, and may only verify that partitions were added (KIP-890). AddOffsetsToTxn 0-4. EndTxn 0-5:
+v5 is of transaction version 2, and returns the raised epoch. Below v2 a fenced producer gets
+INVALID_PRODUCER_EPOCH (KIP-588).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Result = AddPartitionsToTxnResponse.ResultsByTransaction
 def add_partitions_to_txn(
     context: Context, request: AddPartitionsToTxnRequest
 ) -> Steps[Deferred[AddPartitionsToTxnResponse]]:
-    """Add, or verify, the partitions of each transaction; if one partition is wrong, none is."""
+    """Add or verify the partitions of each transaction: all of them, or none if one is invalid."""
     results: list[Result] = []
     is_batch = context.api_version >= BATCHED_SINCE
 
@@ -148,7 +148,7 @@ def _topic_results(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
 def add_offsets_to_txn(
     context: Context, request: AddOffsetsToTxnRequest
 ) -> Deferred[AddOffsetsToTxnResponse]:
-    """Add the partition in which the group's positions are kept."""
+    """Add the partition of `__consumer_offsets` that holds the group's positions."""
     partition = (GROUP_METADATA_TOPIC, context.broker.groups.partition_for(request.group_id))
     producer = (request.transactional_id, request.producer_id, request.producer_epoch)
     reply = _add_to_transaction(context, producer, frozenset({partition}), OLD_PROTOCOL)
@@ -177,7 +177,7 @@ def _add_to_transaction(
 
 @handles(EndTxnRequest, versions="0-5")
 def end_txn(context: Context, request: EndTxnRequest) -> Deferred[EndTxnResponse]:
-    """Commit or abort; answered once that is decided for good, before the markers are written."""
+    """Commit or abort; answered once the decision is committed, before the markers are written."""
     reply: Deferred[Identity] = Deferred()
 
     def ended(identity: Identity) -> EndTxnResponse:

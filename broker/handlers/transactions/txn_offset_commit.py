@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from broker.requests.steps import Steps
 
 LOADING_SINCE = 2
-"""Producers before have no answer to COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
+"""Older producers cannot handle COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
 ABORTABLE_SINCE = 4
 ADDS_PARTITIONS_SINCE = 5
 UNCHECKED_SEQUENCE = -1
@@ -71,7 +71,7 @@ def _verify_and_commit(
 def _complete(
     context: Context, request: TxnOffsetCommitRequest, value: TxnOffsetCommitResponse
 ) -> Steps[TxnOffsetCommitResponse]:
-    """Put the errors of partitions that do not exist in their places, as the client knows them."""
+    """Insert the errors of partitions that do not exist, in codes known to the client."""
     given = {
         (topic.name, each.partition_index): each.error_code
         for topic in value.topics
@@ -106,7 +106,7 @@ def _commit(
     reply: Deferred[TxnOffsetCommitResponse],
     verified: Verified,
 ) -> None:
-    """The coordinator of the transaction has answered; that of the group may have moved."""
+    """The transaction's coordinator has answered; the group's may have moved since."""
     groups = context.broker.groups
     try:
         shard: GroupShardRuntime = groups.shard_for(request.group_id)

@@ -1,8 +1,8 @@
-"""WriteTxnMarkers: a transaction coordinator has leaders end its transactions.
+"""WriteTxnMarkers: a transaction coordinator ends transactions on the partitions led here.
 
-Versions 1 and 2: v1 flexible, v2 says which transaction protocol the producer follows (KIP-1228).
-An administrator sends it too, to end a transaction that hangs (KIP-664), with coordinator epoch -1
-or the one that DescribeProducers tells.
+Versions 1 and 2: v1 flexible, v2 names the producer's transaction protocol (KIP-1228).
+Administrators send it too, to abort a hanging transaction (KIP-664), with coordinator epoch -1 or
+the one from DescribeProducers.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ if TYPE_CHECKING:
 def write_txn_markers(
     context: Context, request: WriteTxnMarkersRequest
 ) -> Deferred[WriteTxnMarkersResponse]:
-    """Answer once each marker is committed, or refused."""
+    """Answer once each marker is committed or refused."""
     return write_markers(context.broker, request)
