@@ -1,7 +1,8 @@
-"""Where the pure coordinators meet the broker: logs, timers, replies, leadership.
+"""Runs the pure coordinators in the broker: on logs, with timers, replies and leadership.
 
-`shards` is what groups and transactions have in common, a table of shards that come and go; a
-`shard_runtime` is one of them at work on the log of its partition, and `record_batches` turns its
-records into batches and back. `groups` and `transactions` are the services that handlers call. A
-`marker_sender` has markers written for transactions that are decided, `markers` writes them.
+`shards` is shared by groups and transactions: a table of shards that come and go with leadership. A
+`shard_runtime` runs one of them on the log of its partition, and `record_batches` turns its records
+into batches and back. `groups` and `transactions` are the services that handlers call. A
+`marker_sender` sends the markers of decided transactions to the partition leaders, and `markers`
+appends them.
 """

@@ -1,4 +1,4 @@
-"""One partition of `__consumer_offsets` that this broker leads: groups with a log and timers."""
+"""One partition of `__consumer_offsets` led by this broker: groups with a log and timers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
-    """A `GroupShard` at work, and its timers, which do nothing after `unload`."""
+    """Runs a `GroupShard` and its timers, which do nothing after `unload`."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
             self.groups.end_transaction(header.producer_id, is_commit=is_commit)
 
     def loaded(self, now_ms: int) -> Effects:
-        """Members' sessions begin."""
+        """Start the members' session timers."""
         return self.groups.on_loaded(now_ms)
 
     def unloaded(self) -> Effects:
-        """Timers end, everybody parked is sent away."""
+        """Stop the timers and refuse all parked requests."""
         effects = self.groups.on_unloaded()
         for timer in self._running.values():
             timer.cancel()
@@ -60,7 +60,7 @@ class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
 
     @property
     def content(self) -> str:
-        """How many groups there are."""
+        """The number of groups, in words."""
         return f"{len(self.groups.group_ids)} groups"
 
     # coordinator.ports.Timers

@@ -1,4 +1,4 @@
-"""The group coordinators of this broker: a shard for each partition of `__consumer_offsets` led.
+"""The group coordinators of this broker, one for each partition of `__consumer_offsets` it leads.
 
 `Broker.groups`.
 """
@@ -28,7 +28,7 @@ MINUTE_MS = 60_000
 
 
 def group_settings(config: BrokerConfig) -> GroupSettings:
-    """What a broker's configuration says about groups."""
+    """The settings of groups in a broker's configuration."""
     return GroupSettings(
         min_session_timeout_ms=config.group_min_session_timeout_ms,
         max_session_timeout_ms=config.group_max_session_timeout_ms,
@@ -45,12 +45,12 @@ def new_member_id() -> str:
 
 
 class GroupCoordinators(Shards[GroupShardRuntime]):
-    """Shards of groups, and what is done for all of them from time to time."""
+    """Shards of groups, and their periodic work."""
 
     def __init__(
         self, config: BrokerConfig, loop: BackgroundLoop, partition_count: Callable[[], int]
     ) -> None:
-        """`partition_count` tells how many partitions `__consumer_offsets` has, or will have."""
+        """`partition_count` returns how many partitions `__consumer_offsets` has, or will have."""
         settings = group_settings(config)
         surroundings = ShardServices(loop.clock, loop.timers, config.offsets_commit_timeout_ms)
 
@@ -68,13 +68,13 @@ class GroupCoordinators(Shards[GroupShardRuntime]):
         )
 
     def stop(self) -> None:
-        """Send everybody away who is parked; nothing is served any more."""
+        """Refuse all parked requests, and serve no more."""
         if self._clean_up_series is not None:
             self._clean_up_series.cancel()
         super().stop()
 
     def shard_for_member(self, group_id: str) -> GroupShardRuntime:
-        """Like `shard_for`, for the requests that need a group with a name: INVALID_GROUP_ID."""
+        """As `shard_for`; raises INVALID_GROUP_ID for an empty name as well."""
         if not group_id:
             raise ApiError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
         return self.shard_for(group_id)
@@ -82,7 +82,7 @@ class GroupCoordinators(Shards[GroupShardRuntime]):
     # Clean-up
 
     async def clean_up(self) -> None:
-        """Expire offsets and groups of all shards, giving way to clients in between."""
+        """Expire offsets and groups of all shards, in slices."""
         slices = self.slices()
         for shard in list(self.active_shards()):
             async for group_id in slices.each(list(shard.groups.group_ids)):
@@ -94,11 +94,11 @@ class GroupCoordinators(Shards[GroupShardRuntime]):
                         shard.forget(tombstones)
 
     def topics_deleted(self, topics: Collection[str]) -> None:
-        """Have the offsets of topics that are no more forgotten, in the background."""
+        """Forget the offsets of deleted topics, in the background."""
         self.spawn(self.forget_topics(topics), "offsets of deleted topics")
 
     async def forget_topics(self, topics: Collection[str]) -> None:
-        """Forget the offsets of topics, giving way to clients in between."""
+        """Forget the offsets of topics, in slices."""
         slices = self.slices()
         for shard in list(self.active_shards()):
             async for tombstones in slices.each(shard.groups.handle_topics_deleted(topics)):

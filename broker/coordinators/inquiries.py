@@ -1,8 +1,8 @@
-"""What leaders ask the transaction coordinators of other brokers, many producers at once.
+"""Inquiries of partition leaders to transaction coordinators, batched over many producers.
 
-One AddPartitionsToTxn is under way to each coordinator. What comes up meanwhile is gathered, and
-goes with the next: with a thousand producers whose transactions begin at about the same time the
-last one waits for two round trips, not for a thousand.
+At most one AddPartitionsToTxn is in flight to each coordinator. Inquiries that arrive in the
+meantime are collected and sent with the next one: if a thousand producers begin transactions at
+about the same time, the last waits for two round trips, not for a thousand.
 
     a              a producer's first question: sent
       b c d        three others: wait
@@ -10,7 +10,7 @@ last one waits for two round trips, not for a thousand.
          <- a
     b c d a'       sent together
 
-A transactional id waits with one question at most. A second one replaces it:
+At most one inquiry of a transactional id waits. A second one replaces it:
 
     the second has    the first is answered       why
     a higher epoch    INVALID_PRODUCER_EPOCH      another producer has taken over
@@ -44,20 +44,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE: Final = 200
-"""Transactions in one request: the coordinator goes through them without giving way to others."""
+"""Transactions in one request. Fixed: the coordinator handles them all in one turn of its loop."""
 
 
 class Inquiry(NamedTuple):
-    """What the leader of partitions wants to know of the transaction that writes to them."""
+    """Whether a transaction includes the partitions that it writes to, or their addition to it."""
 
     producer: tuple[str, int, int]
     """Transactional id, producer id, epoch."""
     partitions: frozenset[TopicPartition]
     verify_only: bool
-    """Whether to ask if they are in it, instead of adding them."""
+    """Whether to verify that they are in it, instead of adding them."""
 
     def refused(self, code: ErrorCode) -> Codes:
-        """The same answer for all partitions."""
+        """The same error for all partitions."""
         return dict.fromkeys(self.partitions, code)
 
 
@@ -67,16 +67,16 @@ class _Asked(NamedTuple):
 
 
 class Inquiries:
-    """Those to all other brokers."""
+    """The inquiries to all other brokers."""
 
     def __init__(self, send: Send) -> None:
-        """`send` asks a broker, and calls back once: with None if there is no answer."""
+        """`send` asks a broker and calls back once, with None if there is no answer."""
         self._send = send
         self._waiting: dict[int, dict[str, _Asked]] = {}
-        """By broker and transactional id. A broker that is asked right now has an entry."""
+        """By broker and transactional id. A broker with a request in flight has an entry."""
 
     def ask(self, broker_id: int, inquiry: Inquiry, callback: Callable[[Codes], None]) -> None:
-        """Ask a coordinator; `callback` gets its code for each partition, once."""
+        """Ask a coordinator; `callback` is called once, with its error code for each partition."""
         waiting = self._waiting.get(broker_id)
         is_under_way = waiting is not None
         if waiting is None:
@@ -119,7 +119,7 @@ def _is_older(one: Inquiry, other: Inquiry) -> bool:
 
 
 def _answer(asked: _Asked, codes: Codes) -> None:
-    """Tell one producer's request, whose error is its own."""
+    """Answer one producer's request; an error that this raises is that request's alone."""
     try:
         asked.callback(codes)
     except Exception:  # the border: the other producers of the batch are to be told as well
@@ -129,7 +129,7 @@ def _answer(asked: _Asked, codes: Codes) -> None:
 def _told(
     batch: dict[str, _Asked], response: AddPartitionsToTxnResponse | None
 ) -> dict[str, Codes]:
-    """What a response says of each transaction, UNKNOWN_SERVER_ERROR where it says nothing."""
+    """The codes of each transaction; UNKNOWN_SERVER_ERROR for one that the response lacks."""
     if response is None or response.error_code:
         code = ErrorCode.NETWORK_EXCEPTION if response is None else _code(response.error_code)
         if code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:

@@ -1,8 +1,8 @@
-"""The topics in which coordinators keep their state, and who coordinates what.
+"""The internal topics of coordinators, and the broker that coordinates a key.
 
-They are created when a client first looks for a coordinator. Apache answers that first look-up with
-COORDINATOR_NOT_AVAILABLE and lets the client come back; we answer it when the topic is there, which
-saves every new cluster's first client a round of retries.
+They are created when a client first looks for a coordinator. Apache Kafka answers that look-up with
+COORDINATOR_NOT_AVAILABLE and lets the client retry; here it is answered once the topic exists,
+which saves the first client of a new cluster a round of retries.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
 CREATION_TIMEOUT_SECONDS = 5
-"""How long a look-up waits for the topic; the client comes back after that."""
+"""How long a look-up waits for the topic. Fixed: the client retries after that."""
 
 UNDER_WAY = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-"""What `AutoTopics.request` says when it creates the topic, or does so already."""
+"""Results of `AutoTopics.request` that mean that the topic is being created."""
 
 
 class InternalTopic(NamedTuple):
-    """One of the topics, and into how many partitions it is created."""
+    """One of the topics, and the number of partitions it is created with."""
 
     name: str
     partitions: int
@@ -67,8 +67,8 @@ class InternalTopics:
     def when_ready(self, key_type: int) -> Deferred[None]:
         """Complete once the topic exists: at once if it does, else after creating it.
 
-        Fails with INVALID_REQUEST for a type of coordinator that this broker does not have, and
-        with COORDINATOR_NOT_AVAILABLE when the topic cannot be created now.
+        Fails with INVALID_REQUEST for an unknown type of coordinator, and with
+        COORDINATOR_NOT_AVAILABLE if the topic cannot be created now.
         """
         topic = self._topics.get(key_type)
         ready: Deferred[None] = Deferred()
@@ -85,7 +85,7 @@ class InternalTopics:
         return ready
 
     def coordinator(self, key_type: int, key: str, listener: str) -> Node:
-        """The broker that leads the key's partition; raises COORDINATOR_NOT_AVAILABLE."""
+        """The broker that leads the key's partition. Raises ApiError COORDINATOR_NOT_AVAILABLE."""
         index = partition_for(key, self.partition_count(key_type))
         state = self._metadata.partition(self._topics[key_type].name, index)
         node = None if state is None else self._metadata.node(state.leader, listener)

@@ -1,10 +1,10 @@
-"""Has markers written to all partitions of transactions that are decided, however long it takes.
+"""Sends the markers of decided transactions to all their partitions, however long it takes.
 
-A marker goes to the leader of its partition by WriteTxnMarkers, together with what else is for the
-same broker at that moment. What fails is tried again, with the leader there is then, until it is
-written or the partition is no more. When all partitions of a transaction have their marker, its
-shard records that it is complete. Nothing of this is stored but where it ends: who loads the shard
-after a crash begins anew, and a marker written twice does no harm.
+A marker goes to the leader of its partition by WriteTxnMarkers, together with all others for the
+same broker at that moment. A failed one is sent again, to the leader at that time, until it is
+written or the partition is deleted. When all partitions of a transaction have their marker, its
+shard records that it is complete. Only that record is stored: the broker that loads the shard after
+a crash sends all markers again, and a marker written twice does no harm.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RETRY_MS: Final = 100
-"""How long to wait before what failed is tried again."""
+"""Pause before a failed marker is sent again. Fixed: the next leader is elected within seconds."""
 COMPLETION_RETRY_MS: Final = 1_000
-"""As long, when a transaction's own log refused the record that it is complete."""
+"""Pause before the completion of a transaction is recorded again, if its log refused it."""
 PARTITIONS_PER_REQUEST: Final = 1_000
 """Most markers that one request asks for; the rest follow when it is answered."""
 NO_LEADER: Final = -1
@@ -42,23 +42,23 @@ _CODES: Final = frozenset(ErrorCode)
 _NOT_NEEDED = frozenset(
     {ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.INVALID_PRODUCER_EPOCH}
 )
-"""The partition cannot hold a transaction, or a later epoch has written there, which only follows
-the end of this one. Apache gives up the whole transaction at the latter, which leaves it undone
-until its coordinator moves.
+"""The partition cannot hold a transaction, or a later epoch has written there, which it only does
+after the end of this one. Apache Kafka abandons the whole transaction in the latter case, which
+leaves it incomplete until its coordinator moves.
 """
 
 
 class Leaders(Protocol):
-    """Who leads what, and the way there."""
+    """Partition leaders, and the requests to them."""
 
     @property
     def look_ups(self) -> int:
-        """How often it was looked up so far whether a partition exists."""
+        """Look-ups so far of whether a partition exists."""
 
     def leader(self, topic: str, partition: int, since: int, /) -> int | None:
-        """The leader's broker id; NO_LEADER if there is none now, None for no such partition.
+        """The leader's broker id; NO_LEADER if there is none now, None for a deleted partition.
 
-        That there is none is what a look-up said that was not among the first `since`.
+        Deleted is what a look-up found that was not among the first `since`.
         """
 
     def write_markers(
@@ -68,11 +68,11 @@ class Leaders(Protocol):
         answered: Callable[[WriteTxnMarkersResponse | None], None],
         /,
     ) -> None:
-        """Ask a broker, and call `answered` once: with None when it could not be asked."""
+        """Send to a broker, and call `answered` once, with None if there is no answer."""
 
 
 class _Task:
-    """One decided transaction on its way."""
+    """One decided transaction whose markers are not all written."""
 
     __slots__ = ("coordinator_epoch", "shard", "since", "told", "transaction", "waiting")
 
@@ -83,19 +83,19 @@ class _Task:
         self.transaction = transaction
         self.coordinator_epoch = shard.partition.leader_epoch
         self.since = since
-        """How many look-ups there had been when the transaction was decided."""
+        """The number of look-ups when the transaction was decided."""
         self.waiting = set(transaction.partitions)
         self.told: set[ErrorCode] = set()
-        """What has gone wrong and was logged; it is not logged again at each try."""
+        """The failures that were logged; they are not logged again at each attempt."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the shard has gone to another broker, which begins anew."""
+        """Whether the shard has moved to another broker, which sends all markers again."""
         return self.shard.stage is not Stage.ACTIVE
 
 
 class MarkerSender:
-    """All markers that this broker's coordinators have to have written."""
+    """All outstanding markers of this broker's coordinators."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class MarkerSender:
         timers: Timers,
         step_reached: Callable[[str], None] | None = None,
     ) -> None:
-        """`step_reached` is for tests: see `broker.runtime.failpoints`."""
+        """`step_reached` is for tests (`broker.runtime.failpoints`)."""
         self.step_reached = step_reached
         self._leaders = leaders
         self._clock = clock
@@ -112,22 +112,22 @@ class MarkerSender:
         self._limit = 1 if step_reached is not None else PARTITIONS_PER_REQUEST
         self._queues: dict[int, list[tuple[_Task, TopicPartition]]] = {}
         self._asked: set[int] = set()
-        """Brokers that have a request of ours; each has one at a time."""
+        """Brokers with a request in flight; each has one at a time."""
         self._is_flush_due = False
         self._is_started = False
 
     def start(self) -> None:
-        """The metadata of all topics is there: a partition that it does not have is deleted."""
+        """Begin, with the metadata of all topics: a partition that it lacks may be deleted."""
         self._is_started = True
         self._flush_soon()
 
     def stop(self) -> None:
-        """Send nothing any more."""
+        """Send no more."""
         self._is_started = False
         self._queues.clear()
 
     def send(self, shard: TransactionShardRuntime, transaction: Transaction) -> None:
-        """Have all partitions of a decided transaction marked, then have it completed."""
+        """Mark all partitions of a decided transaction, then complete it."""
         task = _Task(shard, transaction, self._leaders.look_ups)
         if task.waiting:
             self._queues.setdefault(NO_LEADER, []).extend((task, each) for each in task.waiting)
@@ -222,7 +222,7 @@ class MarkerSender:
             self._complete(task)
 
     def _complete(self, task: _Task) -> None:
-        """Record that all is marked, now or later; what is raised costs no other transaction."""
+        """Record that all is marked, now or later; an error affects no other transaction."""
         if task.is_over:
             return
         try:
@@ -273,7 +273,7 @@ def _codes(response: WriteTxnMarkersResponse) -> dict[tuple[int, TopicPartition]
 
 
 def _known(code: int) -> ErrorCode:
-    """One of a broker that is newer than this is tried again like an unexpected error."""
+    """The error code; one that only newer brokers know is retried like an unexpected error."""
     return ErrorCode(code) if code in _CODES else ErrorCode.UNKNOWN_SERVER_ERROR
 
 

@@ -1,7 +1,8 @@
-"""Writing the markers that end transactions, where this broker leads.
+"""Writes the markers that end transactions to the partitions led here.
 
 A marker is a control batch of one record at the end of each partition of the transaction. In a
-partition of `__consumer_offsets` it also settles the positions that the groups there have pending.
+partition of `__consumer_offsets` it also commits or drops the pending positions of the groups
+there.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ Marker = WriteTxnMarkersResponse.Marker
 Answer = WriteTxnMarkersResponse.Marker.Topic.Partition
 
 AT_ONCE = 32
-"""More markers than these are written in slices; each is an append to a log."""
+"""More markers than these are written in slices, as each is an append to a log."""
 
 _NO_SHARD = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.NOT_COORDINATOR,
 }
-"""What the sender of markers takes for the leader being elsewhere, and tries again."""
+"""Errors that the sender of markers takes for a moved leader, and retries."""
 
 
 def write_markers(
@@ -87,7 +88,7 @@ async def _write_in_slices(
 
 
 def _partitions(marker: WriteTxnMarkersRequest.Marker) -> dict[str, dict[int, None]]:
-    """Each partition once, by topic: a transaction ends once, however often a request says it."""
+    """Each partition once, by topic: a transaction ends once, however often a request names it."""
     partitions: dict[str, dict[int, None]] = {}
     for topic in marker.topics:
         partitions.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
@@ -95,7 +96,7 @@ def _partitions(marker: WriteTxnMarkersRequest.Marker) -> dict[str, dict[int, No
 
 
 class _Writing:
-    """The appends of one request, and the wait for them."""
+    """The appends of one request, and the wait for their commit."""
 
     def __init__(self, broker: CoordinatorServices, response: WriteTxnMarkersResponse) -> None:
         self._broker = broker
@@ -134,7 +135,7 @@ class _Writing:
         self._waits.append(partition.when_committed(partition.log.log_end_offset, decided))
 
     def close(self) -> None:
-        """All is appended; answer as soon as all is committed."""
+        """Answer as soon as all the appends are committed."""
         if self._waiting:
             timeout_ms = self._broker.config.request_timeout_ms
             self._timer = self._broker.timers.schedule(timeout_ms, self._expire)

@@ -1,12 +1,12 @@
-"""What transaction coordinators ask of brokers: of this one by a call, of others over a connection.
+"""Requests of transaction coordinators to brokers: calls to this one, connections to the others.
 
-Two requests go between brokers: WriteTxnMarkers, to leaders, and AddPartitionsToTxn, with which a
-leader asks a coordinator. They are sent in versions that Apache Kafka 3.9 understands too.
+There are two: WriteTxnMarkers, to leaders, and AddPartitionsToTxn, from a leader to a coordinator.
+They are sent in versions that Apache Kafka 3.9 understands too.
 
-A partition that this broker has not heard of may be deleted, or so new that the controller has not
-told yet; a transaction is complete without its marker only in the first case. The store knows. What
-it says counts for transactions that were decided before it was asked: a later one may have written
-to a topic that was created anew under the name.
+A partition that is not in this broker's metadata may be deleted, or so new that no UpdateMetadata
+has named it yet; a transaction is complete without its marker only in the first case. The store
+knows. Its answer counts for transactions that were decided before the look-up: a later one may have
+written to a topic recreated under the same name.
 """
 
 from __future__ import annotations
@@ -46,24 +46,24 @@ NO_LEADER: Final = -1
 DELETED_KEPT_MS: Final = 10_000
 """How long a partition is remembered as deleted before the store is asked again.
 
-Fixed: it is what a topic made again under its name may cost its markers, at most.
+Fixed: markers for a topic recreated under the same name are delayed so long at most.
 """
 
 
 class Peers:
-    """This broker and the others, as its metadata has them."""
+    """This broker and the others in its metadata."""
 
     def __init__(self, broker: CoordinatorServices) -> None:
         self._broker = broker
         self._links: dict[tuple[int, str], Link] = {}
         self._looked_up: set[tuple[str, int]] = set()
         self._deleted: dict[tuple[str, int], int] = {}
-        """By the number of the look-up that said so."""
+        """Deleted partitions, with the number of the look-up that found it."""
         self.look_ups = 0
         broker.metadata.on_update(self._leave_the_dead)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         for link in self._links.values():
             link.close()
         self._links.clear()
@@ -73,9 +73,9 @@ class Peers:
         return self._broker.internal_topics.partition_count(TRANSACTION_KEY)
 
     def leader(self, topic: str, partition: int, since: int) -> int | None:
-        """The leader's id, negative if there is none now; None for a partition that is no more.
+        """The leader's id, negative if there is none now; None for a deleted partition.
 
-        The latter after a look-up with a number above `since` only.
+        None only after a look-up with a number above `since`.
         """
         state = self._broker.metadata.partition(topic, partition)
         if state is not None:
@@ -102,7 +102,7 @@ class Peers:
         request: WriteTxnMarkersRequest,
         answered: Callable[[WriteTxnMarkersResponse | None], None],
     ) -> None:
-        """Have a broker write markers; `answered(None)` when it cannot be asked."""
+        """Send markers to a broker; `answered(None)` if there is no answer."""
         if broker_id == self._broker.config.broker_id:
             write_markers(self._broker, request).then(answered, lambda _: answered(None))
             return
@@ -119,7 +119,7 @@ class Peers:
         request: AddPartitionsToTxnRequest,
         answered: Callable[[AddPartitionsToTxnResponse | None], None],
     ) -> None:
-        """Ask another broker's coordinator; `answered(None)` when it cannot be asked."""
+        """Ask another broker's coordinator; `answered(None)` if there is no answer."""
 
         def done(response: Response | None) -> None:
             answered(cast("AddPartitionsToTxnResponse | None", response))
@@ -128,13 +128,13 @@ class Peers:
         self._broker.spawn(asking, f"transaction coordinator on broker {broker_id}")
 
     def _leave_the_dead(self, request: UpdateMetadataRequest) -> None:
-        """Do not wait until time is up for a broker that is gone, or hangs."""
+        """Stop waiting for a broker once the metadata no longer has it."""
         alive = {broker.id for broker in request.live_brokers}
         for where in [where for where in self._links if where[0] not in alive]:
             self._links.pop(where).close()
 
     async def _look_up(self, topic: str, partition: int, number: int) -> None:
-        """Find out whether a partition is deleted; nothing is known while the store is away."""
+        """Look up whether a partition is deleted; unknown while the store is unavailable."""
         store = self._broker.store
         try:
             if await store.exists(delete_topic_path(topic)):
@@ -171,7 +171,7 @@ class Peers:
                 link = self._links[where] = self._broker.cluster.link(*where)
             response = await link.ask(request, version)
         except LinkError:
-            pass  # which is no answer, like any other that cannot be had
-        except Exception:  # the border: whoever waits is told, and those that queue behind go on
+            pass  # which counts as no answer
+        except Exception:  # the border: this request gets an error, the queue goes on
             logger.exception("%s to broker %d failed", *reversed(where))
         done(response)

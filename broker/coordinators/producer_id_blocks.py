@@ -15,32 +15,32 @@ Refusal = tuple[ErrorCode, str]
 
 
 class ProducerIdBlocks:
-    """Hands out ids one by one. What is left of a block is lost when the broker stops."""
+    """Hands out ids one by one. The rest of a block is lost when the broker stops."""
 
     def __init__(self, allocate: Callable[[], Awaitable[range]]) -> None:
-        """`allocate` takes the next block; it raises ApiError or StoreError if it gets none."""
+        """`allocate` returns the next block, or raises ApiError or StoreError."""
         self._allocate = allocate
         self._left = range(0)
         self._asked: asyncio.Future[Refusal | None] | None = None
-        """A block is being taken; None also comes of an attempt that was cancelled."""
+        """The allocation in progress, if any; its result is None if it was cancelled."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether a new block has to be taken before the next id can be handed out."""
+        """Whether the next id needs a new block."""
         return not self._left
 
     def take(self) -> int | None:
-        """The next id, None if the block is used up: then `obtain` gets one."""
+        """The next id, or None if the block is used up: `obtain` then allocates another."""
         if not self._left:
             return None
         taken, self._left = self._left[0], self._left[1:]
         return taken
 
     async def refill(self) -> None:
-        """Have at least one id at hand; one block is taken for all who wait, or refused to all.
+        """Make sure that an id is available; all concurrent callers share one allocation.
 
-        Raises ApiError; COORDINATOR_LOAD_IN_PROGRESS, on which every client comes again, while the
-        metadata store gives no block.
+        Raises ApiError: COORDINATOR_LOAD_IN_PROGRESS, which every client retries, while the
+        metadata store is unavailable.
         """
         while not self._left:
             if self._asked is None:
@@ -70,7 +70,7 @@ class ProducerIdBlocks:
             asked.set_result(refusal)
 
     async def obtain(self) -> int:
-        """The next id, from a new block if need be, which all who wait share. Raises ApiError."""
+        """The next id, from a new block if need be. Raises ApiError as `refill` does."""
         while (taken := self.take()) is None:
             await self.refill()
         return taken

@@ -1,4 +1,4 @@
-"""Records of a shard as the batches that lie in its internal topic, and back."""
+"""Converts records of a shard to batches of its internal topic, and back."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ logger = logging.getLogger(__name__)
 RecordT = TypeVar("RecordT")
 
 UNCHECKED_SEQUENCE = 0
-"""What Apache writes; sequence numbers of coordinators' batches are not checked."""
+"""As Apache Kafka writes it; sequence numbers of coordinators' batches are not checked."""
 
 
 class RecordFormat(Protocol[RecordT]):
-    """How one kind of shard writes its records: a module with these functions."""
+    """The record format of one kind of shard: a module with these functions."""
 
     def encode_key(self, record: RecordT, /) -> bytes:
         """The record's key."""
@@ -37,7 +37,7 @@ class RecordFormat(Protocol[RecordT]):
         ...
 
     def decode(self, key: bytes, value: bytes | None, /) -> RecordT | None:
-        """Inverse of the two; None for a kind of record that is none of the shard's business.
+        """The inverse of both; None for a kind of record that does not concern the shard.
 
         Raises DecodeError for a damaged record.
         """
@@ -69,8 +69,8 @@ def from_batch(
 ) -> Iterator[tuple[int, RecordT]]:
     """The records of a data batch that concern the shard, each with its offset.
 
-    A damaged record is left out with a warning that names it, as are kinds of record that belong to
-    protocols this broker does not speak (without one): the others must come up.
+    A damaged record is skipped with a warning that names it, so that the others load. Records of
+    protocols that this broker does not support are skipped without one.
     """
     try:
         for record in iterate_records(batch):

@@ -1,4 +1,4 @@
-"""What coordinators reach of a broker: leaders here, other brokers, metadata, time."""
+"""The parts of a broker that coordinators use: leaders here, other brokers, metadata, time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CoordinatorServices(Protocol):
-    """A running broker as its coordinators see it."""
+    """A running broker, as seen by its coordinators."""
 
     config: BrokerConfig
     clock: Clock
@@ -34,10 +34,10 @@ class CoordinatorServices(Protocol):
 
     @property
     def cluster(self) -> Links:
-        """The way to other brokers."""
+        """The links to other brokers."""
 
     def spawn(self, work: Coroutine[Any, Any, object], name: str, /) -> asyncio.Task[object]:
         """Run a coroutine in the background, in a task that the broker owns."""
 
     def slices(self) -> Slices:
-        """For a piece of work that may be long."""
+        """Slices for one piece of work that may take long."""

@@ -1,8 +1,8 @@
-"""One partition of an internal topic that this broker leads: a state machine at work on its log.
+"""One partition of an internal topic led by this broker: a state machine and its log.
 
-It does what a `ShardEffects` asks for. Answers that depend on the log are given once the high
-watermark has passed everything appended so far, so that nobody is told what a failover could take
-back. `group_shard_runtime` and `transaction_shard_runtime` are the two kinds.
+It carries out `ShardEffects`. Answers that depend on the log are given once the high watermark has
+passed everything appended so far, so that no failover can take them back. `group_shard_runtime` and
+`transaction_shard_runtime` are the two kinds.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ logger = logging.getLogger(__name__)
 ACKS_ALL = -1
 NO_PRODUCER = -1
 RECORDS_PER_BATCH = 250
-"""Tombstones of one clean-up that go into one batch."""
+"""Tombstones of a clean-up in one batch."""
 RECORDS_PER_STEP = 100
-"""Of a batch that is replayed."""
+"""Records of a batch replayed before others are served."""
 
 RecordT = TypeVar("RecordT")
 
@@ -52,16 +52,16 @@ class Stage(enum.Enum):
 
 
 class ShardServices(NamedTuple):
-    """What all shards of a broker share."""
+    """Services shared by all shards of a broker."""
 
     clock: Clock
     timers: Timers
     commit_timeout_ms: int
-    """How long an answer waits for the log to be committed."""
+    """Longest wait for a commit, in milliseconds."""
 
 
 class ShardRuntime(Generic[RecordT]):
-    """A shard at work, until `unload`; what still waits for its log is refused after that."""
+    """Runs a shard until `unload`, which refuses the requests that still wait for the log."""
 
     def __init__(
         self,
@@ -83,29 +83,29 @@ class ShardRuntime(Generic[RecordT]):
     # What each kind of shard adds
 
     def apply(self, record: RecordT, log_offset: int, producer_id: int) -> None:  # noqa: ARG002
-        """Apply one record of the log; `producer_id` is that of its transaction, or -1."""
+        """Apply one record of the log; `producer_id` is its transaction's, or -1."""
         self._replay(record)
 
     def apply_control(self, header: BatchHeader, batch: Buffer) -> None:
         """Apply a control batch of the log; most kinds of shard have none."""
 
     def loaded(self, now_ms: int) -> ShardEffects[RecordT]:
-        """What to do once the log is replayed."""
+        """Called once the log is replayed."""
         raise NotImplementedError
 
     def unloaded(self) -> ShardEffects[RecordT]:
-        """What to tell those who wait when the shard goes; its records are not appended."""
+        """Refuse the parked requests; records among these effects are not appended."""
         raise NotImplementedError
 
     @property
     def content(self) -> str:
-        """How much it holds, for the line that says it was loaded."""
+        """How much the shard holds, in words, for the log line after loading."""
         raise NotImplementedError
 
     # Life
 
     def replay_log(self) -> Iterator[None]:
-        """Replay the log in small steps; the caller decides how many at a time."""
+        """Replay the log in small steps, which the caller takes."""
         log = self.partition.log
         name = f"{self.partition.topic}-{self.partition.index}"
         for batch in log.read_batches(log.log_start_offset, log.log_end_offset):
@@ -115,7 +115,7 @@ class ShardRuntime(Generic[RecordT]):
             else:
                 producer_id = header.producer_id if header.is_transactional else NO_PRODUCER
                 is_long = header.record_count > RECORDS_PER_STEP
-                kept = bytes(batch) if is_long else batch  # the file may go between two steps
+                kept = bytes(batch) if is_long else batch  # the file may go between steps
                 for count, (offset, record) in enumerate(from_batch(kept, self._format, name)):
                     if count % RECORDS_PER_STEP == RECORDS_PER_STEP - 1:
                         yield
@@ -123,13 +123,13 @@ class ShardRuntime(Generic[RecordT]):
             yield
 
     def activate(self) -> None:
-        """The log is replayed: requests are served."""
+        """Serve requests, once the log is replayed."""
         self.stage = Stage.ACTIVE
         self._appended_to = self.partition.log.log_end_offset
         self.run(self.loaded(self._clock.now_ms()))
 
     def unload(self) -> None:
-        """Leadership is lost, or the broker stops: everybody parked is sent away."""
+        """Refuse all parked requests: leadership is lost, or the broker stops."""
         if self.stage is Stage.UNLOADED:
             return
         self.stage = Stage.UNLOADED
@@ -141,8 +141,8 @@ class ShardRuntime(Generic[RecordT]):
     def run(self, effects: ShardEffects[RecordT], guard: VerificationGuard | None = None) -> bool:
         """Append, replay, answer; see `coordinator.effects` for the order.
 
-        `guard` comes with what begins a producer's transaction in this partition. Returns False
-        when there was something to append and it could not be.
+        `guard` verifies the first batch of a producer's transaction in this partition. Returns
+        False if the append failed.
         """
         if effects.records:
             failure = self._append(effects.records, effects.producer, guard)
@@ -156,7 +156,7 @@ class ShardRuntime(Generic[RecordT]):
         return True
 
     def forget(self, tombstones: Sequence[RecordT]) -> ErrorCode:
-        """Append what a deletion or clean-up decided, in batches; NONE, or why it stopped."""
+        """Append the tombstones of a deletion or clean-up in batches; NONE, or the error."""
         for start in range(0, len(tombstones), RECORDS_PER_BATCH):
             failure = self._append(tombstones[start : start + RECORDS_PER_BATCH])
             if failure is not None:
@@ -164,10 +164,10 @@ class ShardRuntime(Generic[RecordT]):
         return ErrorCode.NONE
 
     def when_committed(self, callback: Callable[[ErrorCode], None]) -> None:
-        """Call `callback(NONE)` once all that was appended so far is committed.
+        """Call `callback(NONE)` once everything appended so far is committed.
 
-        It gets another code when leadership is lost before, or the time for it is over. Called back
-        at once if nothing is outstanding, and never from within an append.
+        With another code if leadership is lost first, or the wait times out. Called at once if
+        nothing is outstanding, and never from within an append.
         """
         partition = self.partition
         if partition.is_leader and partition.log.high_watermark >= self._appended_to:
@@ -177,7 +177,7 @@ class ShardRuntime(Generic[RecordT]):
         wait.waits_for(partition.when_committed(self._appended_to, wait.decided))
 
     def append_control(self, batch: memoryview, source: AppendSource, now_ms: int) -> None:
-        """Append a control batch and apply it; raises ApiError. `when_committed` tells the rest."""
+        """Append a control batch and apply it; see `when_committed`. Raises ApiError."""
         info = self.partition.append_records(batch, ACKS_ALL, source, now_ms)
         self._appended_to = info.last_offset + 1
         self.apply_control(parse_header(batch), batch)
@@ -191,7 +191,7 @@ class ShardRuntime(Generic[RecordT]):
         now_ms = self._clock.now_ms()
         try:
             batch = memoryview(to_batch(records, self._format, now_ms, producer))
-        except Exception:  # what cannot be written costs its request, not the group's next step
+        except Exception:  # the border: it costs the request, not the group
             logger.exception(
                 "%s-%d: records cannot be encoded", self.partition.topic, self.partition.index
             )
@@ -227,7 +227,7 @@ class ShardRuntime(Generic[RecordT]):
 
 
 class _CommitWait:
-    """Calls back once: committed, failed or timed out, whichever is first."""
+    """Calls back once: committed, failed or timed out, whichever comes first."""
 
     __slots__ = ("_callback", "_commit", "_timeout", "_timers")
 
@@ -240,11 +240,11 @@ class _CommitWait:
         self._commit: CommitWaiter | None = None
 
     def waits_for(self, commit: CommitWaiter) -> None:
-        """Cancel that wait when the time is up."""
+        """Note the wait that a timeout cancels."""
         self._commit = commit
 
     def decided(self, code: ErrorCode) -> None:
-        """The partition says so, perhaps from within an append: call back after it."""
+        """The partition has decided, perhaps within an append: call back after that."""
         callback, self._callback = self._callback, None
         if callback is not None:
             self._timeout.cancel()

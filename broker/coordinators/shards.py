@@ -1,7 +1,7 @@
-"""All shards of one internal topic that this broker leads; they come and go with leadership.
+"""The shards of one internal topic on this broker; they come and go with leadership.
 
-Handlers ask for the shard of a key; the answer is an error code while that shard is loading or
-lives elsewhere. `groups` and `transactions` are the two kinds.
+Handlers look up the shard of a key, and get an error while it is loading or another broker's.
+`groups` and `transactions` are the two kinds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ShardT = TypeVar("ShardT", bound=ShardRuntime[Any])
 
 @contextmanager
 def contained(work: str) -> Iterator[None]:
-    """Let what one group or transaction raises cost the others of a pass nothing: it is logged."""
+    """Log an error of one group or transaction, so that a pass goes on with the others."""
     try:
         yield
     except Exception:
@@ -38,7 +38,7 @@ def contained(work: str) -> Iterator[None]:
 
 
 class Shards(Generic[ShardT]):
-    """Shards by partition. `partition_changed` is the listener for changes of leadership."""
+    """Shards by partition. `partition_changed` listens for changes of leadership."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Shards(Generic[ShardT]):
         make: Callable[[Partition], ShardT],
         partition_count: Callable[[], int],
     ) -> None:
-        """`partition_count` tells how many partitions the topic has, or will have."""
+        """`partition_count` returns how many partitions the topic has, or will have."""
         self.clock, self.timers, self.spawn, self.slices, self._note = loop
         self._topic = topic
         self._make = make
@@ -55,7 +55,7 @@ class Shards(Generic[ShardT]):
         self._shards: dict[int, ShardT] = {}
 
     def stop(self) -> None:
-        """Send everybody away who is parked; nothing is served any more."""
+        """Refuse all parked requests, and serve no more."""
         for index, shard in self._shards.items():
             with contained(f"unloading {self._topic}-{index}"):
                 shard.unload()
@@ -64,7 +64,7 @@ class Shards(Generic[ShardT]):
     # Leadership
 
     def partition_changed(self, partition: Partition, is_leader: bool) -> None:
-        """The role of a replica changed; other topics' are ignored."""
+        """The role of a replica has changed; those of other topics are ignored."""
         if partition.topic != self._topic:
             return
         old = self._shards.pop(partition.index, None)
@@ -75,7 +75,7 @@ class Shards(Generic[ShardT]):
             self._begin(partition, FIRST_PAUSE_MS)
 
     def _begin(self, partition: Partition, pause_ms: int) -> None:
-        """Load a shard, at once if its log is empty; begin anew after the pause if that fails."""
+        """Load a shard, at once if its log is empty; retry after the pause if that fails."""
         shard = self._shards[partition.index] = self._make(partition)
         if partition.log.log_start_offset == partition.log.log_end_offset:
             self._activate(shard, pause_ms)
@@ -103,14 +103,14 @@ class Shards(Generic[ShardT]):
         return True
 
     def _load_failed(self, shard: ShardT, error: Exception, pause_ms: int) -> None:
-        """Say so, and try again unless nothing but an operator can mend it.
+        """Log the failure, and retry unless only an operator can mend it.
 
-        Clients wait while descriptors are missing. After an error that nobody foresaw they are sent
-        away until the next attempt, as listings of all groups wait for shards that are loading.
+        Clients wait while descriptors are missing. After an unexpected error they are refused until
+        the next attempt, since listings of all groups wait for shards that are loading.
         """
         name = f"{self._topic}-{shard.partition.index}"
         if self._shards.get(shard.partition.index) is not shard:
-            return  # it is of a leadership that is over
+            return  # it belongs to a leadership that has ended
         if isinstance(error, ExhaustedError) and shard.stage is Stage.LOADING:
             if pause_ms == FIRST_PAUSE_MS:
                 logger.warning("%s: loading failed, trying again: %s", name, error)
@@ -129,7 +129,7 @@ class Shards(Generic[ShardT]):
         self.timers.schedule(pause_ms, partial(self._begin_again, shard, pause_ms))
 
     def _begin_again(self, shard: ShardT, pause_ms: int) -> None:
-        """Begin with an empty shard, unless leadership was lost meanwhile."""
+        """Begin with an empty shard, unless leadership was lost since."""
         if self._shards.get(shard.partition.index) is shard:
             self._begin(shard.partition, min(2 * pause_ms, LONGEST_PAUSE_MS))
 
@@ -162,9 +162,9 @@ class Shards(Generic[ShardT]):
 
     @property
     def is_loading(self) -> bool:
-        """Whether some shard is not up yet."""
+        """Whether any shard is loading."""
         return any(shard.stage is Stage.LOADING for shard in self._shards.values())
 
     def active_shards(self) -> Iterator[ShardT]:
-        """All shards that serve."""
+        """The shards that serve requests."""
         return (shard for shard in self._shards.values() if shard.stage is Stage.ACTIVE)

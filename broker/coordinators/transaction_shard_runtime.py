@@ -1,4 +1,4 @@
-"""One partition of `__transaction_state` that this broker leads: transactions with a log."""
+"""One partition of `__transaction_state` led by this broker: transactions with a log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 
 class TransactionShardRuntime(ShardRuntime[TransactionRecord]):
-    """A `TransactionShard` at work; what it decides is marked by the sender of markers."""
+    """Runs a `TransactionShard`; the sender of markers completes its decided transactions."""
 
     def __init__(
         self,
@@ -42,22 +42,22 @@ class TransactionShardRuntime(ShardRuntime[TransactionRecord]):
         super().__init__(partition, surroundings, record_format, self.transactions.replay)
 
     def loaded(self, now_ms: int) -> TransactionEffects:  # noqa: ARG002  (no timers here)
-        """What a predecessor had decided is completed."""
+        """Complete the transactions that an earlier leader decided."""
         return self.transactions.on_loaded()
 
     def unloaded(self) -> TransactionEffects:
-        """Nobody is parked here; markers under way are forgotten by their sender."""
+        """No request is parked here; the sender forgets markers in flight."""
         return TransactionEffects()
 
     @property
     def content(self) -> str:
-        """How many transactional ids there are."""
+        """The number of transactional ids, in words."""
         return f"{len(self.transactions.transactional_ids)} transactional ids"
 
     def run(
         self, effects: ShardEffects[TransactionRecord], guard: VerificationGuard | None = None
     ) -> bool:
-        """Append, replay, answer, and have markers written once all that is committed."""
+        """Append, replay, answer, and send markers once all of it is committed."""
         is_stored = super().run(effects, guard)
         if is_stored and isinstance(effects, TransactionEffects) and effects.to_mark:
             mark = partial(self._mark, effects.to_mark)
@@ -78,7 +78,7 @@ class TransactionShardRuntime(ShardRuntime[TransactionRecord]):
         return failure
 
     def _mark(self, decided: Sequence[Transaction], code: ErrorCode) -> None:
-        """With other codes than these leadership is lost: the next leader has them marked."""
+        """With any other code leadership is lost: the next leader sends the markers."""
         if code in COMMITTED and self.stage is Stage.ACTIVE:
             for transaction in decided:
                 self._sender.send(self, transaction)

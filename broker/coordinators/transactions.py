@@ -1,7 +1,7 @@
 """The transaction coordinators of this broker: a shard for each partition of `__transaction_state`.
 
-`Broker.transactions`. Handlers ask for the shard of a transactional id; produce and offset commits
-ask here whether partitions belong to a transaction.
+`Broker.transactions`. Handlers look up the shard of a transactional id; produce and offset commits
+verify here that partitions belong to a transaction.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Codes = dict["TopicPartition", ErrorCode]
 
 
 def transaction_settings(config: BrokerConfig) -> TransactionSettings:
-    """What a broker's configuration, and the cluster's features, say about transactions."""
+    """The settings of transactions in a broker's configuration and the cluster's features."""
     return TransactionSettings(
         max_timeout_ms=config.transaction_max_timeout_ms,
         id_expiration_ms=config.transactional_id_expiration_ms,
@@ -70,14 +70,14 @@ class OtherCoordinators(Protocol):
         answered: Callable[[AddPartitionsToTxnResponse | None], None],
         /,
     ) -> None:
-        """Ask one of them; `answered(None)` when it cannot be asked."""
+        """Ask one of them; `answered(None)` if there is no answer."""
 
     def close(self) -> None:
-        """Ask nothing any more."""
+        """Send no more."""
 
 
 class TransactionCoordinators(Shards[TransactionShardRuntime]):
-    """Shards of transactions, and what is done for all of them from time to time."""
+    """Shards of transactions, and their periodic work."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
         sender: MarkerSender,
         coordinators: OtherCoordinators,
     ) -> None:
-        """`coordinators` are those of other brokers."""
+        """`coordinators` are the other brokers'."""
         settings = self._settings = transaction_settings(config)
         surroundings = ShardServices(loop.clock, loop.timers, config.request_timeout_ms)
 
@@ -102,10 +102,10 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
         self._inquiries = Inquiries(coordinators.add_partitions)
         self._series: list[Cancellable] = []
         self._is_refilling = False
-        """Producer ids are being fetched for clients that come again."""
+        """Whether producer ids are being allocated, for clients that will retry."""
 
     def start(self) -> None:
-        """Metadata is complete: send markers, and look for what is overdue or not used."""
+        """Send markers and begin the periodic work, once the metadata is complete."""
         config = self._config
         self._sender.start()
         self._series = [
@@ -120,7 +120,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
         ]
 
     def stop(self) -> None:
-        """Nothing is served or sent any more."""
+        """Serve and send no more."""
         for series in self._series:
             series.cancel()
         self._sender.stop()
@@ -130,7 +130,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
     # What producers ask
 
     def initialise(self, request: Initialisation, reply: Reply[Identity]) -> None:
-        """InitProducerId with a transactional id; a wait only when a new block has to be taken."""
+        """InitProducerId with a transactional id; waits only for a new block of ids."""
         try:
             check(request, self._settings)
         except ApiError as error:
@@ -147,7 +147,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
             self._initialise(request, reply)
         except ApiError as error:
             reply.complete(Identity(error.code))
-        except Exception:  # the border: the producer is answered, whatever went wrong
+        except Exception:  # the border: the producer gets an answer after any error
             logger.exception("no producer id for %s", request.transactional_id)
             reply.complete(Identity(ErrorCode.UNKNOWN_SERVER_ERROR))
 
@@ -175,9 +175,10 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
         """Ask the coordinator whether partitions are in a producer's transaction, or add them.
 
         `callback` gets the coordinator's code for each partition, NONE where the producer may
-        write: at once when the coordinator is here and nothing waits for its log. Another broker's
-        is asked for several producers at once; NETWORK_EXCEPTION when it does not answer. To add,
-        wait for a transaction that is just ending (`add.partitions.to.txn.retry.backoff.max.ms`).
+        write: at once if the coordinator is here and nothing waits for its log. Inquiries to
+        another broker are batched over producers; NETWORK_EXCEPTION if it does not answer. An
+        addition waits for a transaction that is just ending
+        (`add.partitions.to.txn.retry.backoff.max.ms`).
         """
         producer = (transactional_id, producer_id, producer_epoch)
         inquiry = Inquiry(producer, frozenset(partitions), verify_only)
@@ -232,7 +233,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
     # Time
 
     async def abort_overdue(self) -> None:
-        """Abort what is open for longer than its timeout, giving way to clients in between."""
+        """Abort the transactions that have exceeded their timeout, in slices."""
         slices = self.slices()
         for shard in list(self.active_shards()):
             overdue = shard.transactions.overdue(self.clock.now_ms())
@@ -243,7 +244,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
                     shard.run(shard.transactions.expire(transactional_id, self.clock.now_ms()))
 
     async def forget_expired(self) -> None:
-        """Forget transactional ids that were not used for too long."""
+        """Forget transactional ids that have expired."""
         slices = self.slices()
         for shard in list(self.active_shards()):
             async for tombstones in slices.each(
@@ -255,7 +256,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
                     shard.forget(tombstones)
 
     def _new_id(self) -> int | None:
-        """A producer id if one is at hand; else one is fetched for when the client comes again."""
+        """A producer id if one is available; else a block is allocated for the client's retry."""
         producer_id = self._producer_ids.take()
         if producer_id is None and not self._is_refilling:
             self._is_refilling = True
@@ -274,7 +275,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
 def _unanswerable(
     inquiry: Inquiry, callback: Callable[[Codes], None]
 ) -> Callable[[Exception], None]:
-    """What a question comes to whose answer could not be made."""
+    """The error of an inquiry that failed unexpectedly."""
 
     def failed(error: Exception) -> None:
         logger.error("verification of a transaction failed", exc_info=error)

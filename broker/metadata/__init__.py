@@ -1,1 +1,1 @@
-"""What this broker knows of the cluster and tells clients: metadata, configurations, features."""
+"""The cluster as this broker shows it to clients: metadata, configurations, features."""

@@ -1,13 +1,13 @@
-"""The bit fields that say what a client may do with a cluster, topic or group.
+"""Bit fields of the operations that a client may perform on a cluster, topic or group.
 
-Bit n stands for the operation with code n (KIP-430). Without an authorizer everybody may do
-everything that the kind of resource knows.
+Bit n stands for the operation with code n (KIP-430). Without an authorizer every client may perform
+all operations of the resource type.
 """
 
 from __future__ import annotations
 
 NOT_REQUESTED = -(2**31)
-"""Stands in the field if the client did not ask."""
+"""The value of the field if the client did not request it."""
 
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = 3, 4, 5, 6, 7, 8
 CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 9, 10, 11, 12

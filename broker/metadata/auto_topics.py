@@ -1,7 +1,7 @@
-"""Topics that come into being because somebody asked for them: by Metadata or FindCoordinator.
+"""Creates topics on first use, by Metadata or FindCoordinator (`auto.create.topics.enable`).
 
-Creation runs in the background; the client is told to come again.  A topic under way is not started
-twice, and no more partitions are under way than one request may create.
+Creation runs in the background; the client retries. No topic is created twice at a time, nor more
+partitions at a time than one request may create.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def internal_topic_configs(config: BrokerConfig) -> dict[str, dict[str, str]]:
-    """What the internal topics are configured to be, whoever creates or adopts them."""
+    """The topic configurations of the internal topics, for their creation or import."""
     return {
         GROUP_METADATA_TOPIC: {
             "compression.type": "producer",
@@ -50,7 +50,7 @@ def internal_topic_configs(config: BrokerConfig) -> dict[str, dict[str, str]]:
 
 
 class AutoTopics:
-    """Creates topics with the broker's defaults, the internal ones with theirs."""
+    """Creates topics with the broker's defaults, internal ones with their own configurations."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class AutoTopics:
         """Whether no other broker can ever join: then no replication factor above 1 can be met."""
 
     def request(self, name: str) -> ErrorCode:
-        """Start to create a topic; what to tell the client meanwhile."""
+        """Begin to create a topic; returns the error code for the client until it exists."""
         if name in self._under_way:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         others = chain(self._metadata.topics, self._under_way)
@@ -106,11 +106,11 @@ class AutoTopics:
         elif not isinstance(result, ApiError):
             logger.info("topic %s auto-created: %s", topic.name, result)
         elif result.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-            # What a client asked for, and may ask again: one that collides was quicker, say.
+            # An error the client can provoke and retry, as a collision with another creation.
             logger.warning("topic %s not created: %s", topic.name, result)
 
     def _is_too_much(self, topic: NewTopic) -> bool:
-        """Whether to create it now would be more than one request may create at once."""
+        """Whether this would exceed `max.new.partitions.per.request`, with those being created."""
         wanted = self._partitions_under_way + topic.partitions
         return wanted > self._config.max_new_partitions_per_request
 

@@ -1,6 +1,6 @@
-"""This broker's configuration while it runs: its file, and what was set for it or for all brokers.
+"""This broker's configuration while it runs: its file and the dynamic settings over it.
 
-A change that a notification announces is given to the listeners at once, as a whole configuration.
+Each change that a notification announces is passed to the listeners, as a whole configuration.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ logger = logging.getLogger(__name__)
 
 
 class BrokerConfigs:
-    """What holds for this broker now, and why."""
+    """The configuration in effect, and where each value was set."""
 
     def __init__(self, file: BrokerConfig, dynamic: DynamicConfigs) -> None:
-        """`file` knows the broker's id; `dynamic` hears of changes."""
+        """`file` has the broker's id; `dynamic` notifies of changes."""
         self._file = file
         self._entity = str(file.broker_id)
         self._listeners: list[Callable[[BrokerConfig], Awaitable[None]]] = []
@@ -37,7 +37,7 @@ class BrokerConfigs:
 
     @property
     def layers(self) -> Layers:
-        """What was set, by place."""
+        """The values that were set, by source."""
         return Layers(
             self._file.stated,
             self._settings.get(DEFAULT_ENTITY, {}),
@@ -45,11 +45,11 @@ class BrokerConfigs:
         )
 
     def on_change(self, listener: Callable[[BrokerConfig], Awaitable[None]]) -> None:
-        """Have a listener called with each new configuration."""
+        """Call `listener` with each new configuration."""
         self._listeners.append(listener)
 
     async def load(self, store: MetadataStore) -> None:
-        """Read what is set already. Call it once changes are watched for."""
+        """Read the present dynamic settings. Call it once changes are watched for."""
         for entity in (DEFAULT_ENTITY, self._entity):
             try:
                 self._settings[entity] = await read_config(store, BROKER_ENTITY, entity)

@@ -1,9 +1,9 @@
-"""Features of the cluster: what this broker supports, and what clients may rely on (KIP-584).
+"""Features: the levels that this broker supports, and the finalised ones of the cluster (KIP-584).
 
-A finalised level is a promise about all brokers. Clients that find `transaction.version` 2 leave
-AddPartitionsToTxn out and expect each end of a transaction to raise their epoch (KIP-890). A broker
-that is alone promises it. In a cluster with ZooKeeper there may be brokers of Apache Kafka 3.9,
-which cannot keep it, so nothing is finalised there, as in Apache's own.
+A finalised level is a promise about all brokers. Clients that see `transaction.version` 2 omit
+AddPartitionsToTxn and expect each end of a transaction to raise their epoch (KIP-890). A single
+broker promises it. A cluster with ZooKeeper may have brokers of Apache Kafka 3.9, which cannot keep
+the promise, so nothing is finalised there, as in Apache's own.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class Feature(NamedTuple):
 
     name: str
     first: int
-    """The lowest level that this broker can work at; 0 is without the feature."""
+    """The lowest level supported; 0 is without the feature."""
     last: int
-    """The highest."""
+    """The highest level supported."""
 
     def finalised(self, *, is_in_cluster: bool) -> int:
         """The level that the cluster works at."""

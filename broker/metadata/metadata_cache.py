@@ -1,7 +1,7 @@
-"""What this broker knows of the cluster: whatever the controller's UpdateMetadata told it.
+"""The cluster as of the controller's last UpdateMetadata: brokers, topics, partitions.
 
-Everything a client asks about brokers, topics and partitions is answered from here, never from the
-store: all brokers answer alike, and a broker whose store is away goes on answering.
+Clients' requests about them are answered from here, never from the store: all brokers answer alike,
+also while the store is unavailable.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class LiveBroker:
-    """A live broker and where it listens, by listener name."""
+    """A live broker and its endpoints, by listener name."""
 
     id: int
     endpoints: Mapping[str, tuple[str, int]]
@@ -57,11 +57,11 @@ class TopicMetadata:
     topic_id: UUID
     partitions: dict[int, UpdateMetadataPartitionState] = field(default_factory=dict)
     revision: int = 0
-    """Changes with every update of the topic: what is built from it can be kept until then."""
+    """Changes with every update of the topic; answers made of the topic are valid until then."""
 
     @property
     def has_all_leaders(self) -> bool:
-        """Whether somebody leads each partition."""
+        """Whether every partition has a leader."""
         return all(state.leader >= 0 for state in self.partitions.values())
 
 
@@ -74,19 +74,19 @@ class MetadataCache:
         self.brokers: dict[int, LiveBroker] = {}
         self.topics: dict[str, TopicMetadata] = {}
         self.is_awaited = False
-        """Whether this broker has just joined others and not heard yet what there is."""
+        """Whether this broker has just joined a cluster and has had no UpdateMetadata yet."""
         self.revision = 0
         """Changes with every update of anything."""
         self.derived: dict[tuple[object, ...], object] = {}
-        """What others built from the cache, by keys of their own; emptied by each update."""
+        """Answers made from the cache, under keys of their makers; emptied by each update."""
         self._names: dict[UUID, str] = {}
         self._listeners: list[Callable[[UpdateMetadataRequest], None]] = []
         self._waiters: dict[asyncio.Future[None], Callable[[], bool]] = {}
         self.on_failure: Callable[[str, BaseException], None] = log_failure
-        """Is told of what a listener raises, which keeps no other from hearing."""
+        """Receives the errors of listeners, which do not keep the others from being called."""
 
     def update(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        """Take over what the controller says."""
+        """Apply an UpdateMetadata and call the listeners; its epoch was checked before."""
         self.revision += 1
         self.derived.clear()
         self.controller_epoch = request.controller_epoch
@@ -103,16 +103,16 @@ class MetadataCache:
         return UpdateMetadataResponse(error_code=ErrorCode.NONE)
 
     def on_update(self, listener: Callable[[UpdateMetadataRequest], None]) -> None:
-        """Have a listener called after each update that was taken."""
+        """Call `listener` after each update that was applied."""
         self._listeners.append(listener)
 
     def settle(self) -> None:
-        """Note that this broker has heard what there is."""
+        """Note that the cluster's metadata is complete (`is_awaited`)."""
         self.is_awaited = False
         self._wake_waiters()
 
     async def wait_until(self, is_reached: Callable[[], bool]) -> None:
-        """Return once `is_reached()`; it is asked now and after each update."""
+        """Return once `is_reached()`, which is called now and after each update."""
         if is_reached():
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -156,14 +156,14 @@ class MetadataCache:
 
     @property
     def live_controller_id(self) -> int:
-        """The controller if it lives, else -1."""
+        """The controller's id if it is live, else -1."""
         if self.controller_id is None or self.controller_id not in self.brokers:
             return -1
         return self.controller_id
 
     @property
     def racks(self) -> dict[int, str | None]:
-        """Live brokers and their racks."""
+        """The racks of live brokers, by id."""
         return {broker.id: broker.rack for broker in self.brokers.values()}
 
     def _update_brokers(self, request: UpdateMetadataRequest) -> None:

@@ -1,4 +1,4 @@
-"""Waiting until this broker's metadata shows what an admin request asked for."""
+"""Waits until this broker's metadata shows the effect of an admin request."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T")
 async def wait_for_topics(
     cache: MetadataCache, names: Iterable[str], is_shown: Callable[[str], bool], timeout_ms: int
 ) -> set[str]:
-    """Wait until all topics are as they should be; returns those that are not in time.
+    """Wait until all topics are as requested; returns those that are not in time.
 
-    With no time to wait, as Kafka has it, all of them are late.
+    With a timeout of 0 all of them are late, as in Apache Kafka.
     """
     late = set(names)
     if timeout_ms <= 0:
@@ -39,7 +39,7 @@ async def wait_for_topics(
 
 
 def timed_out(topic: str, what: str) -> ApiError:
-    """The error for a topic whose change goes on, but was not finished in time."""
+    """REQUEST_TIMED_OUT for a topic whose change was not finished in time, and goes on."""
     return ApiError(
         ErrorCode.REQUEST_TIMED_OUT,
         f"Topic '{topic}' is being {what}, but this was not finished within the timeout.",

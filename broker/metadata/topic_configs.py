@@ -1,4 +1,4 @@
-"""The topics' configurations on this broker: dynamic overrides on top of the broker's defaults.
+"""Topic configurations on this broker: dynamic overrides over the broker's defaults.
 
 A change that a notification announces is applied to the running logs at once.
 """
@@ -33,7 +33,7 @@ class TopicConfigs:
         defaults: TopicConfig,
         keep: Callable[[str, Callable[[], Coroutine[Any, Any, None]]], object],
     ) -> None:
-        """`keep(name, work)` runs the reading that a notification asks for until it is done."""
+        """`keep(name, work)` owns the tasks that read the store after notifications."""
         self._store = store
         self.defaults = defaults
         self._keep = keep
@@ -43,7 +43,7 @@ class TopicConfigs:
         self.dynamic.on_change(self._changed)
 
     def on_change(self, listener: Callable[[str, TopicConfig], Awaitable[None]]) -> None:
-        """Have `listener(topic, config)` called when a topic's configuration changes."""
+        """Call `listener(topic, config)` when a topic's configuration changes."""
         self._listeners.append(listener)
 
     async def start(self) -> None:
@@ -53,7 +53,7 @@ class TopicConfigs:
     async def load(self, topics: Iterable[str]) -> None:
         """Read the configurations of topics that this broker is about to hold.
 
-        Waits for the store while it is away: without them nobody could tell how to hold a topic.
+        Waits while the store is unavailable: a log cannot be made without them.
         """
         names = list(topics)
         while True:
@@ -77,7 +77,7 @@ class TopicConfigs:
             self._configs.pop(name, None)
 
     def overrides(self, topic: str) -> Mapping[str, str]:
-        """What is set for the topic itself."""
+        """The overrides of the topic."""
         return self.dynamic.topic_overrides(topic)
 
     def topic_config(self, topic: str) -> TopicConfig:
@@ -91,7 +91,7 @@ class TopicConfigs:
         return config
 
     def _build(self, topic: str, overrides: Mapping[str, str]) -> TopicConfig:
-        """Values that another broker let through and this one does not know are left out."""
+        """Values that another broker accepted and this one does not know are ignored."""
         try:
             return topic_config(overrides, self.defaults)
         except ConfigError as error:
@@ -106,7 +106,7 @@ class TopicConfigs:
         return topic_config(usable, self.defaults)
 
     async def apply_defaults(self, defaults: TopicConfig, topics: Iterable[str]) -> None:
-        """Go on with other defaults, also for those topics of which this broker has replicas."""
+        """Replace the defaults, also for the topics of which this broker has replicas."""
         if defaults == self.defaults:
             return
         self.defaults = defaults
@@ -118,7 +118,7 @@ class TopicConfigs:
         self._keep("configuration changes", self._refresh_patiently)
 
     async def _refresh_patiently(self) -> None:
-        """Read the news; once the store can be reached again, if it cannot be now."""
+        """Read the changed configurations, once the store is available."""
         while True:
             try:
                 await self.dynamic.refresh()
