@@ -1,8 +1,7 @@
-"""A connection from this broker to another one: ask, wait, be answered.
+"""A connection from this broker to another one, with one request in flight at a time.
 
-One request is under way at a time, which is what fetchers and the controller want. Answers are
-received into the link's buffer, so that the records in one can be appended from where they lie;
-they are good until the link is asked again.
+Answers are received into the link's buffer, so that their records can be appended without a copy;
+they are valid until the next request.
 """
 
 from __future__ import annotations
@@ -27,13 +26,14 @@ SIZE_BYTES = 4
 BUFFER_BYTES = 128 * 1024
 """Room for an answer of ordinary size. A larger one gets more, kept while such answers come."""
 GULP_BYTES = 256 * 1024
-"""How much of a large answer shall be there before the loop is woken to take it (SO_RCVLOWAT)."""
+"""Bytes of a large answer that have to arrive before the loop wakes to receive them
+(SO_RCVLOWAT)."""
 
 Address = tuple[str, int]
 
 
 class BrokerLink:
-    """`replication.links.Link` over TCP; connects when first asked, and anew after a break."""
+    """A `Link` over TCP; connects at the first request, and again after a break."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class BrokerLink:
         timeout_ms: int,
         max_answer_bytes: int,
     ) -> None:
-        """`address` is looked up at each connect; `name` is how errors call the other broker."""
+        """`address` is looked up at each connect; `name` stands for the other broker in errors."""
         self._name = name
         self._address = address
         self._client_id = client_id.encode()
@@ -54,7 +54,7 @@ class BrokerLink:
         self._turn = asyncio.Lock()
 
     async def ask(self, request: Request, version: int) -> Response:
-        """Send one request and wait for its answer; raises LinkError, and hangs up."""
+        """Send one request and wait for its answer. Raises LinkError, and closes the connection."""
         async with self._turn:
             try:
                 wire = self._wire
@@ -76,7 +76,7 @@ class BrokerLink:
                 raise
 
     def close(self) -> None:
-        """Hang up; who waits gets a LinkError."""
+        """Close the connection; a waiting request fails with LinkError."""
         wire, self._wire = self._wire, None
         if wire is not None:
             wire.close()
@@ -108,7 +108,7 @@ class BrokerLink:
 
 
 class _Wire(asyncio.BufferedProtocol):
-    """The socket: one frame out, one frame in."""
+    """The socket: sends one frame, receives one."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, timeout_seconds: float, max_answer_bytes: int
@@ -140,9 +140,9 @@ class _Wire(asyncio.BufferedProtocol):
         self._fail(LinkError(f"the connection is lost: {exc or 'closed by the other side'}"))
 
     async def exchange(self, frame: bytes) -> memoryview:
-        """Send a frame; returns the next one that comes, without its size.
+        """Send a frame; returns the next one received, without its size.
 
-        It is good until the next exchange. Raises TimeoutError.
+        It is valid until the next exchange. Raises TimeoutError.
         """
         answer: asyncio.Future[memoryview] = self._loop.create_future()
         self._answer = answer
@@ -176,7 +176,7 @@ class _Wire(asyncio.BufferedProtocol):
         frame = self._buffer[SIZE_BYTES : self._wanted]
         if answer is None or self._filled > self._wanted:
             self.is_lost = True
-            self._transport.abort()  # it says more than it was asked
+            self._transport.abort()  # an answer without a request
         if self._wanted <= BUFFER_BYTES:
             self._buffer = self._small
         self._filled = 0
@@ -186,7 +186,7 @@ class _Wire(asyncio.BufferedProtocol):
             answer.set_result(frame)
 
     def _wake_at(self, count: int) -> None:
-        """Have the loop see the socket as readable only once so many bytes are there."""
+        """Have the loop see the socket as readable only once so many bytes have arrived."""
         if count != self._low_water:
             self._low_water = count
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
@@ -206,7 +206,7 @@ class _Wire(asyncio.BufferedProtocol):
             self._buffer = grown
 
     def _watch(self) -> None:
-        """One timer for many exchanges: most are over long before, and it is set anew."""
+        """One timer for many exchanges: most end long before it, and it is then set again."""
         self._watchdog = None
         if self._answer is None:
             return

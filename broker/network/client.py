@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection."""
+"""The client at the other end of a connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ANONYMOUS = "User:ANONYMOUS"
 
 
 class Client:
-    """One client's address, listener and identity, and where its connection is counted."""
+    """A client's address, listener and principal, and the quota that counts its connection."""
 
     __slots__ = (
         *("_connections", "_idle_since_ms", "_limits"),
@@ -30,13 +30,16 @@ class Client:
         self.host = "/"
         self.address = "unknown peer"
         self.is_active = True
-        """Set by each request, so that it need not read a clock; cleared by whoever looks."""
+        """Set by each request, which so needs no clock; cleared by `idle_ms`."""
         self._idle_since_ms = 0
         self._connections = connections
         self._limits = limits
 
     def connected(self, connection: Connection, address: object) -> str | None:
-        """The socket was accepted; returns why it may not stay. `address` is (host, port, …)."""
+        """Note the accepted socket; returns the reason to close it, or None.
+
+        `address` is (host, port, …), as the transport has it.
+        """
         if isinstance(address, tuple):
             self.host = f"/{address[0]}"
             self.address = f"{address[0]}:{address[1]}"
@@ -48,9 +51,9 @@ class Client:
         return None
 
     def idle_ms(self, now_ms: int) -> int:
-        """How long nothing came, as far as one who looks now and then can tell.
+        """Milliseconds without a request, to the precision of how often this is called.
 
-        `now_ms` is monotonic: a wall clock that is set would make idle ones of all.
+        `now_ms` is monotonic: a wall clock set forward would make all connections idle.
         """
         if self.is_active:
             self.is_active = False
@@ -58,7 +61,7 @@ class Client:
         return now_ms - self._idle_since_ms
 
     def disconnected(self, connection: Connection) -> None:
-        """The socket is gone."""
+        """Release the connection's place in the quota."""
         if connection in self._connections:
             del self._connections[connection]
             if self._limits is not None:

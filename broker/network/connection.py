@@ -1,14 +1,14 @@
 """One client connection: frames in, responses out, in the order of the requests.
 
 Bytes are received straight into the connection's `FrameBuffer`, which says who owns them. A request
-whose answer is deferred stops the connection (as in Apache, which mutes the channel), unless the
-handler marked the deferral as ordered only. The slots in `_answers` keep the order.
+whose answer is deferred mutes the connection, as in Apache Kafka, unless the handler marked the
+deferral as ordered only. The slots in `_answers` keep the order.
 
-What one peer can make the broker hold is bounded: answers are sent as soon as `FLUSH_BYTES` have
-gathered, and no request is taken while any of them is unsent, so that is one answer and
-`FLUSH_BYTES`; answers that wait for others are bounded over all connections (`InFlight`), large
-requests by `RequestMemory`. Nor does one peer keep the others waiting: after `TURN_MS` of its
-requests it is their turn.
+The memory of one connection is bounded: answers are sent as soon as `FLUSH_BYTES` have gathered,
+and no request is handled while any of them is unsent, so it holds one answer and `FLUSH_BYTES` at
+most; deferred answers are bounded over all connections (`InFlight`), large requests by
+`RequestMemory`. Nor does one connection keep the others waiting: after `TURN_MS` of its requests it
+is their turn.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._peer.listener
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note the peer and prepare the socket."""
+        """Note the client and prepare the socket."""
         self._transport = cast("asyncio.Transport", transport)
         connected: socket.socket = transport.get_extra_info("socket")
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -91,16 +91,16 @@ class Connection(asyncio.BufferedProtocol):
             self.close(refusal)
 
     def hold(self) -> None:
-        """Do not listen to the peer until `begin`; only before the connection is made."""
+        """Read nothing until `begin`; call it before the connection is made."""
         self._is_held = True
 
     def begin(self) -> None:
-        """Listen to the peer from now on."""
+        """Read from now on."""
         self._is_held = False
         self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """Free what waits for this connection, and what it holds."""
+        """Abandon deferred answers and free the buffers."""
         self._is_closing = True
         self._services.memory.forget(self._process)
         self._services.in_flight.count -= len(self._answers)
@@ -115,7 +115,7 @@ class Connection(asyncio.BufferedProtocol):
         _free(self._transport)
 
     def close(self, reason: str = "") -> None:
-        """Hang up; a reason is logged, once."""
+        """Close the connection once queued answers are sent; a reason is logged, once."""
         if self._is_closing:
             return
         self._is_closing = True
@@ -125,15 +125,16 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.close()
 
     def abort(self) -> None:
-        """Hang up now, whatever is still to be sent."""
+        """Close the connection now; unsent answers are lost."""
         self._is_closing = True
         self._transport.abort()
 
     def look_after(self, now_ms: int, limit_ms: int) -> None:
-        """Called now and then: free what an idle connection holds, end one that is idle too long.
+        """Called periodically: free memory of an idle connection, close one idle for too long.
 
-        Idle is one that neither brings a request nor takes some of an answer, and is owed none, or
-        has left; `limit_ms` is how long it may be (negative: for ever), `now_ms` monotonic.
+        Idle is one that sends no request, reads none of an answer, and either awaits none or has
+        closed its side. `limit_ms` is the longest it may be (negative: no limit), `now_ms` is
+        monotonic.
         """
         if self._outgoing.has_moved:
             self._outgoing.has_moved = False
@@ -146,10 +147,10 @@ class Connection(asyncio.BufferedProtocol):
             if self._outgoing.is_empty and not self._is_closing:
                 self.close()
             else:
-                self.abort()  # closing would wait for the peer to read on
+                self.abort()  # closing would wait for the client to read
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """Where the next bytes go: behind what is there."""
+        """Where the next bytes go: behind those received."""
         return self._buffer.writable()
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -159,38 +160,38 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def eof_received(self) -> bool:
-        """The peer sends no more. What it has sent is handled first, as by Apache Kafka.
+        """The client has closed its side. Its requests are handled first, as by Apache Kafka.
 
-        A producer that wants no acknowledgement (acks=0) leaves as soon as it has sent all, and a
-        request may still hold up those behind it. Returns whether the transport is to stay open.
+        A producer with acks=0 leaves as soon as it has sent its records, and a request may still
+        hold up those behind it. Returns whether the transport is to stay open.
         """
         self._is_at_end = True
         return not self._is_all_handled
 
     @property
     def _is_all_handled(self) -> bool:
-        """Whether no whole frame is left."""
+        """Whether no complete frame is left."""
         buffer = self._buffer
         held = buffer.end - buffer.start - SIZE_BYTES
         return held < 0 or held < _UNPACK_SIZE(buffer.frames(), buffer.start)[0]
 
     def pause_writing(self) -> None:
-        """The peer reads slower than we write: answers are kept, no more requests are taken."""
+        """The client reads too slowly: keep answers, handle no more requests."""
         self._outgoing.pause()
 
     def resume_writing(self) -> None:
-        """The peer has caught up.
+        """The client has caught up.
 
-        What follows may close the transport, which must not happen within its own callback: it
-        would end twice.
+        Going on may close the transport, which must not happen within its callback: it would be
+        closed twice.
         """
         asyncio.get_running_loop().call_soon(self._outgoing.resume)
 
     def _process(self) -> None:
-        """Handle all whole frames that may be handled now, and send the answers together.
+        """Handle all complete frames that may be handled now, and send the answers together.
 
-        What is handled may complete an earlier answer of this connection, and so end up here again:
-        the call under way then goes on with whatever that has released.
+        A handler may complete an earlier answer of this connection and re-enter here: the outer
+        call then goes on with the frames that this released.
         """
         if self._is_closing or self._is_processing:
             return
@@ -203,7 +204,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._tidy()
                 if self._is_at_end and not self._answers and self._is_all_handled:
                     self.close()
-        except OSError as error:  # of memory: those of sockets and files stay in SendQueue
+        except OSError as error:  # out of memory: SendQueue keeps those of sockets and files
             self.close(f"no memory for its requests: {error}")
         except Exception:
             logger.exception("%s: connection aborted", self._peer.address)
@@ -214,7 +215,7 @@ class Connection(asyncio.BufferedProtocol):
             self._have_turn()
 
     def _have_turn(self) -> None:
-        """Go on with the requests that are here, after what is being handled now."""
+        """Go on with the requests received, in the next turn of the loop."""
         if not self._is_turn_due:
             self._is_turn_due = True
             asyncio.get_running_loop().call_soon(self._take_turn)
@@ -224,7 +225,7 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def _take_frames(self) -> bool:
-        """Handle frames while nothing holds the connection up; whether only its time is over."""
+        """Handle frames while nothing holds them up; returns whether only the turn is over."""
         buffer = self._buffer
         memory = buffer.frames()
         clock = self._services.clock
@@ -232,8 +233,8 @@ class Connection(asyncio.BufferedProtocol):
         outgoing = self._outgoing
         answers = self._answers
         end_ms = count = 0
-        # Nothing may hold the next request up: neither an answer before it nor one not sent. It is
-        # written out here because it is asked for each request: a call costs more than all of it.
+        # Neither a deferred nor an unsent answer may hold the next request up. The condition is
+        # written out here, for each request: a call would cost more than all of it.
         while (
             not self._is_closing
             and self._blocking is None
@@ -270,7 +271,7 @@ class Connection(asyncio.BufferedProtocol):
         self.close(recognise(prefix) or f"frame of {size} bytes ({limit})")
 
     def _take_answer(self, answer: Answer) -> None:
-        """Send it, unless it is to come or must wait for those before it."""
+        """Queue an answer for sending, unless it or one before it is deferred."""
         if isinstance(answer, list) and not self._answers:
             outgoing = self._outgoing
             outgoing.add(answer)
@@ -295,7 +296,7 @@ class Connection(asyncio.BufferedProtocol):
         answer.then(answered, failed)
 
     def _answered(self, answer: Deferred[list[Part] | None]) -> None:
-        """A deferred answer is there: send all that are now next in order, then go on reading."""
+        """A deferred answer has come: send all that are next in order, then go on."""
         answers = self._answers
         while answers:
             head = answers[0]
@@ -316,11 +317,11 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._outgoing.flush()
         if not self._buffer.is_empty or self._is_at_end:
-            # Not from here: whoever completes one answer may be about to complete hundreds.
+            # Not from here: the caller may be about to complete hundreds of answers.
             self._have_turn()
 
     def _tidy(self) -> None:
-        """Keep room for the next read; stop reading while the buffer is full of waiting frames."""
+        """Make room for the next read; stop reading while the buffer is full of waiting frames."""
         buffer = self._buffer
         buffer.tidy()
         has_room = buffer.end != buffer.capacity
@@ -333,7 +334,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def _region_sender(transport: asyncio.BaseTransport) -> RegionSender | None:
-    """How to send from files: by the transport's own way, or by its socket; None within TLS."""
+    """The sender of file regions: the transport's own, or its socket; None within TLS."""
     own: Any = transport.get_extra_info("region_sender")
     if own is not None:
         return cast("RegionSender", own)
@@ -343,11 +344,11 @@ def _region_sender(transport: asyncio.BaseTransport) -> RegionSender | None:
 
 
 def _free(transport: asyncio.Transport) -> None:
-    """Have a transport that is closed go with its last user.
+    """Break the reference cycle of a closed transport.
 
-    asyncio's refers to itself, by the methods that its loop calls; from Python 3.12 on `close` ends
-    that, but `abort` does not. The garbage of many short connections would be collected in one go,
-    while all clients wait: 200 ms for six thousand.
+    asyncio's refers to itself by the bound methods that its loop calls; from Python 3.12 on `close`
+    ends that, but `abort` does not. The garbage of many short connections would be collected at
+    once while all clients wait: 200 ms for six thousand.
     """
     for name in SELF_REFERENCES:
         if name in getattr(transport, "__dict__", ()):

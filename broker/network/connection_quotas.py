@@ -1,8 +1,8 @@
-"""How many connections may be open, in all and from one address, and how fast they may come.
+"""Limits on open connections, in total and per address, and on the rate of new ones.
 
-Apache lets a connection above `max.connections` wait until another one ends; here it is closed at
-once, as both do with one too many from an address. One that comes too fast is accepted and waits
-for its turn to be heard.
+Apache Kafka lets a connection above `max.connections` wait until another one ends; here it is
+closed at once, as both do with one above the limit of an address. A connection above the rate is
+accepted, and read after a pause.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ logger = logging.getLogger(__name__)
 
 SECOND_MS = 1000
 SLOWEST_PER_SECOND = 1
-"""What a rate of 0 comes to; a broker that nobody can reach is of no use."""
+"""The rate used for a configured 0: a broker that accepts no connection is of no use."""
 
 
 class ConnectionRateLimit:
-    """Gives connections their turns: a second's worth at once, further ones evenly after that."""
+    """Gives connections their turns: a second's worth at once, the others evenly after that."""
 
     def __init__(self, per_second: int) -> None:
         self.per_second = per_second
@@ -51,9 +51,9 @@ class ConnectionQuotas:
     """Counts open connections against the configured limits."""
 
     pace: ConnectionRateLimit | None = None
-    """None when connections may come as fast as they do."""
+    """None without a limit on the rate."""
     files: OpenFiles | None = None
-    """Says whether there is a file descriptor for one more."""
+    """Returns whether a file descriptor is free for another connection."""
 
     def __init__(self, in_all: int, per_host: int, of_hosts: Mapping[str, int]) -> None:
         self._limits = in_all, per_host, of_hosts
@@ -62,9 +62,9 @@ class ConnectionQuotas:
         self._total = 0
 
     def admit(self, host: str) -> str | None:
-        """Count a connection from `host`; None, or why it is one too many and is not counted.
+        """Count a connection from `host`; returns None, or the reason to refuse it, uncounted.
 
-        The reason is "" if it was logged here.
+        The reason is "" if it was logged already.
         """
         in_all, per_host, of_hosts = self._limits
         if self.files is not None and (refusal := self.files.refusal()) is not None:
@@ -78,9 +78,10 @@ class ConnectionQuotas:
         return None
 
     async def change(self, config: BrokerConfig) -> None:
-        """Hold those that come from now on to other limits; not if a host is not to be found.
+        """Apply other limits to new connections.
 
-        Nor if another change comes while names are looked up.
+        Without effect if a host name is unknown, or if another change follows while names are
+        resolved.
         """
         self._wanted = config
         try:
@@ -96,11 +97,11 @@ class ConnectionQuotas:
 
     @property
     def limits(self) -> tuple[int, int, Mapping[str, int]]:
-        """How many in all, from one host, and from those hosts that have limits of their own."""
+        """The limits in total, per address, and of the addresses with overrides."""
         return self._limits
 
     def release(self, host: str) -> None:
-        """A connection that was admitted is gone."""
+        """An admitted connection has closed."""
         self._total -= 1
         self._open[host] -= 1
         if not self._open[host]:
@@ -108,7 +109,7 @@ class ConnectionQuotas:
 
 
 async def configured_limits(config: BrokerConfig) -> ConnectionQuotas:
-    """Read the limits; names of hosts are looked up. Raises ConfigError when one is unknown."""
+    """Read the limits, resolving host names. Raises ConfigError for an unknown one."""
     configured = read_address_limits(config)
     found = await asyncio.gather(*map(_addresses, configured))
     of_hosts = {
@@ -129,7 +130,7 @@ def _per_second(pace: ConnectionRateLimit | None) -> int | None:
 
 
 async def _addresses(host: str) -> list[str]:
-    """On a thread: a name server that does not answer takes its time, half a minute of it."""
+    """On a thread: a name server that does not answer takes half a minute."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What all connections of a broker share: dispatcher, clock, and bounds over all of them."""
+"""Services shared by all connections of a broker: dispatcher, clock, and common bounds."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class FrameDispatcher(Protocol):
     def dispatch(
         self, frame: memoryview, peer: Client, connection: Connection
     ) -> list[Part] | Deferred[list[Part] | None] | None:
-        """The answer, one that is to come, or None for none. Raises nothing."""
+        """The answer, now or deferred, or None for none. Raises nothing."""
 
 
 @dataclasses.dataclass(slots=True)
 class InFlight:
-    """Requests whose answer waits, or stands behind one that does (`queued.max.requests`).
+    """Requests with a deferred answer, or behind one (`queued.max.requests`).
 
-    At the limit a connection that has such a request takes no further one; one that has none takes
-    its first, so that nobody waits for the answers of others.
+    At the limit a connection with such a request handles no further one; a connection without one
+    does, so that none waits for the answers of others.
     """
 
     limit: int

@@ -1,7 +1,7 @@
-"""Clients of other protocols that come to a Kafka port: recognised by how they begin.
+"""Recognises clients of other protocols on a Kafka port by their first bytes.
 
-Four bytes of a Kafka frame are its size, so what others send first reads as a size that is far too
-large; whoever reads the log wants to know who it was.
+A Kafka frame begins with its size in four bytes, so the first bytes of other protocols read as a
+size far too large; the log says which protocol it was.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SSH = b"SSH-"
 
 
 def recognise(first: bytes) -> str | None:
-    """Say in words who sends these four bytes first; None if it may be a broken Kafka client."""
+    """The sender of these first four bytes, in words; None if it may be a Kafka client."""
     if first.startswith(TLS_HANDSHAKE):
         return "the client speaks TLS, this listener does not (set security.protocol=PLAINTEXT)"
     if first in HTTP_METHODS or first == HTTP_2_PREFACE:

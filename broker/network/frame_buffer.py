@@ -1,7 +1,7 @@
-"""Where a connection's bytes arrive, and who owns them.
+"""The receive buffer of a connection, and the ownership of its bytes.
 
 The kernel writes into the buffer, frames are handed out as views of it, and a record batch goes to
-the log from there: without a copy. Two things follow.
+the log without a copy. Two things follow.
 
 **Ownership.** A view keeps the whole buffer alive. Bytes that were handed out are overwritten only
 after every view of them is gone; if one is still held (by a produce that waits for a transaction's
@@ -61,11 +61,11 @@ class FrameBuffer:
         self.capacity = BUFFER_BYTES
 
     def writable(self) -> memoryview:
-        """Where the next bytes go: behind what is there."""
+        """Where the next bytes go: behind those received."""
         return self._view[self.end :]
 
     def frames(self) -> memoryview:
-        """The buffer, for slices to hand out; its holder must let go before `make_room`."""
+        """The buffer, to be sliced into frames; release it before `make_room`."""
         return memoryview(self._memory)
 
     @property
@@ -79,11 +79,10 @@ class FrameBuffer:
         return self.end == self.capacity
 
     def make_room(self, needed: int) -> bool:
-        """Have the frame at `start` fit, as far as its bytes have come; no harm if it does.
+        """Make room for the frame at `start`, as far as its bytes have come; harmless if it fits.
 
-        `needed` is its size with the prefix, or what of it is known. Returns False if there is no
-        memory for it now: the caller waits for `RequestMemory`. Raises OSError if the system has
-        none.
+        `needed` is its size with the prefix. Returns False if there is no memory for it now: the
+        caller waits for `RequestMemory`. Raises OSError if the system has none.
         """
         held = self.end - self.start
         if self.start + needed <= self.capacity and not self.is_full:
@@ -98,7 +97,7 @@ class FrameBuffer:
         return True
 
     def tidy(self) -> None:
-        """After frames were handled: have room, from the front if nothing is left over."""
+        """Make room after frames were handled, from the front if nothing is left over."""
         start = self.start
         if not start:
             return
@@ -114,12 +113,12 @@ class FrameBuffer:
             self.start = self.end = 0
 
     def trim(self) -> None:
-        """Give back the memory of a connection that rests."""
+        """Free the memory of an idle connection."""
         if self.start == self.end:
             self._replace(BUFFER_BYTES)
 
     def release(self) -> None:
-        """The connection is gone: hold nothing, whoever still holds the connection."""
+        """Free all memory: the connection is closed, and may still be referenced."""
         self._view = memoryview(b"")
         self._memory = _NOTHING
         self.start = self.end = self.capacity = 0
@@ -133,7 +132,7 @@ class FrameBuffer:
         self.start, self.end = 0, held
 
     def _replace(self, capacity: int) -> None:
-        """Go on in another mapping, with what is not handled yet; views keep the old one."""
+        """Continue in another mapping, with the unhandled bytes; views keep the old one."""
         rest = self._view[self.start : self.end]
         memory = _mapping(capacity)
         if capacity > self._kept_bytes:
@@ -145,7 +144,7 @@ class FrameBuffer:
         self._view[: self.end] = rest
 
     def _is_shared(self) -> bool:
-        """Whether a view of some frame is still held."""
+        """Whether a view of any frame is still held."""
         return self.count_references() > _OWN_REFERENCES
 
     def count_references(self) -> int:
@@ -161,7 +160,7 @@ def _mapping(capacity: int) -> mmap.mmap:
 
 
 _NOTHING = _mapping(1)
-"""What a buffer has whose connection is gone."""
+"""The mapping of a released buffer."""
 
 _OWN_REFERENCES = FrameBuffer(cast("RequestMemory", None), BUFFER_BYTES).count_references()
-"""Those of a buffer of which no frame is held."""
+"""The references of a buffer of which no frame is held."""

@@ -1,4 +1,4 @@
-"""Connections to other brokers, as replication needs them."""
+"""The port of connections to other brokers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
 
 
 class LinkError(Exception):
-    """No answer: the broker is not known, cannot be reached, or hung up."""
+    """No answer: the broker is unknown, unreachable, or closed the connection."""
 
 
 class Link(Protocol):
-    """A connection to one broker, opened when first used and anew after it broke."""
+    """A connection to one broker, opened at the first request and again after a break."""
 
     async def ask(self, request: Request, version: int) -> Response:
-        """Send one request and wait for its answer; raises LinkError."""
+        """Send one request and wait for its answer. Raises LinkError."""
         ...
 
     def close(self) -> None:
-        """Hang up; who waits gets a LinkError."""
+        """Close the connection; a waiting request fails with LinkError."""
         ...
 
 
@@ -28,5 +28,5 @@ class Links(Protocol):
     """Makes connections."""
 
     def link(self, broker_id: int, purpose: str) -> Link:
-        """A connection of one's own; `purpose` is the client id that the other broker sees."""
+        """A separate connection; `purpose` is the client id that the other broker sees."""
         ...

@@ -1,11 +1,11 @@
-"""How much memory large requests of all connections may take (`queued.max.request.bytes`).
+"""Bounds the memory of large requests over all connections (`queued.max.request.bytes`).
 
 A frame that fits in its connection's ordinary buffer takes nothing from here. A larger one takes
 its whole size before the buffer grows, and gives it back when that memory is freed: when the frame
-was handled, or when the last one that kept some of it has let go. As in Apache's memory pool, what
-is left need not be enough for the frame, only more than nothing: so a frame that was begun can
-always be finished, and the most in use is the limit and one frame. Whoever gets nothing stops
-reading its socket, and is called in turn once there is some.
+was handled, or the last view of it is gone. As in Apache Kafka's memory pool, the rest need not be
+enough for the frame, only more than nothing: so a frame that was begun can always be finished, and
+the most in use is the limit and one frame. A connection that gets nothing stops reading its socket,
+and is called in turn once there is room.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ logger = logging.getLogger(__name__)
 
 UNLIMITED = -1
 SHARE_OF_MACHINE = 4
-"""Without a limit of its own the broker takes a quarter of the machine's memory, or container's."""
+"""Without a configured limit the broker takes a quarter of the machine's memory, or container's."""
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 class Memory(Protocol):
-    """A piece of memory whose end can be heard of."""
+    """A piece of memory that can be weakly referenced."""
 
     def __len__(self) -> int: ...
 
 
 class RequestMemory:
-    """Counts bytes; allocates nothing itself."""
+    """Counts bytes, or other units of memory; allocates nothing itself."""
 
     def __init__(self, limit: int, soon: Callable[[Callable[[], object]], object]) -> None:
-        """`limit` in bytes; `soon` has the event loop call a function, from any thread."""
+        """`limit` in the unit counted; `soon` has the loop call a function, from any thread."""
         self.limit = limit
         self.used = 0
         self._soon = soon
@@ -49,7 +49,7 @@ class RequestMemory:
         self._waiting: dict[Callable[[], object], None] = {}
 
     def has_room(self) -> bool:
-        """Whether a frame may be taken on, whatever its size."""
+        """Whether a frame may be received, whatever its size."""
         return self.used < self.limit
 
     def note(self, memory: Memory) -> None:
@@ -57,7 +57,7 @@ class RequestMemory:
         size, key = len(memory), next(self._numbers)
 
         def freed(_: weakref.ref[Memory]) -> None:
-            # On whatever thread lets go of it last; the loop may be closed by then.
+            # On the thread that drops the last reference; the loop may be closed by then.
             with contextlib.suppress(RuntimeError):
                 self._soon(partial(self._give_back, key, size))
 
@@ -65,11 +65,11 @@ class RequestMemory:
         self._held[key] = weakref.ref(memory, freed)
 
     def wait(self, callback: Callable[[], object]) -> None:
-        """Call `callback` once when there may be room; it asks again, and perhaps waits again."""
+        """Call `callback` once when there may be room; it checks, and may have to wait again."""
         self._waiting[callback] = None
 
     def forget(self, callback: Callable[[], object]) -> None:
-        """Call it no more."""
+        """Do not call `callback`."""
         self._waiting.pop(callback, None)
 
     def _give_back(self, key: int, size: int) -> None:
@@ -78,7 +78,7 @@ class RequestMemory:
         self._wake()
 
     def _wake(self) -> None:
-        """Call those that wait, in their order, as long as there is room."""
+        """Call the waiting callbacks in their order, as long as there is room."""
         for callback in tuple(self._waiting):
             if not self.has_room():
                 return

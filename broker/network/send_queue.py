@@ -1,17 +1,17 @@
 """Sends responses, in order, with file regions going from the page cache by `sendfile`.
 
-A transport knows bytes only, and `loop.sendfile` costs a task each. So: while the transport holds
-nothing back (its high-water mark is zero, hence "not paused" means "nothing buffered"), a region is
-sent with `os.sendfile` on the socket itself, and what stands before it so that it leaves with it.
-When the socket is full, the loop tells us when it no longer is; since it watches the socket for the
-transport already, it is asked about a second descriptor of it. TLS connections read the file.
+A transport sends bytes only, and `loop.sendfile` costs a task each. So, while the transport buffers
+nothing (its high-water mark is zero, hence "not paused" means "nothing buffered"), a region is sent
+with `os.sendfile` on the socket itself, together with the bytes before it. When the socket is full,
+the loop calls back once it is writable; since it watches the socket for the transport already, it
+watches a second descriptor of it. TLS connections read the file.
 
-What is queued here is bounded by its connection, which handles no further request while anything
-is. Small regions are read as they are sent and not before: one run of `RUN_BYTES` is in memory at
-a time, whatever the size of the response.
+The queue is bounded by its connection, which handles no further request while it is not empty.
+Small regions are read only as they are sent: one run of `RUN_BYTES` is in memory at a time,
+whatever the size of the response.
 
-Nothing raises here. A peer that is gone, or a file that cannot be read, costs this connection: it
-is aborted, and whoever was answering goes on with the next one.
+Nothing raises here. If the client is gone, or a file cannot be read, this connection is aborted,
+and the caller goes on with the next one.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 INLINE_REGION_BYTES = 32 * 1024
-"""Smaller regions are read and sent together with what stands around them: one system call less."""
+"""Smaller regions are read and sent with the bytes around them, which saves a system call."""
 
 RUN_BYTES = 256 * 1024
-"""How much is gathered for one write; also how much of a region is read if it cannot be sent."""
+"""Bytes gathered for one write, or read of a region that cannot be sent from its file."""
 
 _BYTES = (bytes, bytearray, memoryview)
 """A tuple, as `bytes | bytearray` in a loop would make a type each time round."""
@@ -77,13 +77,13 @@ class RegionSender(Protocol):
 
 
 class SocketSender:
-    """A socket, beside the transport that has it."""
+    """Sends on the socket of a transport."""
 
     def __init__(self, number: int) -> None:
         """`number` is the socket's descriptor."""
         self._number = number
         self._twin: socket.socket | None = None
-        """The same socket under a descriptor of our own, from the first region on."""
+        """The same socket under a second descriptor, from the first region on."""
 
     def send(self, data: bytes) -> int:
         """Send some bytes that more will follow; returns how many."""
@@ -95,7 +95,7 @@ class SocketSender:
 
     def when_writable(self, callback: Callable[[], object]) -> None:
         """Call back once, when more can be sent."""
-        # By number: asked for a socket that it does not know, a selector describes it in words.
+        # By number: a selector makes a message for each unknown socket object.
         number = self._second().fileno()
         loop = asyncio.get_running_loop()
 
@@ -129,7 +129,7 @@ class SendQueue:
         sender: RegionSender | None,
         on_drained: Callable[[], None],
     ) -> None:
-        """`sender` is None when bytes must pass TLS."""
+        """`sender` is None within TLS."""
         transport.set_write_buffer_limits(high=0)
         self._transport = transport
         self._sender = sender
@@ -138,19 +138,19 @@ class SendQueue:
         self.size = 0
         """Bytes added since the last `flush`."""
         self.is_paused = False
-        """Whether the socket takes no more, as far as we know."""
+        """Whether the socket is full, as far as is known."""
         self.has_moved = False
-        """Set when a full socket took more; cleared by whoever looks."""
+        """Set when a full socket accepts more; cleared by `Connection.look_after`."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether all was handed to the kernel: if not, the peer reads slower than we answer."""
+        """Whether all bytes were handed to the kernel: if not, the client reads too slowly."""
         return not self._parts and not self.is_paused
 
     def add(self, parts: list[Part]) -> None:
         """Queue one whole response, size prefix included; `flush` sends it.
 
-        Answers to requests that came together leave together: a system call costs more than a
+        Answers to requests that arrived together leave together: a system call costs more than a
         response of ordinary size.
         """
         for part in parts:
@@ -161,7 +161,7 @@ class SendQueue:
                 self._parts.append(_Rest(cast("Region", part)))
 
     def flush(self) -> None:
-        """Send what was queued, as far as the socket takes it."""
+        """Send the queued bytes, as far as the socket accepts them."""
         self.size = 0
         if self._parts and not self.is_paused:
             try:
@@ -185,11 +185,11 @@ class SendQueue:
             self._sender = None
 
     def pause(self) -> None:
-        """The transport holds bytes back."""
+        """The transport buffers: send no more."""
         self.is_paused = True
 
     def resume(self) -> None:
-        """The socket takes more."""
+        """The socket accepts more: go on."""
         if self._on_drained is None:
             return
         self.has_moved = True
@@ -199,7 +199,7 @@ class SendQueue:
             self._on_drained()
 
     def _give_up(self) -> None:
-        """Nothing of this connection may be sent any more."""
+        """Drop the queue and abort the connection."""
         self._parts.clear()
         self.is_paused = True
         self._transport.abort()
@@ -218,11 +218,11 @@ class SendQueue:
                 self._send_region(self._sender, parts[0])
             elif data:
                 self._transport.write(data)
-            elif parts:  # else only empty bytes were left, as a message that ends in records has
+            elif parts:  # else only empty bytes are left, as after records
                 self._send_copy(cast("_Rest", parts[0]))
 
     def _next_run(self) -> bytes | bytearray | memoryview:
-        """Take what is sent in one write: bytes and small regions, up to a large one."""
+        """Take the parts for one write: bytes and small regions, up to a large one."""
         parts = self._parts
         run: list[bytes | bytearray | memoryview] = []
         size = 0
@@ -240,7 +240,7 @@ class SendQueue:
     def _send_before_region(
         self, sender: RegionSender, data: bytes | bytearray | memoryview
     ) -> bool:
-        """Send bytes that shall not leave before some of the region behind them does."""
+        """Send bytes so that they leave with the region behind them."""
         data = bytes(data)
         try:
             sent = sender.send(data)
@@ -275,7 +275,7 @@ class SendQueue:
             self._parts.popleft()
 
     def _wait_for_room(self, sender: RegionSender) -> None:
-        """Go on once the socket, which is full, takes more."""
+        """Go on once the full socket accepts more."""
         self.is_paused = True
         sender.when_writable(self.resume)
 

@@ -1,4 +1,4 @@
-"""Which function serves which request. ApiVersions is derived from this table and nothing else."""
+"""The handler of each request. ApiVersions is derived from this table and nothing else."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Req = TypeVar("Req", bound="Request")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Route:
-    """One request served, in which versions, by which function."""
+    """One request with its handler, and the versions served."""
 
     request: type[Request]
     versions: Versions
-    """Versions that are understood; others end the connection."""
+    """The versions served; a request in any other ends the connection."""
     advertised: Versions
-    """Versions listed in ApiVersions. Wider than `versions` for Produce only (KAFKA-18659)."""
+    """The versions listed in ApiVersions: wider than `versions` for Produce only (KAFKA-18659)."""
     handler: Callable[[Context, Any], Any]
     is_for_clusters: bool = False
-    """Asked by other brokers only: a broker that is alone does not serve it."""
+    """Sent by other brokers only: a single broker does not serve it."""
 
 
 ROUTES: dict[int, Route] = {}
@@ -44,9 +44,9 @@ def handles(
 ]:
     """Register a function as the handler of `request`.
 
-    It returns the response, a `Deferred` of it, or None when there is nothing to answer (acks=0). A
-    `Deferred` may also bring None, or the HangUp that it can raise no more. With `for_clusters`, a
-    broker that is alone hangs up on who asks, and does not list the request.
+    It returns the response, a `Deferred` of it, or None for no answer (acks=0), or raises ApiError
+    or HangUp; a `Deferred` may complete with None or fail with either. With `for_clusters`, a
+    single broker closes the connection at such a request, and does not list it.
     """
 
     def register(

@@ -1,6 +1,6 @@
-"""Answers that take a while: a coroutine's result as a `Deferred`.
+"""Answers that a coroutine makes in the background, as a `Deferred`.
 
-Admin requests only; produce, fetch and heartbeats cost no task.
+For admin requests; produce, fetch and heartbeats cost no task.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def answer_later(
     refuse: Callable[[ApiError], T],
     name: str,
 ) -> Deferred[T]:
-    """Run `work` in a task of the broker; `refuse` makes the answer if it raises.
+    """Run `work` in a task of the broker; `refuse` makes the answer of an error that it raises.
 
-    It goes on when the client hangs up: what was begun is finished.
+    It is not cancelled when the client hangs up.
     """
     answer: Deferred[T] = Deferred()
 

@@ -1,4 +1,4 @@
-"""What a handler knows beside the request itself."""
+"""The circumstances of a request, for its handler."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(slots=True)
 class Context:
-    """One request's surroundings. Made anew for each request; do not keep it past the answer."""
+    """The circumstances of one request. Do not keep it past the answer."""
 
     broker: BrokerServices
     api_version: int
     client_id: str | None
     listener: str
-    """Name of the listener it came in on: metadata is answered with that listener's endpoints."""
+    """The client's listener: metadata is answered with endpoints of that listener."""
     client_host: str
     """Peer address with a leading slash, as Kafka shows it."""
     principal: str

@@ -1,7 +1,7 @@
 """From a frame to a response: header, version check, decoding, handler, errors, encoding.
 
-What is the same for all requests is here, once. A request costs no task: the handler is called, and
-what it returns is a response, a `Deferred` of one, or None for "no answer".
+The common part of all requests. A request costs no task: the handler is called, and returns a
+response, a `Deferred` of one, or None for no answer.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class Dispatcher:
         self._broker = broker
         self._clock = broker.clock
         self._served: dict[tuple[int, int], VersionedRoute] = {}
-        """What was asked for so far, by API key and version."""
+        """The routes used so far, by API key and version."""
 
     @cached_property
     def elements(self) -> ElementBudget:
-        """Bounds what long requests hold; made with the first of them, when the loop runs."""
+        """The bound on long requests; made for the first of them, on the running loop."""
         return ElementBudget(self._broker.config.queued_max_request_elements)
 
     def dispatch(
         self, frame: memoryview, peer: Client, connection: Connection
     ) -> list[Part] | Deferred[list[Part] | None] | None:
-        """Serve one frame (without its size). Closes the connection when it cannot be answered."""
+        """Serve one frame, without its size. Closes the connection if it cannot be answered."""
         now_ms = self._clock.now_ms()
         served = None
         try:
@@ -98,7 +98,7 @@ class Dispatcher:
     ) -> list[Part] | Deferred[list[Part] | None] | None:
         """Serve a long frame, now or, if it takes a while to read, later. Raises UNDECODABLE."""
         steps = short.served.decode_in_steps(frame, position, len(frame))
-        # A controller names each partition of the cluster, and must be heard: no bound is for it.
+        # The controller's requests name each partition of the cluster: no bound applies to them.
         is_order = short.served.route.is_for_clusters and self._broker.is_in_cluster
         limit = None if is_order else self._broker.config.max_request_elements
         long = LongRequest(steps, limit)
@@ -145,7 +145,7 @@ class Dispatcher:
     def _refuse_version(
         self, header: RequestHeader, route: Route, connection: Connection
     ) -> list[Part] | None:
-        """ApiVersions tells the client what to try instead (KIP-511); all others hang up."""
+        """Answer ApiVersions with the versions to use (KIP-511); hang up on all others."""
         if header.api_key != ApiKey.API_VERSIONS:
             connection.close(
                 f"{_name(header)} has versions {route.versions} here, not {header.api_version}"
@@ -167,7 +167,7 @@ class Dispatcher:
 def _refuse_frame(
     served: VersionedRoute | None, error: Exception, size: int, connection: Connection
 ) -> None:
-    """Hang up on who sent what cannot be read."""
+    """Close a connection that sent an undecodable frame."""
     # In words: an error that its own frame holds is a garbage cycle with the connection.
     reason = str(error if served is None else served.route.request.refusal(served.version, error))
     kind = "request" if isinstance(error, TooManyElementsError) else "malformed request"
@@ -179,7 +179,7 @@ def _itself(answer: T) -> T:
 
 
 class _Answering(NamedTuple):
-    """Makes the bytes of one answer, whenever it comes: of a response, or of an error."""
+    """Makes the bytes of one answer, now or later: of a response, or of an error."""
 
     served: VersionedRoute
     correlation_id: int

@@ -14,7 +14,7 @@ R = TypeVar("R", bound="Response")
 
 
 class EncodedResponse:
-    """Stands for a response whose bytes are known."""
+    """Stands for a response that is encoded already."""
 
     __slots__ = ("_parts",)
 
@@ -22,7 +22,7 @@ class EncodedResponse:
         self._parts = parts
 
     def encode_parts(self, _: int) -> list[Part]:
-        """The bytes, in a list of the caller's own."""
+        """The bytes, in a list that the caller may change."""
         return list(self._parts)
 
     def encode_in_steps(self, _: int, parts: list[Part]) -> Iterator[None]:
@@ -32,7 +32,7 @@ class EncodedResponse:
 
 
 async def encoded_in_slices(context: Context, response: R) -> R:
-    """The same response, encoded already, while others were served between its elements."""
+    """The same response, encoded in slices: others are served between its elements."""
     parts: list[Part] = []
     steps = response.encode_in_steps(context.api_version, parts)
     async for _ in context.broker.slices().each(steps):

@@ -44,7 +44,7 @@ class LongRequest:
     __slots__ = ("_limit", "_steps", "elements", "request")
 
     request: Request
-    """Once it is read."""
+    """Set once it is read."""
 
     def __init__(self, steps: Generator[int, None, tuple[Request, int]], limit: int | None) -> None:
         """`steps` are those of a step decoder; `limit` is how many elements it may have."""

@@ -1,8 +1,8 @@
-"""Clients wait at a broker that has just joined others, until it was told what there is.
+"""Holds clients' requests at a broker that has just joined a cluster, until it has its metadata.
 
-Its listeners are open before that, since the controller must reach it. A client that heard of no
-topics would fail what it has queued for them; so it hears nothing, and is hung up on when that
-takes too long: it then asks another broker.
+Its listeners are open before that, since the controller must reach it. A client that found no
+topics would fail the records it has queued for them; so its requests wait, and if that takes too
+long its connection is closed: it then asks another broker.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ NEVER_HELD: Final = frozenset(
         ApiKey.WRITE_TXN_MARKERS,
     }
 )
-"""What brokers ask each other, besides what only they ask."""
+"""Requests that brokers send each other and clients may send too."""
 
 
 def is_held(route: Route) -> bool:
-    """Whether a request is one of clients."""
+    """Whether a request is held: those of clients are."""
     return not route.is_for_clusters and route.request.API_KEY not in NEVER_HELD
 
 
 def holding(handler: Handler) -> Handler:
-    """Make a handler wait until the cluster is known; the request keeps its bytes meanwhile."""
+    """Make a handler wait for the cluster's metadata; its request keeps the buffer."""
 
     def handle(context: Context, request: Request) -> Deferred[Any]:
         broker = context.broker

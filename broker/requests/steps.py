@@ -1,8 +1,8 @@
-"""Handlers that are generators: a long request is handled while others are served.
+"""Handlers that are generators: others are served while a long request is handled.
 
-Such a handler yields wherever others may be served, between two elements as a rule, and returns
-the response or a `Deferred` of it. A request of a few elements is handled in one go, and notices
-nothing of this; a longer one goes on in slices, also when its client has hung up meanwhile.
+Such a handler yields wherever others may be served, usually between two elements, and returns the
+response or a `Deferred` of it. A request of a few elements is handled at once; a longer one goes on
+in slices, even after its client has hung up.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 STEPS_AT_ONCE = 100
-"""About a millisecond."""
+"""Steps before others are served: about a millisecond. Fixed by how long the loop may be held
+up."""
 
 Steps = Generator[None, None, R]
 """The steps of a handler that returns R."""
 
 
 def finished(steps: Steps[R]) -> R:
-    """What they return, at once."""
+    """Run the steps to their end at once; returns their result."""
     try:
         while True:
             next(steps)
@@ -42,7 +43,7 @@ def finished(steps: Steps[R]) -> R:
 def in_steps(
     handler: Callable[Concatenate[Context, P], Steps[R]],
 ) -> Callable[Concatenate[Context, P], R | Deferred[Any]]:
-    """A handler as dispatch calls it."""
+    """Make a generator a handler that dispatch can call."""
 
     @wraps(handler)
     def handle(context: Context, *args: P.args, **kwargs: P.kwargs) -> R | Deferred[Any]:

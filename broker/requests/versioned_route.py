@@ -1,4 +1,4 @@
-"""One request in one version, as it is served: what reads it, handles it and makes its answer."""
+"""One request in one version: its decoder, its handler, and the encoding of its answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class VersionedRoute:
-    """What is looked up once for all requests of the same key and version."""
+    """Looked up once for all requests of the same key and version."""
 
     __slots__ = (
         *("_header_bytes", "_pack_front", "_step_decoder"),
@@ -38,7 +38,7 @@ class VersionedRoute:
         return self._step_decoder
 
     def note(self, response: Response) -> None:
-        """An answer was made whose bytes are yet to be; `respond` notes it as well."""
+        """Note an answer whose bytes are made elsewhere; `respond` notes its own."""
 
     def respond(self, correlation_id: int, response: Response) -> list[Part]:
         """Size, response header and body, ready to be sent."""
