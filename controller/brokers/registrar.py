@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LOOK_SECONDS = 1.0
+"""Longest wait between two looks at a node that must go. Fixed: no wait counts for more, so that a
+process that was stopped for minutes, while ZooKeeper was away too, has not waited for minutes."""
+
 
 class BrokerIdTakenError(NodeExistsError):
     """Another broker lives under this id."""
@@ -58,28 +62,28 @@ class Registrar:
     async def ensure(self) -> int:
         """Be registered in the session of now; returns the broker epoch.
 
-        Raises BrokerIdTakenError if one other session has the id for longer than patience has it,
-        and StoreError. The time alone decides nothing: a process that was stopped for as long, or
-        whose answer is late, looks again, and only what it is shown after its patience has ended
-        can tell that the id is taken.
+        Raises BrokerIdTakenError if one other session holds the id for longer than patience lasts,
+        and StoreError. Only time in which this process was awake counts, and only a look that began
+        after that decides.
         """
         path = broker_path(self._broker_id)
         clock = asyncio.get_running_loop().time
         holder: int | None = None
-        until = 0.0
+        left = 0.0
         while True:
-            looked_at = clock()
             node = await self._store.exists(path)
             if node is None or node.ephemeral_owner in (self._store.session_id, self._session_id):
                 if await self._is_registered(node):
                     return self.epoch
                 continue  # somebody was quicker
             if node.ephemeral_owner != holder:
-                holder, until = node.ephemeral_owner, clock() + self._patience_ms / 1000
-            elif looked_at >= until:
+                holder, left = node.ephemeral_owner, self._patience_ms / 1000
+            elif left <= 0:
                 reason = f"broker id {self._broker_id} is registered by another broker"
                 raise BrokerIdTakenError(path, f"{reason} as {_shown(path, node)}")
-            change = await self._wait_for_change(path, until - clock())
+            began, at_most = clock(), min(left, LOOK_SECONDS)
+            change = await self._wait_for_change(path, at_most)
+            left -= min(clock() - began, at_most)
             if change is not None and change.kind is ChangeKind.SESSION:
                 holder = None  # ZooKeeper was away; the time of its sessions begins anew
 

@@ -7,6 +7,8 @@ import contextvars
 from typing import TYPE_CHECKING
 
 from controller.metadata_store.store import (
+    Change,
+    ChangeKind,
     Delete,
     Operation,
     OutcomeUnknownError,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tests.simulation.network import Network
+    from tests.simulation.virtual_loop import VirtualLoop
 
 ZOOKEEPER = "zookeeper"
 HEARTBEAT_SECONDS = 0.5
@@ -74,6 +77,8 @@ class SimulatedStore(TreeStore):
         self._session: MemoryStore = zookeeper.ensemble.connect()
         self._last_heard = self._network.loop.now
         self._listeners: list[Callable[[], None]] = []
+        self._watches: dict[_Watching, None] = {}
+        """Those that were not told of anything yet."""
         self._is_closed = False
         self._is_interrupted = False
         self._is_stale = False
@@ -115,6 +120,8 @@ class SimulatedStore(TreeStore):
             for listener in self._listeners:
                 listener()
         self._is_interrupted = False
+        for watching in list(self._watches):  # as after each reconnect in `ZooKeeperStore`
+            watching.tell(Change(ChangeKind.SESSION, watching.path))
 
     @property
     def session_id(self) -> int:
@@ -131,7 +138,7 @@ class SimulatedStore(TreeStore):
 
     async def get(self, path: str, watch: Watch | None = None) -> Znode:
         await self._round_trip(path)
-        return await super().get(path, self._watched(watch))
+        return await super().get(path, self._watched(path, watch))
 
     async def get_many(self, paths: Sequence[str]) -> list[Znode | None]:
         await self._round_trip(paths[0] if paths else "/")
@@ -139,11 +146,11 @@ class SimulatedStore(TreeStore):
 
     async def exists(self, path: str, watch: Watch | None = None) -> Znode | None:
         await self._round_trip(path)
-        return await super().exists(path, self._watched(watch))
+        return await super().exists(path, self._watched(path, watch))
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         await self._round_trip(path)
-        return await super().children(path, self._watched(watch))
+        return await super().children(path, self._watched(path, watch))
 
     async def multi_many(
         self, transactions: Sequence[Sequence[Operation]]
@@ -169,18 +176,18 @@ class SimulatedStore(TreeStore):
         if self._zookeeper.reaches(self._host):
             self._session.expire()
 
-    def _watched(self, watch: Watch | None) -> Watch | None:
+    def _watched(self, path: str, watch: Watch | None) -> Watch | None:
         """A watch that is told after the network's delay, and not across a cut."""
         if watch is None:
             return None
         network, host, zookeeper = self._network, self._host, self._zookeeper
         loop = network.loop
-        context = contextvars.copy_context()
+        watching = _Watching(path, watch, self._watches, loop)
 
-        def notice(change: object) -> None:
+        def notice(change: Change) -> None:
             def tell() -> None:
                 if zookeeper.reaches(host):
-                    loop.call_soon(watch, change, context=context)
+                    watching.tell(change)
                 elif not host.is_dead:
                     contextvars.Context().run(loop.call_later, HEARTBEAT_SECONDS, tell)
 
@@ -200,3 +207,22 @@ class SimulatedStore(TreeStore):
             raise SessionExpiredError(path, "the session has expired")
         if not self._zookeeper.reaches(self._host):
             raise StoreUnavailableError(path, "ZooKeeper cannot be reached")
+
+
+class _Watching:
+    """A watch, and whose turn it is when it is told, which it is once."""
+
+    def __init__(
+        self, path: str, watch: Watch, pending: dict[_Watching, None], loop: VirtualLoop
+    ) -> None:
+        self.path = path
+        self._watch = watch
+        self._pending = pending
+        self._loop = loop
+        self._context = contextvars.copy_context()
+        pending[self] = None
+
+    def tell(self, change: Change) -> None:
+        if self in self._pending:
+            del self._pending[self]
+            self._loop.call_soon(self._watch, change, context=self._context)

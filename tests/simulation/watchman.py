@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from tests.simulation.cluster import Machine, SimulatedCluster
 
 
+ID_TAKEN = "is registered by another broker"
+"""Why a broker ends whose id is another's; here each has its own."""
+
+
 class Violation(AssertionError):
     """A promise was broken."""
 
@@ -41,7 +45,11 @@ class Watchman:
         host = HOST.get()
         machine = None if host is None else host.machine
         broker = None if machine is None else machine.broker
-        if machine is None or broker is None or not hasattr(broker, "replicas"):
+        if machine is None or broker is None:
+            return
+        if broker._failure is not None and ID_TAKEN in broker._failure:
+            raise Violation(f"{machine.name} takes itself for another: {broker._failure}")
+        if not hasattr(broker, "replicas"):
             return
         self._rises(machine, broker.metadata.controller_epoch, "controller epoch of metadata")
         for partition in broker.replicas:
