@@ -95,6 +95,7 @@ class OffsetMap:
                 bucket = (bucket + 1) % buckets
             places[at // HASH_BYTES] = offset - base
         self.size += added
+        assert self.size <= self.capacity, (self.size, self.capacity)
 
     def newest(self, keys: Iterable[bytes]) -> dict[bytes, int]:
         """The offset noted last for each key; NOT_THERE where there is none."""

@@ -209,6 +209,7 @@ class LogDirectories:
         del self._logs[topic, partition]
         directory = log.give_up()
         self._counts[directory.path] -= 1
+        assert self._counts[directory.path] >= 0, directory.path
         with directory:
             self._disk.filesystem.rename(log.path, target)
         self._removals.add([target], now_ms + log.config.file_delete_delay_ms)

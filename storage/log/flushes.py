@@ -69,6 +69,7 @@ class Flushes:
         And the one before, where the point lies between two: it may have been cut to that.
         """
         segments = self._files.segments
+        assert self._offsets.recovery_point <= self._offsets.log_end_offset, self._offsets
         first = segments.floor(max(self._offsets.recovery_point - 1, segments[0].base_offset))
         return [segments[index] for index in range(first, len(segments))]
 

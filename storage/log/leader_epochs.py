@@ -96,6 +96,7 @@ class LeaderEpochs:
         if epoch == self._epochs[-1]:
             return epoch, log_end_offset
         following = bisect_right(self._epochs, epoch)
+        assert self._starts[-1] <= log_end_offset, (self.path, self._starts[-1], log_end_offset)
         if following == 0:
             return epoch, self._starts[0]
         return self._epochs[following - 1], self._starts[following]

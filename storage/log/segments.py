@@ -58,6 +58,7 @@ class Segments:
 
     def add(self, segment: Segment) -> None:
         """Put a new active segment at the end."""
+        assert segment.base_offset > self._bases[-1], (segment, self._bases[-1])
         self._segments.append(segment)
         self._bases.append(segment.base_offset)
         self.active = segment
@@ -109,6 +110,8 @@ class Segments:
             return Slice(None, 0, 0, offset)
         segment, place = found
         position, size = place.position, place.size
+        assert place.last_offset >= offset, (segment, place, offset)
+        assert position < segment.size, (segment, place)
         end = self._end_position(segment, upper_offset)
         limit = max(max_bytes, size) if at_least_one else max_bytes
         if size > limit or position >= end:
@@ -203,6 +206,7 @@ class Segments:
     def _take(self, which: slice) -> list[Segment]:
         removed = self._segments[which]
         del self._segments[which], self._bases[which]
+        assert self._segments, "a log without a segment"
         self.active = self._segments[-1]
         return removed
 

@@ -65,6 +65,8 @@ class Truncation:
 
     def _bring_in_line(self, producers: ProducerState, *, is_flushed: bool) -> None:
         offsets = self._offsets
+        offsets.check()
+        assert producers.newest_offset < offsets.log_end_offset, (producers.newest_offset, offsets)
         remove_others(self._files.snapshots, (offsets.log_start_offset, offsets.log_end_offset))
         self._producers.become(producers)
         self._producers.note_high_watermark(offsets.high_watermark)

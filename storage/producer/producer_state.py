@@ -59,6 +59,12 @@ class ProducerState:
         return min(starts)
 
     @property
+    def newest_offset(self) -> int:
+        """The last that a producer wrote, or a transaction began at; -1 when there is none."""
+        written = max((one.last_offset for one in self.producers.values()), default=NONE)
+        return max(written, *self._open.values()) if self._open else written
+
+    @property
     def has_open_transactions(self) -> bool:
         """Some transaction has neither been committed nor aborted."""
         return bool(self._open)

@@ -31,6 +31,7 @@ class Snapshots:
 
     def write(self, offset: int, entries: list[SnapshotEntry]) -> None:
         """Write the snapshot for `offset`, unless it is there."""
+        assert not self.offsets or offset >= self.offsets[-1], (self.path(offset), self.offsets[-1])
         if offset not in self.offsets:
             self._filesystem.replace(self.path(offset), encode(entries), sync=False)
             insort(self.offsets, offset)

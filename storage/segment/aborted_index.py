@@ -84,6 +84,7 @@ class AbortedIndex:
 
     def append(self, aborted: AbortedTransaction) -> None:
         """Add an entry at the end; for want of a descriptor, it is written later."""
+        assert self._base_offset <= aborted.last_offset >= aborted.first_offset, aborted
         self._pending = (*self._pending, aborted)
         try:
             self.write_pending()

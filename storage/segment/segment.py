@@ -131,6 +131,7 @@ class Segment(SegmentReading):
         position = found.position
 
         def cut() -> None:
+            assert position <= self.size, "the file would be filled up with zeros"
             self._void_pending()
             for cut_index in cuts:
                 cut_index()
@@ -154,6 +155,8 @@ class Segment(SegmentReading):
             for _, header in walk_headers(file, 0, size, CHUNK_BYTES):
                 self.account_header(header)
         finally:
+            if self.size != size:
+                self._tail_offset = NO_TAIL
             self.size = size  # damage in the log itself must not make it shorter
 
     def clear_indexes(self) -> None:
@@ -165,12 +168,14 @@ class Segment(SegmentReading):
     def forget_timestamps(self) -> None:
         """Before `account` is called for all batches from the start, or from a known entry."""
         self._bytes_since_index = 0
+        self._tail_offset = NO_TAIL
         self._note_room()
         self.known_first_timestamp = UNREAD
         self._max_timestamp, self._max_timestamp_offset = self.time_index.last()
 
     def seal(self) -> None:
         """Write the last time entry and cut the indexes to size: at a roll or a clean close."""
+        assert self.offset_index.newest_position < max(self.size, 1), self
         self._void_pending()
         if self.max_timestamp >= 0:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
@@ -190,6 +195,7 @@ class Segment(SegmentReading):
 
     def write_index_entries(self) -> None:
         """Write the index entries that wait in memory."""
+        assert self.offset_index.newest_position < max(self.size, 1), self
         self.offset_index.write_pending()
         self.time_index.write_pending()
         self.aborted_index.write_pending()

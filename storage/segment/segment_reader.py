@@ -158,6 +158,7 @@ class SegmentReading(ABC):
         if self._tail_offset <= offset <= self._tail_last_offset:
             # The batch appended last, which is what most consumers ask for.
             position = self._tail_position
+            assert position < self.size, self
             return BatchPlace(
                 position, self.size - position, self._tail_offset, self._tail_last_offset
             )

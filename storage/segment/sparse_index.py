@@ -234,6 +234,7 @@ class SparseIndex:
 
     def _truncate(self, count: int, file: File | None) -> None:
         width = self.entry.size
+        assert 0 <= count <= len(self), (self.path, count)
         self._last_key = None
         if count >= self._written:
             del self._pending[(count - self._written) * width :]
@@ -299,6 +300,13 @@ class OffsetIndex(SparseIndex):
     def is_full(self) -> bool:
         """No room for another entry: time to roll."""
         return self._written + len(self._pending) // self.entry.size >= self._max_entries
+
+    @property
+    def newest_position(self) -> int:
+        """That of the last entry which is not written yet; -1 when there is none."""
+        width = self.entry.size
+        pending = self._pending
+        return self.entry.unpack_from(pending, len(pending) - width)[1] if pending else -1
 
     def append(self, offset: int, position: int) -> None:
         """Add an entry; both must be greater than those of the last."""

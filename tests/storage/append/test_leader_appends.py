@@ -1,4 +1,4 @@
-"""Appending: offsets, epochs, timestamps, what is refused."""
+"""Appending as the leader: offsets, epochs, timestamps, what is refused."""
 
 from __future__ import annotations
 
@@ -108,63 +108,6 @@ def test_client_may_not_send_two_batches_but_a_coordinator_may(tmp_path: Path) -
     assert refusal.value.code == ErrorCode.INVALID_RECORD
     assert (info.first_offset, info.last_offset) == (0, 4)
     assert all_offsets(log) == [0, 1, 2, 3, 4]
-
-
-def test_follower_keeps_offsets_and_epochs_and_drops_a_cut_off_batch(tmp_path: Path) -> None:
-    leader, follower = new_log(tmp_path / "1"), new_log(tmp_path / "2")
-    for index in range(4):
-        append(leader, batch(2), epoch=index // 2)
-    data = leader.read(0, 10_000, 8).tobytes()
-
-    info = follower.append_as_follower(data[:-1], NOW_MS)
-
-    assert info is not None
-    assert (info.first_offset, info.last_offset, follower.log_end_offset) == (0, 5, 6)
-    assert follower.epochs.entries() == leader.epochs.entries() == [(0, 0), (1, 4)]
-    assert follower.append_as_follower(data[-10:], NOW_MS) is None
-
-
-def test_segments_of_a_follower_are_the_leaders_to_the_byte(tmp_path: Path) -> None:
-    leader, follower = new_log(tmp_path / "1"), new_log(tmp_path / "2")
-    for index in range(60):
-        append(leader, batch(1 + index % 3, NOW_MS + index))
-    while follower.log_end_offset < leader.log_end_offset:
-        data = leader.read(follower.log_end_offset, 700, leader.log_end_offset).tobytes()
-        assert follower.append_as_follower(data, NOW_MS) is not None
-    leader.close()
-    follower.close()
-
-    names = sorted(path.name for path in (tmp_path / "1" / "flights-0").iterdir())
-    assert len(names) > 10
-    for name in names:
-        ours = (tmp_path / "2" / "flights-0" / name).read_bytes()
-        assert ours == (tmp_path / "1" / "flights-0" / name).read_bytes(), name
-
-
-def test_follower_may_start_behind_a_gap(tmp_path: Path) -> None:
-    log = new_log(tmp_path)
-    log.append_as_follower(bytes(batch(2, offset=10)), NOW_MS)
-
-    info = log.append_as_follower(bytes(batch(2, offset=20)), NOW_MS)
-
-    assert info is not None
-    assert all_offsets(log) == [10, 11, 20, 21]
-
-
-def test_follower_refuses_what_it_has_and_what_is_damaged(tmp_path: Path) -> None:
-    log = new_log(tmp_path)
-    log.append_as_follower(bytes(batch(2)), NOW_MS)
-    damaged = bytearray(bytes(batch(1, offset=2)) + bytes(batch(1, offset=3)))
-    damaged[-1] ^= 1
-
-    with pytest.raises(ApiError) as repeated:
-        log.append_as_follower(bytes(batch(2)), NOW_MS)
-    with pytest.raises(ApiError) as corrupt:
-        log.append_as_follower(bytes(damaged), NOW_MS)
-
-    assert repeated.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
-    assert corrupt.value.code == ErrorCode.CORRUPT_MESSAGE
-    assert log.log_end_offset == 3
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,18 @@
-"""Up to where a log counts as flushed, when it is cut while a thread flushes it."""
+"""When a flush is due, and up to where a log counts as flushed."""
 
 from __future__ import annotations
 
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from tests.storage.produced import append, batch, new_log
+import pytest
+
+from storage.log.log_loader import create_log
+from storage.log.log_settings import LogSettings
+from tests.storage.produced import NOW_MS, SMALL, append, batch, new_log, place
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from storage.log.log import Log
@@ -45,3 +50,56 @@ def test_a_log_that_is_cut_when_its_flush_ends_is_flushed_up_to_the_cut(tmp_path
     assert (log.log_end_offset, log.recovery_point) == (4, 4)
     append(log, batch(2))
     assert log.recovery_point == 4
+
+
+def test_flush_is_due_when_its_time_has_passed_and_there_is_something(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    assert not log.flushes.is_due(1000, 50), "nothing to flush: time counts from now"
+    append(log, batch(1))
+
+    assert not log.flushes.is_due(1049, 50)
+    assert log.flushes.is_due(1050, 50)
+    log.flushes.note(1050)
+    assert not log.flushes.is_due(1099, 50)
+
+
+def test_what_is_appended_while_a_flush_waits_is_not_flushed(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    append(log, batch(2))
+    flush = log.flushes.start()
+    append(log, batch(2))
+
+    flush()
+
+    assert log.recovery_point == 2
+
+
+def test_roll_has_all_before_it_flushed_later(tmp_path: Path) -> None:
+    waiting: list[Callable[[], None]] = []
+    log = create_log(place(tmp_path), SMALL, LogSettings(run_later=waiting.append), NOW_MS)
+    append(log, batch(2))
+    log.roll(NOW_MS)
+    append(log, batch(2))
+    assert log.recovery_point == 0
+
+    (flush,) = waiting
+    flush()
+
+    assert log.recovery_point == 2
+
+
+def test_follower_that_rolls_over_a_gap_is_flushed_no_further_than_it_goes(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    append(log, batch(2))
+
+    log.roll(NOW_MS, base_offset=50)
+
+    assert (log.log_end_offset, log.recovery_point) == (2, 2)
+
+
+def test_recovery_point_past_the_end_is_a_mistake(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    log.offsets.recovery_point = 1
+
+    with pytest.raises(AssertionError):
+        log.flush()
