@@ -13,6 +13,7 @@ want of descriptors, the entry waits in memory, and readers find it there.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -158,19 +159,15 @@ class AbortedIndex:
     def _slot_of_marker(self, offset: int) -> int:
         """The first entry whose marker stands at or after `offset`."""
         written = self._written()
-        low, high = 0, written + len(self._pending)
         file = self._filesystem.open(self.path) if written else None
-        while low < high:
-            middle = (low + high) // 2
-            if file is None or middle >= written:
-                last_offset = self._pending[middle - written].last_offset
-            else:
-                _, _, _, last_offset, _ = ENTRY.unpack(self._read(file, middle, 1))
-            if last_offset < offset:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+
+        def last_offset_at(slot: int) -> int:
+            if file is None or slot >= written:
+                return self._pending[slot - written].last_offset
+            _, _, _, last_offset, _ = ENTRY.unpack(self._read(file, slot, 1))
+            return int(last_offset)
+
+        return bisect_left(range(written + len(self._pending)), offset, key=last_offset_at)
 
     def _read(self, file: File, slot: int, count: int) -> bytes:
         data = file.read_at(slot * ENTRY.size, count * ENTRY.size)

@@ -23,6 +23,7 @@ while there is none to be had, entries wait.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
@@ -270,14 +271,11 @@ class SparseIndex:
         """Entries before the first that is all zeros; a preallocated file is not read whole."""
         width = self.entry.size
         empty = bytes(width)
-        low, high = 0, slots
-        while low < high:
-            middle = (low + high) // 2
-            if file.read_at(middle * width, width) == empty:
-                high = middle
-            else:
-                low = middle + 1
-        return low
+
+        def is_empty(slot: int) -> bool:
+            return file.read_at(slot * width, width) == empty
+
+        return bisect_left(range(slots), True, key=is_empty)
 
 
 class OffsetEntry(NamedTuple):
@@ -315,35 +313,32 @@ class OffsetIndex(SparseIndex):
     def lookup(self, offset: int) -> OffsetEntry:
         """Last entry at or before `offset`; the beginning of the segment when there is none."""
         slot = self._floor_slot(offset - self._base_offset)
-        if slot < 0:
+        if slot < 0:  # not by `_entry`: most fetches pass here, and a call counts
             return OffsetEntry(self._base_offset, 0)
         relative, position = self._entry_at(slot)
         return OffsetEntry(self._base_offset + relative, position)
 
     def last(self) -> OffsetEntry:
         """Last entry; the beginning of the segment when there is none."""
-        if not len(self):
-            return OffsetEntry(self._base_offset, 0)
-        relative, position = self._entry_at(len(self) - 1)
-        return OffsetEntry(self._base_offset + relative, position)
+        return self._entry(len(self) - 1)
 
     def last_before(self, position: int) -> OffsetEntry:
         """Last entry of a batch before `position`; the beginning of the segment without one."""
-        low, high = 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            if self._entry_at(middle)[1] < position:
-                low = middle + 1
-            else:
-                high = middle
-        if low == 0:
-            return OffsetEntry(self._base_offset, 0)
-        relative, found = self._entry_at(low - 1)
-        return OffsetEntry(self._base_offset + relative, found)
+
+        def position_at(slot: int) -> int:
+            return self._entry_at(slot)[1]
+
+        return self._entry(bisect_left(range(len(self)), position, key=position_at) - 1)
 
     def prepare_truncation(self, offset: int) -> Callable[[], None]:
         """Open what it takes to drop the entries at and after `offset`; return what does it."""
         return self._prepare_truncation(self._floor_slot(offset - 1 - self._base_offset) + 1)
+
+    def _entry(self, slot: int) -> OffsetEntry:
+        if slot < 0:
+            return OffsetEntry(self._base_offset, 0)
+        relative, position = self._entry_at(slot)
+        return OffsetEntry(self._base_offset + relative, position)
 
 
 class TimeEntry(NamedTuple):
