@@ -49,7 +49,7 @@ from broker.runtime.shutdown import take_all
 from broker.runtime.slices import Turns
 from broker.runtime.supervision import Supervision
 from broker.runtime.timers import Timers
-from broker.startup import (
+from broker.startup.disk import (
     StartError,
     adopt,
     load_logs,

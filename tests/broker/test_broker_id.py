@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.runtime.platform import LocalPlatform
-from broker.startup import StartError, open_directories, open_store
+from broker.startup.disk import StartError, open_directories, open_store
 from config.broker import BrokerConfig
 from storage.disk import Disk
 

@@ -16,7 +16,7 @@ from broker.__main__ import main
 from broker.app import Broker
 from broker.cluster.admission import StartAbandonedError
 from broker.runtime.clock import SystemClock
-from broker.startup import load_logs
+from broker.startup.disk import load_logs
 from controller.brokers.registrar import Registrar
 from controller.metadata_store.embedded_store import JOURNAL_NAME, EmbeddedStore
 from controller.metadata_store.store import StoreUnavailableError

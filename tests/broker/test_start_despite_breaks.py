@@ -10,7 +10,7 @@ import pytest
 
 from broker.app import Broker
 from broker.runtime.platform import LocalPlatform
-from broker.startup import StartError
+from broker.startup.disk import StartError
 from config.loader import load_broker_config
 from controller.metadata_store import patience
 from controller.znodes import broker_path

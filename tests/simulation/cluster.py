@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from broker.app import REPLICAS, Broker
-from broker.startup import StartError
+from broker.startup.disk import StartError
 from config.broker import BrokerConfig
 from controller.znodes import CONTROLLER, decode_controller
 from tests.simulation.disk import SimulatedDisk

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from broker import app, startup
+from broker import app
 from broker.__main__ import main
 from broker.app import Broker
 from broker.cluster.cluster import Cluster
@@ -25,6 +25,7 @@ from broker.runtime.compute_pool import ComputePool
 from broker.runtime.shutdown import take_all
 from broker.runtime.supervision import Supervision
 from broker.runtime.timers import Timers
+from broker.startup import disk
 from controller.brokers.registrar import Registrar
 from controller.metadata_store import embedded_store
 from controller.metadata_store.embedded_store import EmbeddedStore
@@ -54,7 +55,7 @@ STAGES: list[tuple[Any, str]] = [
     (app, "open_directories"),
     (app, "open_store"),
     (embedded_store, "_load"),
-    (startup, "create_skeleton"),
+    (disk, "create_skeleton"),
     (LogDirectories, "identify"),
     (TopicConfigs, "start"),
     (BrokerConfigs, "load"),
