@@ -58,7 +58,7 @@ async def _serve(config: BrokerConfig) -> int:
     from broker.app import Broker  # noqa: PLC0415  (a bad file is told without waiting)
     from broker.runtime.allocator import give_back_large_pieces  # noqa: PLC0415
     from broker.runtime.open_files import LoopErrors  # noqa: PLC0415
-    from broker.startup.disk import StartError  # noqa: PLC0415
+    from broker.startup.start_error import StartError  # noqa: PLC0415
 
     broker = Broker(config)
     loop = asyncio.get_running_loop()

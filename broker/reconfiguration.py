@@ -1,57 +1,44 @@
 """Applying a configuration that changed while the broker runs to the parts that it concerns.
 
-Whoever reads `broker.config` each time needs nothing of this.
+Whoever reads `BrokerServices.config` each time needs nothing of this.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Coroutine
-
     from broker.cluster.cluster import Cluster
     from broker.maintenance.log_cleaner import LogCleaner
-    from broker.metadata.topic_configs import TopicConfigs
     from broker.network.connection_quotas import ConnectionQuotas
-    from broker.partitions.replicas import Replicas
+    from broker.requests.services import BrokerServices
     from broker.runtime.slices import Slices
     from config.broker import BrokerConfig
-    from controller.controller import Controller
     from storage.directory.directories import LogDirectories
 
 
-class Reconfigurable(Protocol):
+class Reconfigurable(NamedTuple):
     """The parts of a broker that a configuration concerns."""
 
-    config: BrokerConfig
-    topic_configs: TopicConfigs
-    replicas: Replicas
-    controller: Controller
+    services: BrokerServices
     cluster: Cluster
     limits: ConnectionQuotas
-    logs: LogDirectories
     cleaner: LogCleaner | None
-
-    def spawn(self, work: Coroutine[Any, Any, object], name: str, /) -> asyncio.Task[object]:
-        """Run a coroutine in the background, in a task that the broker owns."""
-
-    def slices(self) -> Slices:
-        """For a piece of work that may be long."""
+    """None when nothing is compacted here."""
 
 
-async def reconfigure(broker: Reconfigurable, config: BrokerConfig) -> None:
+async def reconfigure(parts: Reconfigurable, config: BrokerConfig) -> None:
     """Go on with this configuration from now on."""
+    broker = parts.services
     broker.config = config
     await broker.topic_configs.apply_defaults(config.topic_defaults(), broker.replicas.by_topic)
     broker.controller.allow_unclean(by_default=config.unclean_leader_election_enable)
-    broker.cluster.reconfigure(config)
-    broker.spawn(broker.limits.change(config), "limits of connections")
+    parts.cluster.reconfigure(config)
+    broker.spawn(parts.limits.change(config), "limits of connections")
     await _change_log_settings(broker.logs, config, broker.slices())
-    if broker.cleaner is not None:
-        broker.cleaner.reconfigure(config)
+    if parts.cleaner is not None:
+        parts.cleaner.reconfigure(config)
 
 
 async def _change_log_settings(logs: LogDirectories, config: BrokerConfig, slices: Slices) -> None:

@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.cluster.broker_links import ANSWER_OVERHEAD_BYTES
+from broker.network.broker_link import BrokerLink
 from broker.network.links import LinkError
+from config.listeners import read_listeners
+from controller.controller import Controller
 from protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from protocol.messages.stop_replica import StopReplicaRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
@@ -21,8 +25,13 @@ from protocol.messages.update_metadata import UpdateMetadataRequest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from broker.network.broker_link import Address
     from broker.network.links import Link
+    from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.supervision import Supervision
+    from config.broker import BrokerConfig
+    from controller.context import ControllerContext
+    from controller.metadata_store.store import MetadataStore
     from controller.ports import BrokerChannels
     from protocol.schema import Request, Response
 
@@ -107,6 +116,48 @@ class ControlChannels:
             await self._supervision.timers.sleep(RETRY_AFTER_MS)
         logger.info("broker %d is gone; %s is not sent", broker_id, type(request).__name__)
         return None
+
+
+def controller_with_channels(
+    config: BrokerConfig,
+    store: MetadataStore,
+    local: BrokerChannels,
+    loop: BackgroundLoop,
+    supervision: Supervision,
+) -> Controller:
+    """The controller of this broker, with lines to all; `local` is the one to this broker."""
+    listener = read_listeners(config).inter_broker
+
+    def known() -> ControllerContext | None:
+        return controller.context  # it alone sends, so it is there when this is asked
+
+    def is_alive(broker_id: int) -> bool:
+        context = known()
+        return context is not None and broker_id in context.live_brokers
+
+    def connect(broker_id: int) -> Link:
+        return BrokerLink(
+            f"broker {broker_id}",
+            lambda: _address(known(), broker_id, listener),
+            f"broker-{config.broker_id}-controller",
+            config.controller_socket_timeout_ms,
+            ANSWER_OVERHEAD_BYTES,
+        )
+
+    channels = ControlChannels((config.broker_id, local), connect, is_alive, supervision)
+    controller = Controller(config.broker_id, store, channels, loop.clock.now_ms, loop.slices)
+    return controller
+
+
+def _address(context: ControllerContext | None, broker_id: int, listener: str) -> Address | None:
+    """As it is registered: the controller knows a broker before the metadata cache does."""
+    broker = None if context is None else context.live_brokers.get(broker_id)
+    if broker is None:
+        return None
+    for endpoint in broker.registration.endpoints:
+        if endpoint.listener == listener:
+            return endpoint.host, endpoint.port
+    return None
 
 
 @dataclass(slots=True)

@@ -41,19 +41,7 @@ RETRY_MS = 100
 class ControlRequestQueue:
     """`controller.ports.BrokerChannels` of one broker; run `run` in a task."""
 
-    def __init__(
-        self,
-        replicas: Replicas,
-        metadata: MetadataCache,
-        topic_configs: TopicConfigs,
-        slices: Callable[[], Slices],
-        timers: Timers,
-    ) -> None:
-        self._slices = slices
-        self._timers = timers
-        self._replicas = replicas
-        self._metadata = metadata
-        self._topic_configs = topic_configs
+    def __init__(self) -> None:
         self.controller_epoch = -1
         """Of the newest controller heard."""
         self._queue: asyncio.Queue[tuple[Request, asyncio.Future[Response]]] = asyncio.Queue()
@@ -68,12 +56,12 @@ class ControlRequestQueue:
         """Return once all that was sent so far is applied."""
         await self._queue.join()
 
-    async def run(self) -> None:
+    async def run(self, applied: ControlRequests) -> None:
         """Apply requests until cancelled."""
         while True:
             request, answer = await self._queue.get()
             try:
-                response = await self._apply(request)
+                response = await self._apply(request, applied)
             except Exception as error:
                 logger.exception("%s could not be applied", type(request).__name__)
                 if not answer.done():
@@ -85,11 +73,35 @@ class ControlRequestQueue:
                 self._queue.task_done()
                 del request, answer  # its frame may be large, and the next may be long in coming
 
-    async def _apply(self, request: Request) -> Response:
+    async def _apply(self, request: Request, applied: ControlRequests) -> Response:
         assert isinstance(request, UpdateMetadataRequest | StopReplicaRequest | LeaderAndIsrRequest)
         if request.controller_epoch < self.controller_epoch:
             return _refusal(request)
         self.controller_epoch = request.controller_epoch
+        return await applied.apply(request)
+
+
+class ControlRequests:
+    """What becomes of them: of this broker's replicas, and of its metadata."""
+
+    def __init__(
+        self,
+        replicas: Replicas,
+        metadata: MetadataCache,
+        topic_configs: TopicConfigs,
+        slices: Callable[[], Slices],
+        timers: Timers,
+    ) -> None:
+        self._slices = slices
+        self._timers = timers
+        self._replicas = replicas
+        self._metadata = metadata
+        self._topic_configs = topic_configs
+
+    async def apply(
+        self, request: UpdateMetadataRequest | StopReplicaRequest | LeaderAndIsrRequest
+    ) -> Response:
+        """Do what a controller says that is obeyed; one request at a time."""
         if isinstance(request, UpdateMetadataRequest):
             return self._metadata.update(request)
         if isinstance(request, StopReplicaRequest):

@@ -1,6 +1,6 @@
 """The group coordinators of this broker, one for each partition of `__consumer_offsets` it leads.
 
-`Broker.groups`.
+`BrokerServices.groups`.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class InternalTopic(NamedTuple):
 
 
 class InternalTopics:
-    """Finds coordinators by the key types of FindCoordinator. `Broker.internal_topics`."""
+    """Finds coordinators by the key types of FindCoordinator. `BrokerServices.internal_topics`."""
 
     def __init__(
         self,

@@ -168,7 +168,7 @@ class Peers:
         try:
             link = self._links.get(where)
             if link is None:
-                link = self._links[where] = self._broker.cluster.link(*where)
+                link = self._links[where] = self._broker.links.link(*where)
             response = await link.ask(request, version)
         except LinkError:
             pass  # which counts as no answer

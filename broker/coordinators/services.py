@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from broker.coordinators.groups import GroupCoordinators
     from broker.coordinators.internal_topics import InternalTopics
@@ -20,24 +20,22 @@ if TYPE_CHECKING:
     from controller.metadata_store.store import MetadataStore
 
 
-class CoordinatorServices(Protocol):
+@dataclasses.dataclass(frozen=True, slots=True)
+class CoordinatorServices:
     """A running broker, as seen by its coordinators."""
 
     config: BrokerConfig
+    """As it was when the broker started: nothing of it that concerns coordinators changes."""
     clock: Clock
     timers: Timers
+    spawn: Callable[[Coroutine[Any, Any, None], str], object]
+    """Runs a coroutine in the background, in a task that the broker owns."""
+    slices: Callable[[], Slices]
+    """Slices for one piece of work that may take long."""
     store: MetadataStore
     metadata: MetadataCache
     replicas: Replicas
+    links: Links
+    """The links to other brokers."""
     internal_topics: InternalTopics
     groups: GroupCoordinators
-
-    @property
-    def cluster(self) -> Links:
-        """The links to other brokers."""
-
-    def spawn(self, work: Coroutine[Any, Any, object], name: str, /) -> asyncio.Task[object]:
-        """Run a coroutine in the background, in a task that the broker owns."""
-
-    def slices(self) -> Slices:
-        """Slices for one piece of work that may take long."""

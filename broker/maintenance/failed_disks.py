@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from controller.brokers.log_dir_events import announce_directory_failure
 from controller.metadata_store.store import StoreError
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from broker.runtime.supervision import Supervision
     from broker.runtime.timers import Timers
-    from config.broker import BrokerConfig
     from controller.metadata_store.store import MetadataStore
     from storage.directory.directories import LogDirectories
     from storage.directory.log_directory import LogDirectory
@@ -23,49 +22,51 @@ logger = logging.getLogger(__name__)
 RETRY_MS: Final = 1000
 
 
-class FailableBroker(Protocol):
-    """A broker as `FailedDisks` sees it; it has a controller and a store once it was wired."""
-
-    config: BrokerConfig
-    logs: LogDirectories
-    timers: Timers
-    supervision: Supervision
-    store: MetadataStore
-
-    def give_up(self, reason: str, /) -> None:
-        """Stop as one that cannot go on. From any thread."""
-
-    def call_soon(self, callback: Callable[[], None], /) -> object:
-        """Call something on the event loop. From any thread."""
-
-
 class FailedDisks:
     """Hears of each directory that goes offline, on whatever thread met the error."""
 
-    def __init__(self, broker: FailableBroker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        logs: LogDirectories,
+        give_up: Callable[[str], None],
+        announce: Callable[[], object] | None = None,
+    ) -> None:
+        """Both are called on any thread; `announce` is None while there is no controller."""
+        self._logs = logs
+        self._give_up = give_up
+        self._announce = announce
 
     def note(self, _directory: LogDirectory) -> None:
         """A log directory is offline (storage said which); the broker ends with the last one."""
-        broker = self._broker
-        if all(one.failure is not None for one in broker.logs.directories):
-            broker.give_up("no log directory is left that can be written")
-        elif hasattr(broker, "controller"):
-            broker.call_soon(self._announce)
+        if all(one.failure is not None for one in self._logs.directories):
+            self._give_up("no log directory is left that can be written")
+        elif self._announce is not None:
+            self._announce()
 
-    def _announce(self) -> None:
-        self._broker.supervision.keep("announcement of a failed disk", self._announce_patiently)
+
+class FailureAnnouncement:
+    """Tells the controller of a failed directory, however long that takes: nobody else does."""
+
+    def __init__(
+        self, store: MetadataStore, broker_id: int, timers: Timers, supervision: Supervision
+    ) -> None:
+        self._store = store
+        self._broker_id = broker_id
+        self._timers = timers
+        self._supervision = supervision
+
+    def begin(self) -> None:
+        """Announce it in the background. On the event loop only."""
+        self._supervision.keep("announcement of a failed disk", self._announce_patiently)
 
     async def _announce_patiently(self) -> None:
-        """Tell the controller, however long that takes: nobody else does."""
-        broker = self._broker
         while True:
             try:
-                await announce_directory_failure(broker.store, broker.config.broker_id)
+                await announce_directory_failure(self._store, self._broker_id)
             except StoreError as error:
                 logger.warning(
                     "failed log directory not yet announced to the controller: %s", error
                 )
-                await broker.timers.sleep(RETRY_MS)
+                await self._timers.sleep(RETRY_MS)
             else:
                 return

@@ -5,5 +5,5 @@ Without it nothing here is imported. With it, requests are counted in plain inte
 (`collector`, `partitions`), on a thread of the endpoint's own (`endpoint`).
 
 Where a metric means what one of Apache Kafka's means, it has the name that Prometheus' bridge
-from JMX usually gives that one. Who may import it: `broker.app`, which starts it.
+from JMX usually gives that one. Who may import it: the start (`broker.startup`).
 """

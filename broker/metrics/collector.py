@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
@@ -20,7 +20,6 @@ from prometheus_client.registry import Collector
 
 from broker.metrics.records_in import RecordsIn
 from broker.metrics.request_counts import BOUNDS_SECONDS, SECOND_NS, RequestCounts
-from broker.requests.services import BrokerServices
 from coordinator.groups.states import GroupState
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
@@ -28,11 +27,8 @@ from protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from broker.maintenance.housekeeping import Housekeeping
     from broker.maintenance.log_cleaner import LogCleaner
-    from broker.network.listener import Listeners
-    from broker.runtime.open_files import OpenFiles
-    from broker.runtime.supervision import Supervision
+    from broker.metrics.sources import Sources
 
 ATTEMPTS = 10
 """How often a reading is begun anew that a change of what is read has spoilt."""
@@ -51,27 +47,15 @@ def steadily(read: Callable[[], Iterable[Metric]]) -> list[Metric]:
     return list(read())
 
 
-class MeasuredBroker(BrokerServices, Protocol):
-    """A broker as its metrics see it."""
-
-    open_files: OpenFiles
-    supervision: Supervision
-
-
-class Sources(NamedTuple):
-    """Where numbers are read."""
-
-    broker: MeasuredBroker
-    listeners: Listeners
-    housekeeping: Housekeeping
-    cleaner: LogCleaner | None
-
-
 class BrokerCollector(Collector):
     """Everything but what there is of each partition."""
 
     def __init__(self, sources: Sources, counts: Mapping[int, RequestCounts]) -> None:
-        self._broker, self._listeners, self._housekeeping, self._cleaner = sources
+        self._broker = sources.services
+        self._supervision = sources.supervision
+        self._open_files = sources.open_files
+        self._listeners = sources.listeners
+        self._housekeeping, self._cleaner = sources.housekeeping, sources.cleaner
         self._counts = counts
         self._records_in = RecordsIn()
 
@@ -163,7 +147,7 @@ class BrokerCollector(Collector):
         yield _counter(
             "kafka_server_socketservermetrics_connection_refusals",
             "Connections refused for want of file descriptors",
-            self._broker.open_files.refused_connections,
+            self._open_files.refused_connections,
         )
         yield _gauge(
             "kafka_server_fetchsessioncache_numincrementalfetchsessions",
@@ -200,7 +184,7 @@ class BrokerCollector(Collector):
         text = "Log directories that failed"
         yield _gauge(f"{name}offlinelogdirectorycount", text, failed)
         text = "Requests on logs that failed for want of file descriptors or memory"
-        yield _counter(f"{name}exhaustions", text, self._broker.open_files.exhaustions)
+        yield _counter(f"{name}exhaustions", text, self._open_files.exhaustions)
         text = "Files that retention gave up"
         yield _counter(f"{name}expiredfiles", text, self._housekeeping.expired_files)
         if self._cleaner is not None:
@@ -210,7 +194,7 @@ class BrokerCollector(Collector):
             "Errors of the broker's own tasks that nobody foresaw; the tasks go on",
             labels=["task"],
         )
-        for task, failures in dict(self._broker.supervision.failures).items():
+        for task, failures in dict(self._supervision.failures).items():
             family.add_metric([task], failures)
         yield family
 

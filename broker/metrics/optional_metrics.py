@@ -2,39 +2,50 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from broker.requests.dispatch import Dispatcher
 
 if TYPE_CHECKING:
-    from broker.maintenance.housekeeping import Housekeeping
-    from broker.maintenance.log_cleaner import LogCleaner
     from broker.metrics.broker_metrics import Metrics
-    from broker.metrics.collector import MeasuredBroker
-    from broker.network.listener import Listeners
+    from broker.metrics.endpoint import MetricsEndpoint
+    from broker.metrics.sources import Sources
+    from config.broker import BrokerConfig
 
 
-def wanted_metrics(broker: MeasuredBroker) -> Metrics | NoMetrics:
-    """What `metrics.port` asks for; only then is the library imported, which takes 100 ms."""
-    if broker.config.metrics_port < 0:
-        return NoMetrics(broker)
+async def wanted_endpoint(config: BrokerConfig) -> MetricsEndpoint | None:
+    """Take the address that `metrics.port` asks for, on a thread; raises ListenError.
+
+    Only then is the library imported, which takes 100 ms.
+    """
+    if config.metrics_port < 0:
+        return None
+    return await asyncio.to_thread(_bound, config.metrics_host, config.metrics_port)
+
+
+def _bound(host: str, port: int) -> MetricsEndpoint:
+    from broker.metrics.endpoint import MetricsEndpoint  # noqa: PLC0415
+
+    return MetricsEndpoint(host, port)
+
+
+def metrics_at(endpoint: MetricsEndpoint | None, sources: Sources) -> Metrics | NoMetrics:
+    """What is served there, and the dispatcher that counts for it."""
+    if endpoint is None:
+        return NoMetrics(sources)
     from broker.metrics.broker_metrics import Metrics  # noqa: PLC0415
 
-    return Metrics(broker)
+    return Metrics(endpoint, sources)
 
 
 class NoMetrics:
     """Stands for `Metrics` when nobody wants any."""
 
-    def __init__(self, broker: MeasuredBroker) -> None:
-        self.dispatcher = Dispatcher(broker)
+    def __init__(self, sources: Sources) -> None:
+        self.dispatcher = Dispatcher(sources.services)
 
-    def bind(self) -> None:
-        """Take no address."""
-
-    def serve(
-        self, listeners: Listeners, housekeeping: Housekeeping, cleaner: LogCleaner | None
-    ) -> None:
+    def serve(self) -> None:
         """Answer nothing."""
 
     def close(self) -> None:

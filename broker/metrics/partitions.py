@@ -12,7 +12,7 @@ from broker.metrics.collector import steadily
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from broker.metrics.collector import MeasuredBroker
+    from broker.requests.services import BrokerServices
     from storage.log.log import Log
 
 _NUMBERS: tuple[tuple[str, str, Callable[[Log], int]], ...] = (
@@ -32,7 +32,7 @@ _NUMBERS: tuple[tuple[str, str, Callable[[Log], int]], ...] = (
 class PartitionCollector(Collector):
     """Sizes and offsets of every replica held here."""
 
-    def __init__(self, broker: MeasuredBroker) -> None:
+    def __init__(self, broker: BrokerServices) -> None:
         self._broker = broker
 
     def collect(self) -> list[Metric]:

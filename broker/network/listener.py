@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from broker.network.connection_quotas import ConnectionQuotas
     from broker.network.connection_services import ConnectionServices
+    from broker.runtime.clock import Clock
     from broker.runtime.timers import Timers
     from config.broker import BrokerConfig
     from config.listeners import Endpoint
@@ -45,15 +46,18 @@ class ListenError(Exception):
 class Listeners:
     """Accepts connections and closes those that have been idle for too long."""
 
-    def __init__(self, services: ConnectionServices, timers: Timers) -> None:
-        self._services = services
-        self._clock = services.clock
+    def __init__(
+        self, clock: Clock, timers: Timers, limits: ConnectionQuotas | None = None
+    ) -> None:
+        """`limits` are what connections of all listeners are held against as they come."""
+        self._clock = clock
         self._timers = timers
+        self.limits = limits
+        self._services: ConnectionServices | None = None
+        """Handed to each connection; nobody can come before `serve` has brought it."""
         self._servers: list[tuple[Endpoint, asyncio.Server]] = []
         self._connections: dict[Connection, None] = {}
         """Those that are open, in the order in which they came."""
-        self.limits: ConnectionQuotas | None = None
-        """What connections of all listeners are held against as they come."""
         self.accepted_count = 0
         """Connections accepted so far."""
 
@@ -62,6 +66,7 @@ class Listeners:
         loop = asyncio.get_running_loop()
 
         def accept() -> Connection:
+            assert self._services is not None
             self.accepted_count += 1
             peer = Client(endpoint.name, self._connections, self.limits)
             connection = Connection(self._services, peer)
@@ -90,8 +95,9 @@ class Listeners:
             connection.hold()
             self._timers.schedule(wait_ms, connection.begin)
 
-    async def serve(self) -> None:
+    async def serve(self, services: ConnectionServices) -> None:
         """Accept connections on all that was bound. Raises ListenError."""
+        self._services = services
         for endpoint, server in self._servers:
             with _naming(endpoint):
                 await server.start_serving()
@@ -115,10 +121,14 @@ class Listeners:
         counts = Counter(connection.listener for connection in tuple(self._connections))
         return {endpoint.name: counts[endpoint.name] for endpoint, _ in self._servers}
 
-    async def close(self) -> None:
-        """Stop listening and hang up on everybody."""
+    def unbind(self) -> None:
+        """Give the addresses up; no harm when they are given up already."""
         for _, server in self._servers:
             server.close()
+
+    async def close(self) -> None:
+        """Stop listening and hang up on everybody."""
+        self.unbind()
         for connection in tuple(self._connections):
             connection.close()
         await self._drain()

@@ -1,49 +1,60 @@
-"""What handlers reach of a broker: its parts, by name. `broker.app.Broker` provides them."""
+"""What handlers reach of a broker: its parts, by name. All of them are there once it is made."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from broker.cluster.control_request_queue import ControlRequestQueue
     from broker.coordinators.groups import GroupCoordinators
     from broker.coordinators.internal_topics import InternalTopics
     from broker.coordinators.producer_id_blocks import ProducerIdBlocks
+    from broker.coordinators.services import CoordinatorServices
     from broker.coordinators.transactions import TransactionCoordinators
     from broker.fetch.fetch_sessions import FetchSessions
     from broker.metadata.auto_topics import AutoTopics
     from broker.metadata.broker_configs import BrokerConfigs
     from broker.metadata.metadata_cache import MetadataCache
     from broker.metadata.topic_configs import TopicConfigs
-    from broker.network.links import Links
     from broker.partitions.replicas import Replicas
     from broker.runtime.clock import Clock
     from broker.runtime.compute_pool import ComputePool
     from broker.runtime.slices import Slices
     from broker.runtime.timers import Timers
     from config.broker import BrokerConfig
+    from controller.brokers.registrar import Registrar
     from controller.controller import Controller
     from controller.metadata_store.store import MetadataStore
     from controller.topics.topics import TopicCommands
     from storage.directory.directories import LogDirectories
 
 
-class BrokerServices(Protocol):
-    """A running broker as its handlers see it."""
+@dataclasses.dataclass(slots=True)
+class BrokerServices:
+    """A broker as its handlers see it."""
 
     config: BrokerConfig
+    """As it is now: replaced as a whole when dynamic settings change."""
     clock: Clock
     timers: Timers
+    spawn: Callable[[Coroutine[Any, Any, Any], str], asyncio.Task[Any]]
+    """Runs a coroutine in the background, in a task that the broker owns."""
+    slices: Callable[[], Slices]
+    """Slices for one piece of work that may take long."""
     compute_pool: ComputePool
 
+    is_in_cluster: bool
+    """Whether there may be other brokers."""
     cluster_id: str
-    broker_epoch: int
     endpoints: dict[str, tuple[str, int]]
+    """Advertised host and port by listener name."""
     logs: LogDirectories
     store: MetadataStore
+    registrar: Registrar
     metadata: MetadataCache
     topic_configs: TopicConfigs
     broker_configs: BrokerConfigs
@@ -51,23 +62,16 @@ class BrokerServices(Protocol):
     replicas: Replicas
     fetch_sessions: FetchSessions
     control: ControlRequestQueue
+    """Takes what the controller says, in its order."""
     controller: Controller
     topics: TopicCommands
     internal_topics: InternalTopics
     groups: GroupCoordinators
     transactions: TransactionCoordinators
     producer_ids: ProducerIdBlocks
+    coordination: CoordinatorServices
 
     @property
-    def cluster(self) -> Links:
-        """The way to other brokers."""
-
-    @property
-    def is_in_cluster(self) -> bool:
-        """Whether there may be other brokers."""
-
-    def spawn(self, work: Coroutine[Any, Any, object], name: str, /) -> asyncio.Task[object]:
-        """Run a coroutine in the background, in a task that the broker owns."""
-
-    def slices(self) -> Slices:
-        """For a piece of work that may be long."""
+    def broker_epoch(self) -> int:
+        """Of this life of the broker: the transaction that registered it, -1 before that."""
+        return self.registrar.epoch

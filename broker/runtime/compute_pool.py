@@ -1,8 +1,8 @@
 """Work that computes for longer than the event loop may be held up: on threads beside it.
 
 For what releases Python's lock while it computes, as the compression libraries do; anything else
-would hold the loop up from there just as well. The pool of `broker.app` is for what waits for the
-disk, and computing must not queue behind that.
+would hold the loop up from there just as well. The pool in `broker.startup.logs` is for what waits
+for the disk, and computing must not queue behind that.
 """
 
 from __future__ import annotations

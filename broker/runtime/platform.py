@@ -50,7 +50,7 @@ class LocalPlatform:
     """This machine."""
 
     def __init__(self) -> None:
-        self.clock = SystemClock()
+        self.clock: Clock = SystemClock()
         self.filesystem = LocalFileSystem()
 
     def stopwatch(self) -> float:

@@ -1,11 +1,12 @@
-"""Stopping, step by step: each step is taken, whatever became of those before it.
+"""What a start has done, and how each of it is undone: each step, whatever became of the others.
 
-The logs are closed in the last one. Were a step before it to end the whole, the next start would
-have to recover them all.
+The logs are closed in one of the last steps. Were a step before it to end the whole, the next start
+would have to recover them all.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 from typing import TYPE_CHECKING
@@ -14,18 +15,32 @@ from controller.metadata_store.store import StoreError
 from protocol.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
 
-Step = tuple[str, "Callable[[], object]"]
-"""What it is to the log's reader, and what to call; an awaitable that it returns is awaited."""
 
+class UndoStack:
+    """Steps that are taken last in, first out; in each of them all below it are still to come."""
 
-async def take_all(steps: Iterable[Step]) -> None:
-    """Take the steps in their order. Errors are logged; an interruption is raised in the end."""
-    interruption: BaseException | None = None
-    for name, step in steps:
+    def __init__(self) -> None:
+        self._steps = contextlib.AsyncExitStack()
+        self._interruption: BaseException | None = None
+
+    def push(self, name: str, step: Callable[[], object]) -> None:
+        """Have `step` taken, before all that was pushed so far.
+
+        `name` is what it is to the log's reader. An awaitable that the step returns is awaited.
+        """
+        self._steps.push_async_callback(self._take, name, step)
+
+    async def undo(self) -> None:
+        """Take all steps. Errors are logged; the first interruption is raised in the end."""
+        await self._steps.aclose()
+        if self._interruption is not None:
+            raise self._interruption
+
+    async def _take(self, name: str, step: Callable[[], object]) -> None:
         try:
             outcome = step()
             if inspect.isawaitable(outcome):
@@ -35,6 +50,5 @@ async def take_all(steps: Iterable[Step]) -> None:
         except Exception:
             logger.exception("shutdown: %s failed, continuing", name)
         except BaseException as error:  # noqa: BLE001 - a cancellation, say: it waits for the logs
-            interruption = error
-    if interruption is not None:
-        raise interruption
+            if self._interruption is None:
+                self._interruption = error

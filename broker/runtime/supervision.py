@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -35,12 +35,22 @@ ONE_TIME: Final = "one-time work"
 T = TypeVar("T")
 
 
+class TaskMaker(Protocol):
+    """A task group, or an event loop."""
+
+    def create_task(
+        self, coro: Coroutine[Any, Any, object], *, name: str | None = None
+    ) -> asyncio.Task[object]:
+        """Run a coroutine as a task."""
+        ...
+
+
 class Supervision:
     """Owns the tasks of one broker."""
 
-    def __init__(self, timers: Timers, clock: Clock) -> None:
-        """Nothing can be spawned before `group` is set."""
-        self.group: asyncio.TaskGroup = cast("asyncio.TaskGroup", None)
+    def __init__(self, group: TaskMaker, timers: Timers, clock: Clock) -> None:
+        """`group` is what waits for the tasks when all is over."""
+        self._group = group
         self.failures: Counter[str] = Counter()
         """Errors so far, by the name of the work that met them; any thread may read."""
         self.timers = timers
@@ -54,7 +64,7 @@ class Supervision:
 
         It is cancelled when the broker stops, at once if it stops already.
         """
-        task = self.group.create_task(self._attempt(work, name), name=name)
+        task = self._group.create_task(self._attempt(work, name), name=name)
         if self._is_over:
             task.cancel()
         self._tasks[task] = None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from broker.cluster.admission import StartAbandonedError
 from broker.metadata.auto_topics import internal_topic_configs
 from broker.runtime.platform import ConnectError
+from broker.startup.start_error import StartError
 from controller.brokers.registration import create_skeleton, generate_broker_id, obtain_cluster_id
 from controller.metadata_store.embedded_files import LocalStoreFiles
 from controller.metadata_store.embedded_store import (
@@ -50,10 +51,6 @@ logger = logging.getLogger(__name__)
 
 PROGRESS_AFTER_MS = 500
 """Loading that takes longer shows a progress bar, when somebody watches a terminal."""
-
-
-class StartError(Exception):
-    """The broker cannot start; the text says why, in one line."""
 
 
 class OpenStore(NamedTuple):

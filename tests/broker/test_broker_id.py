@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.runtime.platform import LocalPlatform
-from broker.startup.disk import StartError, open_directories, open_store
+from broker.startup.disk import open_directories, open_store
+from broker.startup.start_error import StartError
 from config.broker import BrokerConfig
 from storage.disk import Disk
 

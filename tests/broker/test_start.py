@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from broker import app
 from broker.__main__ import main
 from broker.app import Broker
 from broker.cluster.admission import StartAbandonedError
 from broker.runtime.clock import SystemClock
+from broker.startup import logs
 from broker.startup.disk import load_logs
 from controller.brokers.registrar import Registrar
 from controller.metadata_store.embedded_store import JOURNAL_NAME, EmbeddedStore
@@ -27,6 +27,9 @@ from tests.support.broker_process import free_port
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from broker.startup.addresses import Addresses
+    from broker.startup.parts import Parts
 
     Start = Callable[..., str]
 
@@ -58,8 +61,8 @@ def stop_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have brokers stop as soon as they serve."""
     serve = Broker._serve
 
-    async def serve_and_stop(broker: Broker) -> None:
-        await serve(broker)
+    async def serve_and_stop(broker: Broker, addresses: Addresses, parts: Parts) -> None:
+        await serve(broker, addresses, parts)
         broker.stop()
 
     monkeypatch.setattr(Broker, "_serve", serve_and_stop)
@@ -285,7 +288,7 @@ def test_broker_told_to_stop_while_it_loads_ends_in_order(
     def abandon(*_: object) -> NoReturn:
         raise StartAbandonedError("stopped after loading 1 of 2 logs")
 
-    monkeypatch.setattr(app, "load_logs", abandon)
+    monkeypatch.setattr(logs, "load_logs", abandon)
 
     assert main(["--config", str(tmp_path / "first.properties")]) == 0
 
@@ -315,9 +318,9 @@ def test_work_that_never_ends_does_not_hold_up_the_stop(
 ) -> None:
     serve = Broker._serve
 
-    async def serve_with_work_and_stop(broker: Broker) -> None:
-        await serve(broker)
-        broker.spawn(asyncio.Event().wait(), "endless work")
+    async def serve_with_work_and_stop(broker: Broker, addresses: Addresses, parts: Parts) -> None:
+        await serve(broker, addresses, parts)
+        parts.services.spawn(asyncio.Event().wait(), "endless work")
         broker.stop()
 
     monkeypatch.setattr(Broker, "_serve", serve_with_work_and_stop)

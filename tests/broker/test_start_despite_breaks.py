@@ -10,7 +10,7 @@ import pytest
 
 from broker.app import Broker
 from broker.runtime.platform import LocalPlatform
-from broker.startup.disk import StartError
+from broker.startup.start_error import StartError
 from config.loader import load_broker_config
 from controller.metadata_store import patience
 from controller.znodes import broker_path
@@ -47,11 +47,15 @@ def configured(directory: Path, **overrides: str) -> BrokerConfig:
     return load_broker_config(path, words)[0]
 
 
+def is_registered(broker: Broker) -> bool:
+    return broker.services is not None and broker.services.metadata.is_alive(0)
+
+
 async def run_until_registered(config: BrokerConfig, store: BreakingStore) -> None:
     broker = Broker(config, BreakingPlatform(store))
     running = asyncio.get_running_loop().create_task(broker.run())
     async with asyncio.timeout(NEVER_SECONDS):
-        while not running.done() and not broker.metadata.is_alive(0):
+        while not running.done() and not is_registered(broker):
             await turns(1)
         broker.stop()
         await running

@@ -13,6 +13,10 @@ from broker.app import Broker
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from broker.requests.services import BrokerServices
+    from broker.startup.addresses import Addresses
+    from broker.startup.parts import Parts
+
 
 @pytest.mark.timeout(120)
 def test_what_begins_while_the_broker_stops_does_not_hold_it_up(
@@ -23,17 +27,18 @@ def test_what_begins_while_the_broker_stops_does_not_hold_it_up(
     serve = Broker._serve
     begun: list[str] = []
 
-    async def wait_for_ever(broker: Broker, name: str) -> None:
+    async def wait_for_ever(broker: BrokerServices, name: str) -> None:
         begun.append(name)
         try:
             await asyncio.Event().wait()
         finally:
             broker.timers.soon(lambda: broker.spawn(wait_for_ever(broker, "late"), "late"))
 
-    async def serve_and_stop(broker: Broker) -> None:
-        await serve(broker)
-        broker.spawn(wait_for_ever(broker, "early"), "early")
-        await broker.timers.sleep(1)
+    async def serve_and_stop(broker: Broker, addresses: Addresses, parts: Parts) -> None:
+        await serve(broker, addresses, parts)
+        services = parts.services
+        services.spawn(wait_for_ever(services, "early"), "early")
+        await services.timers.sleep(1)
         broker.stop()
 
     monkeypatch.setattr(Broker, "_serve", serve_and_stop)

@@ -7,8 +7,9 @@ from concurrent.futures import Executor, Future
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from broker.app import REPLICAS, Broker
-from broker.startup.disk import StartError
+from broker.app import Broker
+from broker.startup.logs import REPLICAS
+from broker.startup.start_error import StartError
 from config.broker import BrokerConfig
 from controller.znodes import CONTROLLER, decode_controller
 from tests.simulation.disk import SimulatedDisk
@@ -128,7 +129,7 @@ class Machine:
     @property
     def is_stopping(self) -> bool:
         """Whether it stops in order; until that is done, it is up."""
-        return self.is_up and self.broker is not None and self.broker._stop.is_set()
+        return self.is_up and self.broker is not None and self.broker.is_stopping
 
     def start(self) -> None:
         """Begin a new life."""
@@ -250,8 +251,8 @@ class SimulatedCluster:
     def partitions(self) -> Iterator[tuple[Machine, Partition]]:
         """All replicas on brokers that run."""
         for machine, broker in self.brokers():
-            if hasattr(broker, "replicas"):
-                for partition in broker.replicas:
+            if broker.services is not None:
+                for partition in broker.services.replicas:
                     yield machine, partition
 
     def leads(self, number: int, at: tuple[str, int]) -> bool:

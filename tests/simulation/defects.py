@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.cluster.control_request_queue import ControlRequestQueue
+from broker.cluster.control_request_queue import ControlRequestQueue, ControlRequests
 from broker.handlers.brokers import control
 from broker.partitions.commit_waiters import COMMITTED, CommitWaiter
 from broker.partitions.partition import Partition
@@ -72,9 +72,9 @@ def fence_no_controllers() -> None:
     """Brokers obey whatever controller speaks to them."""
     apply = ControlRequestQueue._apply
 
-    async def obey(self: ControlRequestQueue, request: Any) -> Any:
+    async def obey(self: ControlRequestQueue, request: Any, applied: ControlRequests) -> Any:
         self.controller_epoch = -1
-        return await apply(self, request)
+        return await apply(self, request, applied)
 
     ControlRequestQueue._apply = obey  # type: ignore[method-assign]
 

@@ -44,12 +44,12 @@ class Watchman:
         """After a step of the running host."""
         host = HOST.get()
         machine = None if host is None else host.machine
-        broker = None if machine is None else machine.broker
-        if machine is None or broker is None:
+        if machine is None or machine.broker is None:
             return
-        if broker._failure is not None and ID_TAKEN in broker._failure:
-            raise Violation(f"{machine.name} takes itself for another: {broker._failure}")
-        if not hasattr(broker, "replicas"):
+        if (failure := machine.broker.failure) is not None and ID_TAKEN in failure:
+            raise Violation(f"{machine.name} takes itself for another: {failure}")
+        broker = machine.broker.services
+        if broker is None:
             return
         self._rises(machine, broker.metadata.controller_epoch, "controller epoch of metadata")
         for partition in broker.replicas:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
 
 from broker.runtime.clock import SystemClock
 from broker.runtime.supervision import Supervision
@@ -13,9 +12,7 @@ from broker.runtime.timers import Timers
 def supervision(timers: Timers | None = None) -> Supervision:
     """Supervision on the running loop; its tasks are ended by `end`."""
     loop = asyncio.get_running_loop()
-    made = Supervision(timers or Timers(loop), SystemClock())
-    made.group = cast("Any", loop)
-    return made
+    return Supervision(loop, timers or Timers(loop), SystemClock())
 
 
 async def end(supervised: Supervision) -> None:

@@ -23,4 +23,4 @@ def write_txn_markers(
     context: Context, request: WriteTxnMarkersRequest
 ) -> Deferred[WriteTxnMarkersResponse]:
     """Answer once each marker is committed or refused."""
-    return write_markers(context.broker, request)
+    return write_markers(context.broker.coordination, request)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from broker.coordinators.groups import GroupCoordinators
-from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
 from broker.handlers import all_handlers
 from broker.requests.api_table import ROUTES
 from broker.requests.dispatch import error_response
-from broker.runtime.event_loop import BackgroundLoop
 from config.broker import BrokerConfig
 from controller.topics.topics import NewTopic
 from protocol.errors import ApiError
@@ -23,7 +20,6 @@ from protocol.messages.group_membership import (
 )
 from tests.broker.handlers.one_broker import OneBroker
 from tests.controller.harness import NOW_MS
-from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -53,16 +49,9 @@ class GroupBroker(OneBroker):
     """`OneBroker` with group coordinators."""
 
     def __init__(self, directory: Path, config: BrokerConfig) -> None:
-        super().__init__(directory, config)
         self.clock = ManualClock()
-        self.background = BackgroundLoop(self.clock, self.timers, self.spawn, one_step_at_a_time)
-        self.internal_topics = InternalTopics(config, self.metadata, self.auto_topics, self.spawn)
-        self.groups = GroupCoordinators(
-            config,
-            self.background,
-            lambda: self.internal_topics.partition_count(GROUP_KEY),
-        )
-        self.replicas.on_leadership_change(self.groups.partition_changed)
+        super().__init__(directory, config, self.clock)
+        self.groups = self.services.groups
 
     async def ask(self, request: Request, version: int) -> Any:
         """Like dispatch, make an error that a handler raises the error of the response."""

@@ -55,6 +55,7 @@ def test_a_marker_that_no_way_leads_to_is_sent_again(tmp_path: Path) -> None:
             await broker.end(producer)
             await wait_for(broker, S.COMPLETE_COMMIT)
             assert len(calls) == 2
+        assert broker.take_failures() == ["markers to broker 0"]
 
     run_transaction_broker(tmp_path, scenario)
 
@@ -78,6 +79,7 @@ def test_a_partition_that_fails_costs_the_others_no_marker(tmp_path: Path) -> No
             assert len(calls) == 2
         failed = ErrorCode.UNKNOWN_SERVER_ERROR
         assert answers == [refusal(request, failed, but_for=HOTELS[0])]
+        assert broker.take_failures() == ["marker in flights-0"]
 
     run_transaction_broker(tmp_path, scenario)
 
@@ -91,6 +93,7 @@ def test_a_transaction_whose_end_cannot_be_recorded_is_completed_later(tmp_path:
             await broker.end(producer)
             await wait_for(broker, S.COMPLETE_COMMIT)
             assert len(calls) == 2
+        assert broker.take_failures() == ["completion of transactions"]
 
     run_transaction_broker(tmp_path, scenario)
 

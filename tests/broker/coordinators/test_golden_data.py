@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
@@ -23,7 +22,7 @@ def test_answers_are_those_of_apache(path: Path, tmp_path: Path) -> None:
     text = path.read_text()
 
     async def scenario(broker: TransactionBroker) -> None:
-        cast("Any", broker).fetch_sessions = FetchSessions(0, 0, lambda: 1)
+        broker.services.fetch_sessions = FetchSessions(0, 0, lambda: 1)
         await broker.find_coordinator()
         await broker.find_transaction_coordinator()
         await broker.topics.create([NewTopic("flights", 3)], broker.metadata.racks)

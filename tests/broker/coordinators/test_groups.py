@@ -71,7 +71,7 @@ def test_first_look_up_creates_the_offsets_topic_and_answers_when_it_is_there(
 
 def test_topic_that_cannot_be_replicated_enough_is_not_created(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
-        broker.auto_topics.is_alone = False
+        broker.services.auto_topics.is_alone = False
         answer = await broker.find_coordinator()
         assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
         assert "__consumer_offsets cannot be created" in answer.error_message

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 from broker.coordinators.peers import DELETED_KEPT_MS, Peers
-from broker.metadata.metadata_cache import MetadataCache
 from broker.network.links import LinkError
+from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from controller.topics.topic_names import TRANSACTION_STATE_TOPIC
 from protocol.messages.transactions import (
@@ -22,13 +22,14 @@ from protocol.messages.update_metadata import (
     UpdateMetadataRequest,
 )
 from protocol.uuids import ZERO_UUID
-from tests.controller.memory_store import MemoryEnsemble
+from tests.support.services import parts_in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     import pytest
 
+    from broker.runtime.timers import Cancellable
     from protocol.schema import Request, Response
 
 HERE, THERE = 0, 1
@@ -50,31 +51,42 @@ class SlowLink:
             self.answer.set_exception(LinkError("hung up"))
 
 
-class RecordedTimers:
-    """Keeps what is to be done later, for the test to do."""
+class SlowLinks(dict[tuple[int, str], SlowLink]):
+    """Those to other brokers, by broker and purpose."""
+
+    def link(self, broker_id: int, purpose: str) -> SlowLink:
+        return self.setdefault((broker_id, purpose), SlowLink())
+
+
+class RecordedTimers(Timers):
+    """Notes what is to be done later, for the test to do it early."""
 
     def __init__(self) -> None:
+        super().__init__(asyncio.get_running_loop())
         self.scheduled: list[tuple[float, Callable[[], object]]] = []
 
-    def schedule(self, delay_ms: float, callback: Callable[[], object]) -> None:
+    def schedule(self, delay_ms: float, callback: Callable[[], object]) -> Cancellable:
         self.scheduled.append((delay_ms, callback))
+        return super().schedule(delay_ms, callback)
 
 
 class AskingBroker:
-    """As much of a broker as asks others."""
+    """A broker's parts, of which those are at work that ask other brokers."""
 
     def __init__(self) -> None:
-        self.config = BrokerConfig(broker_id=HERE)
-        self.metadata = MetadataCache()
-        self.links: dict[tuple[int, str], SlowLink] = {}
-        self.cluster = SimpleNamespace(link=self._link)
+        self.links = SlowLinks()
         self.tasks: list[asyncio.Task[None]] = []
         self.timers = RecordedTimers()
-        self.store = MemoryEnsemble().connect()
-        self.peers = Peers(cast("Any", self))
-
-    def _link(self, broker_id: int, purpose: str) -> SlowLink:
-        return self.links.setdefault((broker_id, purpose), SlowLink())
+        parts = parts_in_memory(BrokerConfig(broker_id=HERE))
+        self.metadata = parts.services.metadata
+        self.peers = Peers(
+            dataclasses.replace(
+                parts.services.coordination,
+                links=self.links,
+                timers=self.timers,
+                spawn=self.spawn,
+            )
+        )
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self.tasks.append(asyncio.get_running_loop().create_task(work, name=name))

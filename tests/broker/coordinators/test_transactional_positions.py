@@ -31,8 +31,8 @@ class PositionsBroker:
 
     def __init__(self, broker: GroupBroker) -> None:
         self.broker = broker
-        self.registry = TransactionRegistry()
-        broker.transactions = self.registry  # type: ignore[attr-defined]
+        self.registry = TransactionRegistry(broker.config, broker.foundation.machine.background)
+        broker.services.transactions = self.registry
 
     async def prepare(self) -> None:
         await self.broker.find_coordinator()

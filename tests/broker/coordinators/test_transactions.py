@@ -326,7 +326,7 @@ def test_while_transactions_are_loaded_clients_come_again(tmp_path: Path) -> Non
     async def scenario(broker: TransactionBroker) -> None:
         await prepared(broker)
         broker.transactions.stop()
-        broker.transactions = broker.new_coordinators()
+        broker.begin_anew()
         for partition in broker.replicas:
             broker.transactions.partition_changed(partition, partition.is_leader)
         loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -52,7 +52,7 @@ class Switchboard:
     """The way to leaders, which a test can interrupt."""
 
     def __init__(self, broker: TransactionBroker) -> None:
-        self._peers = Peers(cast("Any", broker))
+        self._peers = Peers(broker.services.coordination)
         self.other: int | None = None
         """The broker that coordinates all, instead of this one."""
         self.asked: list[tuple[AddPartitionsToTxnRequest, Answered]] = []
@@ -101,16 +101,25 @@ class TransactionBroker(GroupBroker):
     def __init__(self, directory: Path, config: BrokerConfig) -> None:
         super().__init__(directory, config)
         self.steps: list[str] = []
-        self.switchboard = Switchboard(self)
-        self.transactions = self.new_coordinators()
+        self.replicas._listeners.remove(self.transactions.partition_changed)
+        self.begin_anew()
         self.replicas.on_leadership_change(self._partition_changed)
+
+    @property
+    def transactions(self) -> TransactionCoordinators:
+        return self.services.transactions
+
+    def begin_anew(self) -> None:
+        """With coordinators that know nothing yet."""
+        self.switchboard = Switchboard(self)
+        self.services.transactions = self.new_coordinators()
 
     def new_coordinators(self) -> TransactionCoordinators:
         board = self.switchboard
         self.sender = MarkerSender(board, self.clock, self.timers, self.steps.append)
         return TransactionCoordinators(
             self.config,
-            self.background,
+            self.foundation.machine.background,
             self.producer_ids,
             self.sender,
             board,
@@ -122,8 +131,7 @@ class TransactionBroker(GroupBroker):
     async def restart_coordinators(self, *, is_metadata_complete: bool = True) -> None:
         """Forget all that is in memory, and load it from the log."""
         self.transactions.stop()
-        self.switchboard = Switchboard(self)
-        self.transactions = self.new_coordinators()
+        self.begin_anew()
         for partition in self.replicas:
             self.transactions.partition_changed(partition, partition.is_leader)
         await until_loaded(self.transactions)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from broker.fetch.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
-from broker.runtime.compute_pool import ComputePool
 from broker.runtime.deferred import Deferred
-from broker.runtime.platform import LocalPlatform
 from config.broker import BrokerConfig
 from controller.topics.topics import NewTopic
 from protocol.messages.fetch import FetchRequest
@@ -53,37 +51,18 @@ def records(
     )
 
 
-class FixedClock:
-    """It is always the same moment."""
-
-    def now_ms(self) -> int:
-        """Wall clock."""
-        return NOW_MS
-
-    def monotonic_ms(self) -> int:
-        """The other clock."""
-        return NOW_MS
-
-
 class DataBroker(OneBroker):
     """A broker that serves records."""
 
-    is_in_cluster = False
-
     def __init__(self, directory: Path, config: BrokerConfig) -> None:
         super().__init__(directory, config)
-        self.clock = FixedClock()
-        self.compute_pool = ComputePool(asyncio.get_running_loop(), LocalPlatform())
-        self.transactions = TransactionRegistry()
+        services = self.services
+        self.transactions = TransactionRegistry(config, self.foundation.machine.background)
+        services.transactions = self.transactions
         identities = iter(range(1, 1000))
-        self.fetch_sessions = FetchSessions(
+        services.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots, 120_000, lambda: next(identities)
         )
-
-    async def stop(self) -> None:
-        """End everything."""
-        self.compute_pool.close()
-        await super().stop()
 
     async def create_topic(self, name: str = TOPIC, count: int = 1, **configs: str) -> Partition:
         """Create a topic that this broker leads; returns its first partition."""
@@ -113,7 +92,7 @@ class DataBroker(OneBroker):
     ) -> Any:
         """As `call`, for a request that is encoded already."""
         context = Context(
-            cast("Any", self),
+            self.services,
             version,
             client_id,
             "PLAINTEXT",

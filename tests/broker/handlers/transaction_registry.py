@@ -4,19 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.coordinators.marker_sender import MarkerSender
+from broker.coordinators.producer_id_blocks import ProducerIdBlocks
+from broker.coordinators.transactions import TransactionCoordinators
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from broker.runtime.event_loop import BackgroundLoop
+    from config.broker import BrokerConfig
+
 Key = tuple[str, int]
 Answers = dict[Key, ErrorCode]
 
 
-class TransactionRegistry:
-    """What `broker.transactions` is to leaders of partitions; answers at once, or when told to."""
+class Nobody:
+    """No other broker."""
 
-    def __init__(self) -> None:
+    look_ups = 0
+
+    def partition_count(self) -> int:
+        return 1
+
+    def leader(self, topic: str, partition: int, since: int) -> int | None:
+        return None
+
+    def other_coordinator(self, partition: int) -> int | None:
+        return None
+
+    def add_partitions(self, broker_id: int, request: object, answered: object) -> None:
+        raise AssertionError(f"nobody is broker {broker_id}")
+
+    def write_markers(self, broker_id: int, request: object, answered: object) -> None:
+        raise AssertionError(f"nobody is broker {broker_id}")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class TransactionRegistry(TransactionCoordinators):
+    """Coordinators that leaders of partitions ask; it answers at once, or when told to."""
+
+    def __init__(self, config: BrokerConfig, loop: BackgroundLoop) -> None:
+        sender = MarkerSender(Nobody(), loop.clock, loop.timers)
+        super().__init__(config, loop, ProducerIdBlocks(self._no_block), sender, Nobody())
         self.partitions: set[Key] = set()
         """In the transaction of whoever asks."""
         self.refusal = ErrorCode.NONE
@@ -50,6 +82,9 @@ class TransactionRegistry:
         waiting, self._waiting = self._waiting, []
         for answers, callback in waiting:
             callback(answers)
+
+    async def _no_block(self) -> range:
+        raise AssertionError("nobody asks for producer ids here")
 
     def _code(self, key: Key) -> ErrorCode:
         if self.refusal is not ErrorCode.NONE:

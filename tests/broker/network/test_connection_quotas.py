@@ -32,11 +32,11 @@ def listening(config: BrokerConfig, scenario: Callable[[Listeners, int], Awaitab
 
     async def run() -> None:
         timers = Timers(asyncio.get_running_loop())
-        listeners = Listeners(services_for(ScriptedDispatcher(echo)), timers)
-        listeners.limits = await configured_limits(config)
+        services = services_for(ScriptedDispatcher(echo))
+        listeners = Listeners(services.clock, timers, await configured_limits(config))
         [endpoint] = read_listeners(config).bound
         port = await listeners.bind(endpoint, config)
-        await listeners.serve()
+        await listeners.serve(services)
         try:
             await scenario(listeners, port)
         finally:

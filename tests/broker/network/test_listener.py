@@ -43,10 +43,10 @@ def listening(
         services = services_for(dispatcher)
         if clock is not None:
             services = dataclasses.replace(services, clock=clock)
-        listeners = Listeners(services, timers)
+        listeners = Listeners(services.clock, timers)
         [endpoint] = read_listeners(config).bound
         port = await listeners.bind(endpoint, config)
-        await listeners.serve()
+        await listeners.serve(services)
         await scenario(listeners, port)
 
     asyncio.run(run())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -125,7 +125,7 @@ def test_others_are_served_during_a_long_request(
                 turns += 1
                 await asyncio.sleep(0)  # noqa: TID251
 
-        async with connected(Dispatcher(cast("Any", broker))) as wire:
+        async with connected(Dispatcher(broker.services)) as wire:
             beside = asyncio.get_running_loop().create_task(others())
             wire.send(long)
             response = await answer(wire, request_, version)
@@ -147,7 +147,7 @@ def test_request_that_is_long_for_its_records_is_handled_at_once(tmp_path: Path)
 
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic()
-        async with connected(Dispatcher(cast("Any", broker))) as wire:
+        async with connected(Dispatcher(broker.services)) as wire:
             before = len(broker.tasks)
             wire.send(long)
             await answer(wire, request, 12)
@@ -164,7 +164,7 @@ def test_request_of_too_many_elements_ends_the_connection(
     long = frame(request, 11)
 
     async def scenario(broker: DataBroker) -> None:
-        async with connected(Dispatcher(cast("Any", broker))) as wire:
+        async with connected(Dispatcher(broker.services)) as wire:
             wire.send(long)
             assert await wire.reader.read() == b""
 
@@ -194,8 +194,8 @@ def test_controller_is_heard_however_many_partitions_it_names(
     monkeypatch.setitem(ROUTES, ApiKey.STOP_REPLICA, heard)
 
     async def scenario(broker: DataBroker) -> None:
-        broker.is_in_cluster = is_in_cluster
-        async with connected(Dispatcher(cast("Any", broker))) as wire:
+        broker.services.is_in_cluster = is_in_cluster
+        async with connected(Dispatcher(broker.services)) as wire:
             wire.send(long)
             if is_in_cluster:
                 assert (await answer(wire, request, 4)).error_code == ErrorCode.NONE
@@ -211,7 +211,7 @@ def test_request_that_turns_out_to_be_malformed_late_ends_the_connection(
     long = frame(list_offsets(), 11)[:-40]
 
     async def scenario(broker: DataBroker) -> None:
-        async with connected(Dispatcher(cast("Any", broker))) as wire:
+        async with connected(Dispatcher(broker.services)) as wire:
             wire.send(long)
             assert await wire.reader.read() == b""
 
@@ -226,7 +226,7 @@ def test_what_is_pipelined_behind_a_long_request_waits_for_it(tmp_path: Path) ->
 
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
-        async with connected(Dispatcher(cast("Any", broker))) as wire:
+        async with connected(Dispatcher(broker.services)) as wire:
             wire.send(long)
             wire.send(request_header(ApiKey.LIST_OFFSETS, 1, 99) + bytes(8))
             assert len((await answer(wire, request, 11)).topics) == 1
@@ -249,9 +249,7 @@ def test_long_fetch_that_waits_hears_of_what_came_while_it_was_read(tmp_path: Pa
 
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic(count=count)
-        context = Context(
-            cast("Any", broker), 12, "a-client", "PLAINTEXT", "/", "User:A", NOW_MS, True
-        )
+        context = Context(broker.services, 12, "a-client", "PLAINTEXT", "/", "User:A", NOW_MS, True)
         answer = ROUTES[ApiKey.FETCH].handler(context, request)
         assert not answer.is_complete, "the last partitions are yet to be read"
 
@@ -274,9 +272,7 @@ def test_long_produce_whose_leader_changed_meanwhile_acknowledges_nothing(tmp_pa
         partition = await broker.create_topic()
         epoch = partition.leader_epoch
         broker.lead(partition, epoch + 1, isr=(0, 1))
-        context = Context(
-            cast("Any", broker), 12, "a-client", "PLAINTEXT", "/", "User:A", NOW_MS, True
-        )
+        context = Context(broker.services, 12, "a-client", "PLAINTEXT", "/", "User:A", NOW_MS, True)
         answer = ROUTES[ApiKey.PRODUCE].handler(context, request)
         assert not answer.is_complete
         assert partition.log.log_end_offset == 1

@@ -48,7 +48,7 @@ def test_long_requests_of_many_connections_are_read_one_after_another(tmp_path: 
 
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
-        dispatcher = Dispatcher(cast("Any", broker))
+        dispatcher = Dispatcher(broker.services)
         async with contextlib.AsyncExitStack() as stack:
             wires = [
                 await stack.enter_async_context(connected(dispatcher)) for _ in range(CONNECTIONS)
@@ -76,7 +76,7 @@ def test_request_that_waits_for_another_goes_on_when_that_one_leaves(tmp_path: P
 
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
-        dispatcher = Dispatcher(cast("Any", broker))
+        dispatcher = Dispatcher(broker.services)
         waiting = dispatcher.elements._memory._waiting
         async with connected(dispatcher) as first, connected(dispatcher) as third:
             first.send(frame(fetch, 12))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from broker.metadata.metadata_cache import MetadataCache
 from broker.requests.api_table import ROUTES, Route
@@ -59,8 +59,8 @@ def test_what_a_producer_pipelines_to_a_starting_broker_is_stored_as_it_was_sent
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic()
         broker.metadata.is_awaited = True
-        broker.is_in_cluster = True
-        async with connected(Dispatcher(cast("Any", broker))) as wire:
+        broker.services.is_in_cluster = True
+        async with connected(Dispatcher(broker.services)) as wire:
             for number, value in enumerate((b"one", b"two", b"three")):
                 wire.send(produce_frame(value, number))
                 await turns()
@@ -91,10 +91,10 @@ def test_client_that_hangs_up_frees_what_waits_for_it(
     monkeypatch.setitem(ROUTES, ApiKey.PRODUCE, noting)
 
     async def scenario(broker: DataBroker) -> None:
-        broker.metadata = MetadataCache()
-        broker.metadata.is_awaited = True
-        broker.is_in_cluster = True
-        async with connected(Dispatcher(cast("Any", broker))) as wire:
+        metadata = broker.services.metadata = MetadataCache()
+        metadata.is_awaited = True
+        broker.services.is_in_cluster = True
+        async with connected(Dispatcher(broker.services)) as wire:
             wire.send(produce_frame(b"one", 1))
             while not wire.connections:
                 await asyncio.sleep(0)  # noqa: TID251
@@ -102,7 +102,7 @@ def test_client_that_hangs_up_frees_what_waits_for_it(
             wire.writer.close()
             while wire.connections:
                 await asyncio.sleep(0)  # noqa: TID251
-        broker.metadata.settle()
+        metadata.settle()
         await turns()
         assert served == []
 

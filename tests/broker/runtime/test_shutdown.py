@@ -22,10 +22,10 @@ from broker.metadata.topic_configs import TopicConfigs
 from broker.metrics.optional_metrics import NoMetrics
 from broker.network.listener import Listeners
 from broker.runtime.compute_pool import ComputePool
-from broker.runtime.shutdown import take_all
+from broker.runtime.shutdown import UndoStack
 from broker.runtime.supervision import Supervision
 from broker.runtime.timers import Timers
-from broker.startup import disk
+from broker.startup import addresses, disk, logs, metadata
 from controller.brokers.registrar import Registrar
 from controller.metadata_store import embedded_store
 from controller.metadata_store.embedded_store import EmbeddedStore
@@ -35,6 +35,9 @@ from storage.directory.directories import LogDirectories
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from broker.startup.addresses import Addresses
+    from broker.startup.parts import Parts
 
 STEPS: list[tuple[type, str]] = [
     (Timers, "close"),
@@ -51,17 +54,19 @@ STEPS: list[tuple[type, str]] = [
 ]
 
 STAGES: list[tuple[Any, str]] = [
-    (Broker, "_bind"),
-    (app, "open_directories"),
-    (app, "open_store"),
+    (app, "take_addresses"),
+    (addresses, "configured_limits"),
+    (logs, "open_directories"),
+    (metadata, "open_store"),
     (embedded_store, "_load"),
     (disk, "create_skeleton"),
     (LogDirectories, "identify"),
     (TopicConfigs, "start"),
     (BrokerConfigs, "load"),
-    (app, "load_logs"),
+    (logs, "load_logs"),
     (LogDirectories, "load"),
-    (Broker, "_wire"),
+    (app, "put_together"),
+    (app, "configure"),
     (Registrar, "ensure"),
     (Cluster, "start"),
     (Broker, "_hear_from_controller"),
@@ -90,8 +95,8 @@ class Run:
         self._mark = directory / "data" / ".kafka_cleanshutdown"
         serve = Broker._serve
 
-        async def serve_and_stop(broker: Broker) -> None:
-            await serve(broker)
+        async def serve_and_stop(broker: Broker, addresses: Addresses, parts: Parts) -> None:
+            await serve(broker, addresses, parts)
             broker.stop()
 
         monkeypatch.setattr(Broker, "_serve", serve_and_stop)
@@ -180,8 +185,11 @@ def test_steps_are_taken_in_order_and_an_interruption_is_raised_in_the_end(
             step("three", StoreUnavailableError("/", "no disk")),
             ("four", lambda: taken.append("four")),
         ]
+        undo = UndoStack()
+        for name, take in reversed(steps):
+            undo.push(name, take)
         with pytest.raises(asyncio.CancelledError):
-            await take_all(steps)
+            await undo.undo()
 
     asyncio.run(scenario())
 

@@ -58,9 +58,8 @@ class Failing:
 def supervised(scenario: Callable[[Supervision, TimeByHand], Awaitable[None]]) -> None:
     async def run() -> None:
         time = TimeByHand()
-        supervision = Supervision(cast("Timers", time), time)
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-            supervision.group = group
+            supervision = Supervision(group, cast("Timers", time), time)
             try:
                 await scenario(supervision, time)
             finally:

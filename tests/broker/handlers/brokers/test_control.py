@@ -34,9 +34,9 @@ def test_control_request_to_an_earlier_registration_is_refused(
     tmp_path: Path, request_: Request, version: int
 ) -> None:
     async def scenario(broker: DataBroker) -> None:
-        broker.is_in_cluster = True
-        cast("Any", broker).broker_epoch = EPOCH
-        async with connected(Dispatcher(cast("Any", broker))) as wire:
+        broker.services.is_in_cluster = True
+        broker.services.registrar.epoch = EPOCH
+        async with connected(Dispatcher(broker.services)) as wire:
             wire.send(request_header(request_.API_KEY, version) + b"\0" + request_.encode(version))
             size = int.from_bytes(await wire.reader.readexactly(4), "big")
             data = memoryview(await wire.reader.readexactly(size))

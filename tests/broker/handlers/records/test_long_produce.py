@@ -14,12 +14,12 @@ from protocol.records.compression import Codec
 from tests.broker.handlers.data_broker import (
     TOPIC,
     DataBroker,
-    FixedClock,
     produce_request,
     records,
     run_data_broker,
 )
 from tests.support.arrival import arrival
+from tests.support.services import StandingClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ T = TypeVar("T")
 PARTITIONS = 60
 
 
-class SlowClock(FixedClock):
+class SlowClock(StandingClock):
     """As many milliseconds pass with each look as batches were appended since."""
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ def test_request_of_many_batches_is_appended_in_turns(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic(count=PARTITIONS)
         partitions = broker.replicas.by_topic[TOPIC]
-        broker.clock = SlowClock()
+        broker.services.clock = SlowClock()
         batches: dict[Any, Any] = {
             (TOPIC, index): records(index + 1) for index in range(PARTITIONS)
         }
@@ -155,13 +155,14 @@ def test_request_of_many_batches_is_appended_in_turns(tmp_path: Path) -> None:
 def test_request_takes_one_thread_however_much_it_brings(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic(count=5, compression_type="zstd")
-        work = broker.compute_pool
-        broker.compute_pool = CountedSideWork(work._loop, _SamePlatform(work))
+        work = broker.services.compute_pool
+        counted = CountedSideWork(work._loop, _SamePlatform(work))
+        broker.services.compute_pool = counted
 
         answers = await broker.produce({(TOPIC, index): records(9) for index in range(5)})
 
         assert [answer.error_code for answer in answers] == [0] * 5
-        assert broker.compute_pool.most_under_way == 1
+        assert counted.most_under_way == 1
 
     run_data_broker(tmp_path, scenario)
 
@@ -182,12 +183,13 @@ def test_errors_from_threads_keep_no_frames_alive(tmp_path: Path) -> None:
 
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
-        work = broker.compute_pool
-        broker.compute_pool = CountedSideWork(work._loop, _SamePlatform(work))
+        work = broker.services.compute_pool
+        counted = CountedSideWork(work._loop, _SamePlatform(work))
+        broker.services.compute_pool = counted
 
         await broker.produce({(TOPIC, 0): batch})
 
-        (error,) = broker.compute_pool.results
+        (error,) = counted.results
         assert error.code is ErrorCode.INVALID_TIMESTAMP
         assert error.__traceback__ is None
 

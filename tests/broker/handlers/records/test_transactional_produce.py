@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -59,7 +59,7 @@ def end(broker: DataBroker, *, epoch: int = 0, version: int = 0, commits: bool =
             )
         ]
     )
-    answer = write_markers(broker, request)  # type: ignore[arg-type]
+    answer = write_markers(broker.services.coordination, request)
     return answer.value.markers[0].topics[0].partitions[0].error_code
 
 
@@ -218,7 +218,7 @@ def test_batch_that_waits_is_stored_as_it_came_whatever_follows_it(tmp_path: Pat
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic()
         broker.transactions.is_slow = True
-        dispatcher = Dispatcher(cast("Any", broker))
+        dispatcher = Dispatcher(broker.services)
         async with connected(dispatcher) as wire:
             sent = batch()
             plain: Batches = {(TOPIC, 0): records(1)}

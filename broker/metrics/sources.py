@@ -1,0 +1,25 @@
+"""Where metrics are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from broker.maintenance.housekeeping import Housekeeping
+    from broker.maintenance.log_cleaner import LogCleaner
+    from broker.network.listener import Listeners
+    from broker.requests.services import BrokerServices
+    from broker.runtime.open_files import OpenFiles
+    from broker.runtime.supervision import Supervision
+
+
+class Sources(NamedTuple):
+    """The parts of a broker that have numbers to tell."""
+
+    services: BrokerServices
+    supervision: Supervision
+    open_files: OpenFiles
+    listeners: Listeners
+    housekeeping: Housekeeping
+    cleaner: LogCleaner | None
+    """None when nothing is compacted here."""

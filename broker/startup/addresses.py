@@ -1,0 +1,63 @@
+"""The second stage of a start: the addresses are taken, and nobody is served on them yet.
+
+A port in use is told before any file is touched.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+from typing import TYPE_CHECKING
+
+from broker.metrics.optional_metrics import wanted_endpoint
+from broker.network.connection_quotas import configured_limits
+from broker.network.listener import ListenError, Listeners
+from broker.startup.start_error import StartError
+from config.errors import ConfigError
+from config.listeners import read_listeners
+
+if TYPE_CHECKING:
+    from broker.metrics.endpoint import MetricsEndpoint
+    from broker.network.connection_quotas import ConnectionQuotas
+    from broker.runtime.shutdown import UndoStack
+    from broker.startup.machine import Machine
+    from config.broker import BrokerConfig
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where this broker listens, or will."""
+
+    listeners: Listeners
+    limits: ConnectionQuotas
+    """Of the connections on all listeners."""
+    advertised: dict[str, tuple[str, int]]
+    """Host and port by listener name, as others are told."""
+    metrics: MetricsEndpoint | None
+    """None when nobody wants metrics."""
+
+
+async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack) -> Addresses:
+    """Take all that is configured. Raises StartError."""
+    try:
+        configured = read_listeners(config)
+        limits = await machine.unless_stopped(configured_limits(config))
+        limits.files = machine.open_files
+        listeners = Listeners(machine.clock, machine.timers, limits)
+        undo.push("giving up the addresses", listeners.unbind)
+        ports = {}
+        for endpoint in configured.bound:
+            ports[endpoint.name] = await listeners.bind(endpoint, config)
+        metrics = await wanted_endpoint(config)
+    except (ConfigError, ListenError) as error:
+        raise StartError(str(error)) from None
+    if metrics is not None:
+        undo.push("giving up the address of the metrics", metrics.close)
+    advertised = {
+        endpoint.name: (
+            endpoint.host or socket.gethostname(),
+            endpoint.port or ports[endpoint.name],
+        )
+        for endpoint in configured.advertised
+    }
+    return Addresses(listeners, limits, advertised, metrics)

@@ -1,0 +1,189 @@
+"""The last stage of a start: all parts of a broker are there, and none is at work yet."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import secrets
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.cluster.control_request_queue import ControlRequests
+from broker.cluster.deleted_topics import forget_deleted_topics
+from broker.coordinators.groups import GroupCoordinators
+from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
+from broker.coordinators.marker_sender import MarkerSender
+from broker.coordinators.peers import Peers
+from broker.coordinators.producer_id_blocks import ProducerIdBlocks
+from broker.coordinators.services import CoordinatorServices
+from broker.coordinators.transactions import TransactionCoordinators
+from broker.fetch.fetch_sessions import FetchSessions
+from broker.maintenance.failed_disks import FailedDisks, FailureAnnouncement
+from broker.maintenance.housekeeping import Housekeeping
+from broker.maintenance.log_cleaner import LogCleaner
+from broker.metadata.auto_topics import AutoTopics
+from broker.metrics.optional_metrics import metrics_at
+from broker.metrics.sources import Sources
+from broker.reconfiguration import Reconfigurable, reconfigure
+from broker.requests.services import BrokerServices
+from broker.runtime import failpoints
+from broker.startup.cluster_parts import cluster_parts
+from controller.brokers.producer_ids import allocate_producer_ids
+from controller.topics.topics import TopicCommands
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+    from broker.metrics.broker_metrics import Metrics
+    from broker.metrics.optional_metrics import NoMetrics
+    from broker.startup.cluster_parts import ClusterParts, Foundation
+    from config.topic import TopicConfig
+
+SESSION_EVICTION_MS = 120_000
+"""A fetch session that rested for so long makes room for a new one (as in Apache)."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parts:
+    """What a broker consists of."""
+
+    services: BrokerServices
+    """Those that handlers reach."""
+    cluster: Cluster
+    applied: ControlRequests
+    """What becomes of `services.control`."""
+    housekeeping: Housekeeping
+    cleaner: LogCleaner | None
+    """None when nothing is compacted here."""
+    metrics: Metrics | NoMetrics
+
+
+class _Coordination(NamedTuple):
+    """Parts that have to do with groups and transactions."""
+
+    topics: TopicCommands
+    auto_topics: AutoTopics
+    producer_ids: ProducerIdBlocks
+    services: CoordinatorServices
+    transactions: TransactionCoordinators
+
+
+def put_together(base: Foundation) -> Parts:
+    """Make all parts, each on those before, and have them hear of each other."""
+    cluster = cluster_parts(base)
+    coordination = _coordination(base, cluster)
+    services = _services(base, cluster, coordination)
+    _listen(base, services)
+    machine, config, logs = base.machine, base.config, base.storage.logs
+    loop, threads = machine.background, base.storage.disk_threads
+    housekeeping = Housekeeping(config, logs, loop, threads, cluster.replicas.note_starts)
+    cleaner = (
+        LogCleaner(config, logs, loop, threads, machine.supervision)
+        if config.log_cleaner_enable
+        else None
+    )
+    applied = ControlRequests(
+        cluster.replicas, cluster.metadata, base.settings.topics, loop.slices, loop.timers
+    )
+    listeners, files = base.addresses.listeners, machine.open_files
+    sources = Sources(services, machine.supervision, files, listeners, housekeeping, cleaner)
+    metrics = metrics_at(base.addresses.metrics, sources)
+    return Parts(services, cluster.cluster, applied, housekeeping, cleaner, metrics)
+
+
+async def configure(base: Foundation, parts: Parts) -> None:
+    """Have the parts go by what is configured, now and after each change."""
+    concerned = Reconfigurable(parts.services, parts.cluster, base.addresses.limits, parts.cleaner)
+    await reconfigure(concerned, base.config)
+    base.settings.broker.on_change(partial(reconfigure, concerned))
+
+
+def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:
+    config, loop, spawn = base.config, base.machine.background, base.machine.supervision.spawn
+    store, metadata = base.metadata.store, cluster.metadata
+    most = config.max_new_partitions_per_request
+    topics = TopicCommands(store, base.machine.chance, most, loop.slices)
+    auto_topics = AutoTopics(config, metadata, topics, spawn)
+    auto_topics.is_alone = not config.zookeeper_connect
+    internal_topics = InternalTopics(config, metadata, auto_topics, spawn)
+    groups = GroupCoordinators(config, loop, lambda: internal_topics.partition_count(GROUP_KEY))
+    producer_ids = ProducerIdBlocks(lambda: allocate_producer_ids(store, config.broker_id))
+    services = CoordinatorServices(
+        config=config,
+        clock=loop.clock,
+        timers=loop.timers,
+        spawn=spawn,
+        slices=loop.slices,
+        store=store,
+        metadata=metadata,
+        replicas=cluster.replicas,
+        links=cluster.links,
+        internal_topics=internal_topics,
+        groups=groups,
+    )
+    peers = Peers(services)
+    sender = MarkerSender(peers, loop.clock, loop.timers, failpoints.armed(os.environ))
+    transactions = TransactionCoordinators(config, loop, producer_ids, sender, peers)
+    return _Coordination(topics, auto_topics, producer_ids, services, transactions)
+
+
+def _services(
+    base: Foundation, cluster: ClusterParts, coordination: _Coordination
+) -> BrokerServices:
+    config, machine = base.config, base.machine
+    return BrokerServices(
+        config=config,
+        clock=machine.clock,
+        timers=machine.timers,
+        spawn=machine.supervision.spawn,
+        slices=machine.background.slices,
+        compute_pool=base.storage.compute_pool,
+        is_in_cluster=bool(config.zookeeper_connect),
+        cluster_id=base.metadata.cluster_id,
+        endpoints=base.addresses.advertised,
+        logs=base.storage.logs,
+        store=base.metadata.store,
+        registrar=cluster.registrar,
+        metadata=cluster.metadata,
+        topic_configs=base.settings.topics,
+        broker_configs=base.settings.broker,
+        auto_topics=coordination.auto_topics,
+        replicas=cluster.replicas,
+        fetch_sessions=FetchSessions(
+            config.max_incremental_fetch_session_cache_slots,
+            SESSION_EVICTION_MS,
+            lambda: secrets.randbelow(2**31 - 1) + 1,
+        ),
+        control=cluster.control,
+        controller=cluster.controller,
+        topics=coordination.topics,
+        internal_topics=coordination.services.internal_topics,
+        groups=coordination.services.groups,
+        transactions=coordination.transactions,
+        producer_ids=coordination.producer_ids,
+        coordination=coordination.services,
+    )
+
+
+def _listen(base: Foundation, services: BrokerServices) -> None:
+    """Have each part hear of what others do."""
+    machine, logs, replicas = base.machine, services.logs, services.replicas
+    announcement = FailureAnnouncement(
+        services.store, base.config.broker_id, machine.timers, machine.supervision
+    )
+    announce = partial(machine.loop.call_soon_threadsafe, announcement.begin)
+    logs.on_failure = FailedDisks(logs, machine.stop.give_up, announce).note
+    replicas.on_leadership_change(services.groups.partition_changed)
+    replicas.on_leadership_change(services.transactions.partition_changed)
+    services.topic_configs.on_change(partial(_apply_topic_config, services))
+    services.metadata.on_update(
+        partial(forget_deleted_topics, logs, services.topic_configs, services.groups)
+    )
+
+
+async def _apply_topic_config(services: BrokerServices, topic: str, config: TopicConfig) -> None:
+    if config.unclean_leader_election_enable:
+        services.controller.allow_unclean()
+    partitions = list(services.replicas.by_topic.get(topic, {}).values())
+    async for partition in services.slices().each(partitions):
+        partition.log.config = config
+        partition.config_changed()

@@ -1,0 +1,7 @@
+"""Why a broker cannot start."""
+
+from __future__ import annotations
+
+
+class StartError(Exception):
+    """The broker cannot start; the text says why, in one line."""
