@@ -18,7 +18,7 @@ from tests.support.broker_process import (
     free_port,
     write_properties,
 )
-from tests.support.java_command import SMALL_HEAP, java_command
+from tests.support.java_command import SHORT_LIVED_FLAGS, SMALL_HEAP, java_command
 from tests.support.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ ZOOKEEPER_SESSION_MS = 3000
 """A killed broker can register again when its old session has ended."""
 
 SCRIPT_FLAGS = (
-    *("-server", "-Xms1g", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"),
-    "-XX:+ExplicitGCInvokesConcurrent",
+    *("-server", "-Xms1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
+    *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
 )
 """What Apache's own start script adds: for benchmarks, where it should be at its best."""
 
@@ -65,8 +65,8 @@ def apache_4(
             **(properties or {}),
         },
     )
-    flags = SCRIPT_FLAGS if as_its_script_does else ()
-    broker.command = java_command(jars.KAFKA_4, "kafka.Kafka", str(config), extra_flags=flags)
+    flags = SCRIPT_FLAGS if as_its_script_does else SHORT_LIVED_FLAGS
+    broker.command = java_command(jars.KAFKA_4, "kafka.Kafka", str(config), flags=flags)
     cluster_id = urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
     arguments = ["format", f"--cluster-id={cluster_id}", "--config", str(config)]
     command = java_command(jars.KAFKA_4, "kafka.tools.StorageTool", *arguments, heap=SMALL_HEAP)
@@ -127,6 +127,6 @@ def apache_3(
             **properties,
         },
     )
-    flags = SCRIPT_FLAGS if as_its_script_does else ()
-    broker.command = java_command(jars.KAFKA_3, "kafka.Kafka", str(config), extra_flags=flags)
+    flags = SCRIPT_FLAGS if as_its_script_does else SHORT_LIVED_FLAGS
+    broker.command = java_command(jars.KAFKA_3, "kafka.Kafka", str(config), flags=flags)
     return broker

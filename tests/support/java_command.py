@@ -7,8 +7,11 @@ from tests.support import jars
 HEAP = "-Xmx1g"
 SMALL_HEAP = "-Xmx256m"
 
-SHORT_LIVED_JVM = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""Environment of programs that end before the second compiler pays: it takes half their CPU."""
+SHORT_LIVED_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For programs that end before the second compiler pays: it takes half their CPU."""
+
+SHORT_LIVED_JVM = {"JDK_JAVA_OPTIONS": " ".join(SHORT_LIVED_FLAGS)}
+"""The same, as environment."""
 
 LONG_TEST_JVM = {
     "JDK_JAVA_OPTIONS": f"{SHORT_LIVED_JVM['JDK_JAVA_OPTIONS']} -XX:ReservedCodeCacheSize=480m"
@@ -21,9 +24,9 @@ def java_command(
     main_class: str,
     *arguments: str,
     heap: str = HEAP,
-    extra_flags: tuple[str, ...] = (),
+    flags: tuple[str, ...] = SHORT_LIVED_FLAGS,
 ) -> list[str]:
     """Return the command line of a JVM with the jars of `version`."""
     java = jars.java_home_tool("java")
-    flags = [heap, "-Djava.awt.headless=true", "-XX:+UseG1GC", *extra_flags]
-    return [java, *flags, "-cp", jars.classpath(version), main_class, *arguments]
+    all_flags = (heap, "-Djava.awt.headless=true", *flags)
+    return [java, *all_flags, "-cp", jars.classpath(version), main_class, *arguments]
