@@ -8,7 +8,8 @@ kept with the partition that they wait for; there is no purgatory.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from broker.partitions.commit_waiters import COMMITTED, CommitWaiter, CommitWaiters
 from broker.partitions.watchers import Watcher, Watchers
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+def _of(path: str) -> Any:  # noqa: ANN401 - the field's own type
+    """A field of a part. Its getter is in C: reading it costs no Python call."""
+    return property(attrgetter(path))
+
+
 class Partition:
     """A replica and its role. Made when the controller first mentions it; see `replicas`."""
 
@@ -50,6 +56,19 @@ class Partition:
         "topic",
     )
 
+    is_leader: bool = _of("machine.is_leader")
+    leader_id: int = _of("machine.leader_id")
+    """Broker that leads; -1 when there is none."""
+    leader_epoch: int = _of("machine.leader_epoch")
+    """-1 before the controller's first word."""
+    leader_epoch_start_offset: int = _of("machine.leader_epoch_start_offset")
+    partition_epoch: int = _of("machine.partition_epoch")
+    """Version of the partition's state in the metadata store."""
+    controller_epoch: int = _of("machine.controller_epoch")
+    replicas: tuple[int, ...] = _of("machine.replicas")
+    in_sync_replicas: tuple[int, ...] = _of("machine.in_sync.committed")
+    """As the controller has stored them."""
+
     def __init__(self, log: Log, services: PartitionServices) -> None:
         self.log = log
         self.topic = log.topic
@@ -64,48 +83,6 @@ class Partition:
         self._start_watchers: tuple[Watcher, ...] = ()
         """Those that wait until the replicas begin later; nearly always none."""
         self._commit_waiters = CommitWaiters(name)
-
-    # Its part in replication, as the machine knows it
-
-    @property
-    def is_leader(self) -> bool:
-        """Whether this broker leads the partition."""
-        return self.machine.is_leader
-
-    @property
-    def leader_id(self) -> int:
-        """Broker that leads; -1 when there is none."""
-        return self.machine.leader_id
-
-    @property
-    def leader_epoch(self) -> int:
-        """Epoch of that leader; -1 before the controller's first word."""
-        return self.machine.leader_epoch
-
-    @property
-    def leader_epoch_start_offset(self) -> int:
-        """The log's end when this broker began to lead in its epoch."""
-        return self.machine.leader_epoch_start_offset
-
-    @property
-    def partition_epoch(self) -> int:
-        """Version of the partition's state in the metadata store."""
-        return self.machine.partition_epoch
-
-    @property
-    def controller_epoch(self) -> int:
-        """Epoch of the controller that gave the role."""
-        return self.machine.controller_epoch
-
-    @property
-    def replicas(self) -> tuple[int, ...]:
-        """Brokers with a replica, in the order of preference."""
-        return self.machine.replicas
-
-    @property
-    def in_sync_replicas(self) -> tuple[int, ...]:
-        """Brokers in sync, as the controller has stored them."""
-        return self.machine.in_sync.committed
 
     @property
     def topic_id(self) -> UUID:
