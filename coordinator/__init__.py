@@ -1,4 +1,4 @@
-"""Group coordination as a replicated state machine: what it decides, not how it is stored or sent.
+"""Group coordination as a replicated state machine: its decisions, without storage and network.
 
 A shard is one partition of `__consumer_offsets`. `handle_*` methods read its state and return a
 response, or `Effects`: replies to give, records to append. `replay` changes the persisted state,
@@ -8,7 +8,7 @@ of a generation is written when its leader hands in the assignment.
 
 Pure: no asyncio, sockets, threads, clocks or chance. Time is `now_ms`; timers, member ids and
 replies come through `coordinator.ports`. May import `protocol` and `config`; only `broker` imports
-it. Transactions are coordinated in the same manner, in a package of their own.
+it. Transactions are coordinated in the same manner, in the package `transactions`.
 
 Start reading at `states` (the state machine), then `group`, `rebalance` and `shard`.
 """

@@ -10,7 +10,7 @@ When an offset expires (`offsets.retention.minutes` after the base time):
 
 A group without members whose last offset goes is deleted with it. Positions of open transactions
 (`pending_offsets`) are forgotten with the topic or the group that they are of, and by OffsetDelete;
-they do not expire, and neither does what they would replace, nor their group.
+they do not expire, nor do the positions that they would replace, nor their group.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def delete_offsets(
 def delete_topics(
     group: ClassicGroup, topics: Collection[str], store: OffsetStore
 ) -> list[OffsetsRecord]:
-    """Tombstones for the group's offsets of topics that are no more."""
+    """Tombstones for the group's offsets of deleted topics."""
     records = [
         offset_tombstone(group.group_id, topic, partition)
         for topic, partition in store.places_of(group.group_id, topics)
@@ -92,7 +92,7 @@ def delete_topics(
 def expire_offsets(
     group: ClassicGroup, store: OffsetStore, retention_ms: int, now_ms: int
 ) -> list[OffsetsRecord]:
-    """Tombstones for what the retention has run out for."""
+    """Tombstones for offsets past their retention, and for a group that this leaves empty."""
     base = _base_time(group)
     if base is None:
         return []

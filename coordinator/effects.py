@@ -1,4 +1,4 @@
-"""What a decision asks the broker to do, in this order: append, replay, answer."""
+"""The effects of a decision, which the broker carries out in this order: append, replay, answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RecordT = TypeVar("RecordT")
 
 
 class Answer(NamedTuple):
-    """One reply and what to put in it."""
+    """A reply and its response."""
 
     reply: Reply[Any]
     response: Any
@@ -45,11 +45,11 @@ class ShardEffects(Generic[RecordT]):
 
     The broker appends `records` as one batch and replays them; then gives `answers`; then, when the
     shard's log is committed up to here, `committed_answers`. If the append fails nothing is
-    replayed, `committed_answers` are refused and `on_append_failed` returns what to do next.
+    replayed, `committed_answers` are refused and `on_append_failed` returns further effects.
     """
 
     producer: ProducerIdentity | None = None
-    """Whose transaction the records are part of, if of any."""
+    """The producer whose transaction the records are part of, if any."""
     answers: list[Answer] = field(default_factory=list)
     committed_answers: list[CommittedAnswer] = field(default_factory=list)
     records: list[RecordT] = field(default_factory=list)
@@ -63,7 +63,7 @@ class ShardEffects(Generic[RecordT]):
     def answer_when_committed(
         self, reply: Reply[Any], response: object, refuse: Callable[[ErrorCode], Any]
     ) -> None:
-        """Give `response` once the log is committed up to here, else what `refuse` makes of it."""
+        """Give `response` once the log is committed up to here, or `refuse(error)`."""
         self.committed_answers.append(CommittedAnswer(reply, response, refuse))
 
 

@@ -1,7 +1,7 @@
 """Which partition of an internal topic a group id or transactional id belongs to.
 
-Java's `String.hashCode`, made positive the way Kafka does it, modulo the number of partitions.
-Data directories and tools depend on it, so Python's own `hash` cannot stand in.
+Java's `String.hashCode`, made positive as Kafka does, modulo the number of partitions. Data
+directories and tools depend on it, so Python's own `hash` cannot stand in.
 """
 
 from __future__ import annotations

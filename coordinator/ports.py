@@ -1,4 +1,4 @@
-"""What a shard needs from outside: timers, member ids, and somewhere to put answers."""
+"""The ports of a shard: timers, member ids, and somewhere to put answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class TimerKind(enum.Enum):
-    """What a timer is for. A group has at most one of each of the first two."""
+    """The purpose of a timer. A group has at most one of each of the first two."""
 
     JOIN = enum.auto()
     """End of the join phase: the initial delay, or the rebalance timeout."""

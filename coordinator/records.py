@@ -1,7 +1,7 @@
 """Records of `__consumer_offsets`: typed on the way through a shard, bytes in the log.
 
 Value versions are the ones Apache Kafka 3.9 writes: GroupMetadataValue 3; OffsetCommitValue 3, or 1
-where an old client asked for its own retention, which only that version can say.
+for an old client's own retention, which only that version has.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def generation_record(
 
 
 def empty_generation_record(group: ClassicGroup, generation: int, now_ms: int) -> OffsetsRecord:
-    """A generation that nobody joined."""
+    """A generation without members."""
     return OffsetsRecord(
         GroupMetadataKey(group=group.group_id),
         GroupMetadataValue(

@@ -249,19 +249,19 @@ class GroupShard:
     def handle_offset_delete(
         self, request: OffsetDeleteRequest
     ) -> tuple[OffsetDeleteResponse, list[OffsetsRecord]]:
-        """Forget positions of topics that nobody consumes."""
+        """Forget positions of topics that no member consumes."""
         group = self._groups.get(request.group_id)
         return deletion.delete_offsets(group, request, self._offsets)
 
     def handle_topics_deleted(self, topics: Collection[str]) -> Iterator[list[OffsetsRecord]]:
-        """Forget positions in topics that are no more; one list of tombstones for each group."""
+        """Forget positions in deleted topics; one list of tombstones for each group."""
         for group_id in self._offsets.groups_with(topics):
             group = self._groups.get(group_id)
             if group is not None:
                 yield deletion.delete_topics(group, topics, self._offsets)
 
     def expire_offsets(self, group_id: str, now_ms: int) -> list[OffsetsRecord]:
-        """Tombstones for the group's offsets whose retention is over, and for the group."""
+        """Tombstones for the group's expired offsets, and for the group if none is left."""
         group = self._groups.get(group_id)
         if group is None:
             return []
@@ -275,7 +275,7 @@ class GroupShard:
     ) -> Iterator[ListGroupsResponse.Group]:
         """Groups in one of `states` and of one of `types`; an empty filter lets all pass.
 
-        Those that there are when the first is asked for; others may come and go meanwhile.
+        The groups are those at the first step; others may be added or removed before the last.
         """
         return listing.listed(list(self._groups.values()), states, types)
 

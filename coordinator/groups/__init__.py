@@ -1,1 +1,1 @@
-"""Classic consumer groups: members, generations, assignments, and what tools see of them."""
+"""Classic consumer groups: members, generations, assignments, and their listing for tools."""

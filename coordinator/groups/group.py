@@ -1,6 +1,6 @@
-"""A classic group: its members, what they support, and its place in the state machine.
+"""A classic group: its members, their protocols, and its state.
 
-Holds and keeps consistent; it decides nothing. `rebalance`, `join`, `sync` and `membership` do.
+It keeps its data consistent and decides nothing: `rebalance`, `join`, `sync` and `membership` do.
 """
 
 from __future__ import annotations
@@ -52,32 +52,32 @@ class ClassicGroup:
         """When it entered its state; -1 if it never left the first."""
         self.generation = 0
         self.protocol_type: str | None = None
-        """What kind of members it has had; None for a group that has had none."""
+        """The protocol type of its members; None for a group that never had any."""
         self.protocol: str | None = None
         self.leader_id: str | None = None
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
         """Member id by group instance id."""
         self.pending_members: dict[str, None] = {}
-        """Ids that were given out (KIP-394) and have not come back yet."""
+        """Ids that were assigned (KIP-394) and have not joined yet."""
         self.pending_syncs: dict[str, None] = {}
-        """Members of this generation that have not asked for their assignment yet."""
+        """Members of this generation that have not sent SyncGroup yet."""
         self.awaiting_join = 0
         self.initial_delay_left_ms: int | None = None
-        """While an empty group waits for company: by how much that may still be extended."""
+        """During the initial delay: by how much it may still be extended, in milliseconds."""
         self.has_new_member = False
-        """Somebody joined since the initial delay was last started."""
+        """Whether a member has joined since the initial delay was last started."""
         self._supported: dict[str, int] = {}
         self._subscribed: frozenset[str] | None = _UNREAD
 
     def enter(self, event: GroupEvent, now_ms: int) -> None:
-        """Make the transition that `event` stands for."""
+        """Make the transition of `event`."""
         self.state = TRANSITIONS[self.state, event]
         self.state_since_ms = now_ms
 
     @property
     def is_vestigial(self) -> bool:
-        """Nothing was ever stored of it and nobody is about to join: it may be dropped silently."""
+        """Whether it has no record in the log and no member is about to join: it may be dropped."""
         return (
             self.state is GroupState.EMPTY
             and self.generation == 0
@@ -92,13 +92,13 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The most patient member's."""
+        """The longest of its members'."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     # Members
 
     def add_member(self, member: Member, protocol_type: str) -> None:
-        """Take a member in; the first one decides the protocol type and leads."""
+        """Add a member; the first one sets the protocol type and becomes leader."""
         assert member.member_id not in self.members
         if not self.members:
             self.protocol_type = protocol_type
@@ -113,13 +113,13 @@ class ClassicGroup:
         self.awaiting_join += member.joining is not None
 
     def update_member(self, member: Member, protocols: Protocols) -> None:
-        """Replace what the member supports."""
+        """Replace the member's protocols."""
         self._count_protocols(member, -1)
         member.protocols = protocols
         self._count_protocols(member, 1)
 
     def remove_member(self, member_id: str) -> Member | None:
-        """Let a member or pending member go; the caller has answered its parked replies."""
+        """Remove a member or pending member; the caller has answered its parked replies."""
         self.pending_members.pop(member_id, None)
         self.pending_syncs.pop(member_id, None)
         member = self.members.pop(member_id, None)
@@ -151,7 +151,7 @@ class ClassicGroup:
         return (member for member in self.members.values() if member.joining is None)
 
     def elect_leader_among_joined(self) -> bool:
-        """Keep the leader if it has rejoined, else take the first that has; False if nobody has."""
+        """Keep the leader if it has rejoined, else elect the first that has; False if none has."""
         leader = self.members.get(self.leader_id) if self.leader_id is not None else None
         if leader is not None and leader.joining is not None:
             return True
@@ -162,10 +162,10 @@ class ClassicGroup:
         return True
 
     def restore(self, value: GroupMetadataValue) -> None:
-        """Become the generation that a record describes.
+        """Take on the generation of a record.
 
-        Right after a rebalance that is what the group is already, but for assignments and state.
-        After a restart the records of a group are replayed in turn and the last one stays.
+        Right after a rebalance the group is at that generation already, but for assignments and
+        state. After a restart the records of a group are replayed in turn and the last one stays.
         """
         self.protocol_type = value.protocol_type or None
         self.protocol = value.protocol
@@ -207,7 +207,7 @@ class ClassicGroup:
     # Protocols
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether a member with these could be in the group together with those that are."""
+        """Whether a member with these protocols is compatible with the present members."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         return self.protocol_type == protocol_type and any(
@@ -223,17 +223,17 @@ class ClassicGroup:
 
     @property
     def topics(self) -> frozenset[str] | None:
-        """Topics that the members of this generation subscribe to; None when they do not say."""
+        """Topics that the members of this generation subscribe to; None if unknown."""
         if self._subscribed is _UNREAD:
             self._subscribed = self._read_subscriptions()
         return self._subscribed
 
     def consumes(self, topic: str) -> bool:
-        """Whether a member subscribes to it; taken for granted while members do not say."""
+        """Whether a member subscribes to a topic; True if the members' metadata does not show."""
         return self.topics is None or topic in self.topics
 
     def forget_topics(self) -> None:
-        """The generation changed: read the subscriptions anew when they are asked for."""
+        """Drop the parsed subscriptions: the generation has changed."""
         self._subscribed = _UNREAD
 
     def _read_subscriptions(self) -> frozenset[str] | None:

@@ -1,4 +1,4 @@
-"""JoinGroup: who may become a member, under which id, and whether that starts a rebalance.
+"""JoinGroup: admission of members, their ids, and the start of rebalances.
 
     member id ""       static instance known     → takes over its place, the old id is fenced
     (a new member)     static instance new       → member at once
@@ -41,7 +41,7 @@ SKIP_ASSIGNMENT_SINCE = 9
 
 
 class Caller(NamedTuple):
-    """What the connection says about who joins."""
+    """The client of a JoinGroup, from its connection."""
 
     client_id: str
     client_host: str
@@ -49,7 +49,7 @@ class Caller(NamedTuple):
 
 
 class Joining(NamedTuple):
-    """One JoinGroup, read once."""
+    """One JoinGroup, parsed."""
 
     request: JoinGroupRequest
     caller: Caller
@@ -96,7 +96,7 @@ class Joins:
         self._rebalance.complete_if_all_joined(group, joining.now_ms, effects)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
-        """Existing members stay; while preparing, those that rejoin last are the ones too many."""
+        """Whether the group has room. Members stay; while preparing, the first to rejoin do."""
         member = group.members.get(member_id)
         if group.state is GroupState.EMPTY:
             return True
@@ -159,7 +159,7 @@ class Joins:
 
     @staticmethod
     def _knows_generation(group: ClassicGroup, member: Member, protocols: Protocols) -> bool:
-        """Whether this JoinGroup only repeats one whose answer got lost."""
+        """Whether this JoinGroup repeats one whose answer was lost."""
         if member.protocols != protocols:
             return False
         if group.state is GroupState.STABLE:

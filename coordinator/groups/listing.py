@@ -1,4 +1,4 @@
-"""What tools see of groups: ListGroups and DescribeGroups."""
+"""Groups as administration tools see them: ListGroups and DescribeGroups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DescribedMember = DescribeGroupsResponse.Group.Member
 def listed(
     groups: Iterable[ClassicGroup], states: Iterable[str], types: Iterable[str]
 ) -> Iterator[ListGroupsResponse.Group]:
-    """Groups in one of `states` and of one of `types`; without letter case, empty is no filter."""
+    """Groups in one of `states` and `types`, ignoring case; an empty filter admits all."""
     wanted_states = {state.lower() for state in states}
     wanted_types = {each.lower() for each in types}
     if wanted_types and CLASSIC_TYPE not in wanted_types:
@@ -39,7 +39,7 @@ def listed(
 
 
 def described(group_id: str, group: ClassicGroup | None, api_version: int) -> Described:
-    """A group and its members; what they asked for (not what they have) only while it is STABLE."""
+    """A group and its members; protocol and subscriptions only while it is STABLE."""
     if group is None:
         is_error = api_version >= ERROR_SINCE
         return Described(

@@ -19,7 +19,7 @@ NEVER_MS = 2**63 - 1
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """What the coordinator knows of one member. Its group owns and changes it."""
+    """One member of a group, which owns and changes it."""
 
     member_id: str
     group_instance_id: str | None
@@ -31,15 +31,16 @@ class Member:
     protocols: Protocols
     assignment: bytes = b""
     is_new: bool = False
-    """Has not been told of any generation yet, so it cannot send heartbeats."""
+    """Whether it has had no answer to a JoinGroup yet, so that it cannot send heartbeats."""
     joining: Reply[JoinGroupResponse] | None = None
     """The parked answer to its JoinGroup."""
     syncing: Reply[SyncGroupResponse] | None = None
     """The parked answer to its SyncGroup."""
     session_deadline_ms: int = NEVER_MS
-    """When it is given up, unless it is heard before."""
+    """When its session expires, unless it sends a request before."""
     session_timer_due_ms: int = NEVER_MS
-    """When its session timer goes off; that it may be early saves a restart for each heartbeat."""
+    """When its session timer fires, which may be earlier: that saves a restart at each
+    heartbeat."""
 
     @property
     def is_static(self) -> bool:
@@ -48,7 +49,7 @@ class Member:
 
     @property
     def is_parked(self) -> bool:
-        """Whether it waits for us: then its silence is no sign of death."""
+        """Whether a request of it is parked: then its silence does not mean that it is dead."""
         return self.joining is not None or self.syncing is not None
 
     def metadata_for(self, protocol: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Staying and leaving: Heartbeat and LeaveGroup, and the check that a caller is who it says."""
+"""Heartbeat and LeaveGroup, and the check of member id and instance id."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def member_error(group: ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode:
-    """UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID when a later incarnation has taken its place."""
+    """UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID if a later incarnation has replaced it, or NONE."""
     if instance_id is not None:
         current = group.static_members.get(instance_id)
         if current is not None and current != member_id:
@@ -34,7 +34,7 @@ class Membership:
         self._rebalance = rebalance
 
     def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest, now_ms: int) -> ErrorCode:
-        """Keep a session alive. REBALANCE_IN_PROGRESS tells the member to join again."""
+        """Keep a session alive. REBALANCE_IN_PROGRESS means that the member has to join again."""
         error = member_error(group, request.member_id, request.group_instance_id)
         if error is not ErrorCode.NONE:
             return error

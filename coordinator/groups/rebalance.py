@@ -1,4 +1,4 @@
-"""From one generation to the next: when a join phase starts, when it ends, who is dropped.
+"""From one generation to the next: start and end of the join phase, and members that are dropped.
 
 Worked example with the initial delay of 3 s and two consumers whose rebalance timeout is 60 s:
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 class Rebalance:
-    """Moves groups through their states. One for all groups of a shard; it keeps nothing itself."""
+    """Moves groups through their states. One for all groups of a shard; it has no state itself."""
 
     def __init__(self, settings: GroupSettings, timers: Timers) -> None:
         self._settings = settings
         self._timers = timers
 
     def prepare(self, group: ClassicGroup, now_ms: int, effects: Effects) -> None:
-        """Start a join phase, unless one is under way."""
+        """Start a join phase, unless one is in progress."""
         if group.state is GroupState.PREPARING_REBALANCE:
             return
         was_empty = group.state is GroupState.EMPTY
@@ -58,7 +58,7 @@ class Rebalance:
         self._timers.start(TimerKey(group.group_id, TimerKind.JOIN), delay_ms)
 
     def complete_if_all_joined(self, group: ClassicGroup, now_ms: int, effects: Effects) -> None:
-        """End the join phase before its timeout when nobody is left to wait for."""
+        """End the join phase before its timeout if all members have joined."""
         if (
             group.state is GroupState.PREPARING_REBALANCE
             and group.initial_delay_left_ms is None
@@ -67,7 +67,7 @@ class Rebalance:
             self._complete(group, now_ms, effects)
 
     def on_join_timer(self, group: ClassicGroup, now_ms: int, effects: Effects) -> None:
-        """The initial delay, or the rebalance timeout, is over."""
+        """End the initial delay, or the rebalance timeout."""
         if group.state is not GroupState.PREPARING_REBALANCE:
             return
         left_ms = group.initial_delay_left_ms
@@ -80,7 +80,7 @@ class Rebalance:
             self._complete(group, now_ms, effects)
 
     def on_sync_timer(self, group: ClassicGroup, now_ms: int, effects: Effects) -> None:
-        """Members that never asked for their assignment are taken for dead."""
+        """Drop the members that have not sent SyncGroup in time."""
         if not group.pending_syncs:
             return
         assert group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
@@ -90,13 +90,13 @@ class Rebalance:
         self.complete_if_all_joined(group, now_ms, effects)
 
     def on_synced(self, group: ClassicGroup, member: Member) -> None:
-        """A member has asked for its assignment."""
+        """Note that a member has sent SyncGroup."""
         group.pending_syncs.pop(member.member_id, None)
         if not group.pending_syncs:
             self._timers.cancel(TimerKey(group.group_id, TimerKind.SYNC))
 
     def drop_member(self, group: ClassicGroup, member_id: str, effects: Effects) -> None:
-        """Take a member or pending member out. Its parked replies say that it is unknown."""
+        """Remove a member or pending member. Its parked replies get UNKNOWN_MEMBER_ID."""
         member = group.members.get(member_id)
         removed = group.remove_member(member_id)
         self.forget_session(group, member_id)
@@ -111,7 +111,7 @@ class Rebalance:
     def remove_member(
         self, group: ClassicGroup, member_id: str, now_ms: int, effects: Effects
     ) -> None:
-        """Take a member or pending member out and let the others go on without it."""
+        """Remove a member or pending member, and rebalance the others if need be."""
         was_member = member_id in group.members
         self.drop_member(group, member_id, effects)
         if was_member and group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
@@ -119,22 +119,22 @@ class Rebalance:
         self.complete_if_all_joined(group, now_ms, effects)
 
     def touch(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
-        """The member is alive: its session starts anew.
+        """Extend the session of a member that has sent a request.
 
-        Its timer is restarted only when it would go off too late; one that goes off too early
-        starts itself again (`on_session_timer`). So a heartbeat costs one assignment.
+        Its timer is restarted only if it would fire too late; one that fires too early restarts
+        itself (`on_session_timer`). So a heartbeat costs one assignment.
         """
         self._set_deadline(group, member, now_ms, member.session_timeout_ms)
 
     def await_rejoin(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
-        """A new member cannot send heartbeats yet: give its JoinGroup five minutes instead."""
+        """Give a new member's JoinGroup five minutes: it cannot send heartbeats yet."""
         timeout_ms = self._settings.new_member_join_timeout_ms
         self._set_deadline(group, member, now_ms, timeout_ms)
 
     def on_session_timer(
         self, group: ClassicGroup, member_id: str, now_ms: int, effects: Effects
     ) -> None:
-        """A member, or an id given out, has perhaps been silent for too long."""
+        """Check whether a member, or a pending one, has been silent for too long."""
         member = group.members.get(member_id)
         if member is None:
             if member_id in group.pending_members:
@@ -150,18 +150,18 @@ class Rebalance:
         self._timers.start(TimerKey(group.group_id, TimerKind.SESSION, member_id), left_ms)
 
     def restart_session(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
-        """Start a session with a timer of its own: the member id is new, or the shard is."""
+        """Start a session and its timer, for a new member id or after loading."""
         member.session_deadline_ms = now_ms + member.session_timeout_ms
         member.session_timer_due_ms = member.session_deadline_ms
         key = TimerKey(group.group_id, TimerKind.SESSION, member.member_id)
         self._timers.start(key, member.session_timeout_ms)
 
     def forget_session(self, group: ClassicGroup, member_id: str) -> None:
-        """The id is gone: nobody waits for it any more."""
+        """Cancel the session timer of a removed id."""
         self._timers.cancel(TimerKey(group.group_id, TimerKind.SESSION, member_id))
 
     def cancel_timers(self, group: ClassicGroup) -> None:
-        """The group is leaving the shard."""
+        """Cancel all timers of a group that is removed or unloaded."""
         self._timers.cancel(TimerKey(group.group_id, TimerKind.JOIN))
         self._timers.cancel(TimerKey(group.group_id, TimerKind.SYNC))
         for member_id in (*group.members, *group.pending_members):
@@ -192,7 +192,7 @@ class Rebalance:
         elif group.elect_leader_among_joined():
             self._start_generation(group, now_ms, effects)
         else:
-            # Only static members that keep silent are left: their sessions decide.
+            # Only silent static members are left: their sessions decide.
             group.initial_delay_left_ms = None
             delay_ms = group.rebalance_timeout_ms
             self._timers.start(TimerKey(group.group_id, TimerKind.JOIN), delay_ms)

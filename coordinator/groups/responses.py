@@ -1,4 +1,4 @@
-"""Responses of the group protocol that more than one place makes."""
+"""Responses of the group protocol that are made in several places."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ _TRANSACTIONAL_OFFSETS_NOT_STORED = _NOT_COMMITTED | {
 
 
 def group_storage_error(error: ErrorCode) -> ErrorCode:
-    """What a group member is told when its group's record could not be stored."""
+    """The error for a group member whose group's record could not be stored."""
     return _GROUP_NOT_STORED.get(error, error)
 
 
 def offset_storage_error(error: ErrorCode) -> ErrorCode:
-    """What a committer is told when its offsets could not be stored."""
+    """The error for an OffsetCommit whose records could not be stored."""
     return _OFFSETS_NOT_STORED.get(error, error)
 
 
 def transactional_storage_error(error: ErrorCode) -> ErrorCode:
-    """What a producer is told when positions in its transaction could not be stored."""
+    """The error for a TxnOffsetCommit whose records could not be stored."""
     return _TRANSACTIONAL_OFFSETS_NOT_STORED.get(error, error)
 
 
@@ -68,7 +68,7 @@ def join_error(error: ErrorCode, member_id: str = NO_MEMBER_ID) -> JoinGroupResp
 
 
 def join_success(group: ClassicGroup, member: Member) -> JoinGroupResponse:
-    """The group's present generation as `member` is told of it; the leader gets the member list."""
+    """The group's present generation, for `member`; the leader gets the list of members."""
     is_leader = group.leader_id == member.member_id
     return JoinGroupResponse(
         error_code=ErrorCode.NONE,

@@ -30,7 +30,7 @@ class GroupState(enum.Enum):
 
 
 class GroupEvent(enum.Enum):
-    """What moves a group from one state to another."""
+    """The events that move a group from one state to another."""
 
     REBALANCE = enum.auto()
     """Membership or metadata changed."""

@@ -1,4 +1,4 @@
-"""The next incarnation of a static member takes over its place (KIP-345, KAFKA-8405, KAFKA-9270).
+"""Replaces a static member by its next incarnation (KIP-345, KAFKA-8405, KAFKA-9270).
 
 The old member id is fenced from then on, its parked replies at once. In a STABLE group that would
 choose the same protocol nothing else happens: the new id is stored, the assignment stays.
@@ -33,7 +33,7 @@ SKIP_ASSIGNMENT_SINCE = 9
 
 
 class _Incarnation(NamedTuple):
-    """What of a member changes when its client restarts."""
+    """The attributes of a member that change when its client restarts."""
 
     member_id: str
     client_id: str
@@ -52,7 +52,7 @@ class StaticMembers:
     def take_over(
         self, group: ClassicGroup, joining: Joining, new_member_id: str, effects: Effects
     ) -> None:
-        """A client with a known instance id joins without a member id."""
+        """Replace the member of a known instance id, whose client joins without a member id."""
         instance_id = joining.request.group_instance_id
         assert instance_id is not None
         member = group.members[group.static_members[instance_id]]
@@ -116,7 +116,7 @@ class StaticMembers:
         if joining.caller.api_version >= SKIP_ASSIGNMENT_SINCE:
             response.skip_assignment = group.leader_id == member.member_id
         else:
-            # A leader that knows the id of its former life as the leader's does not assign anew.
+            # A leader that finds its former id as the leader's does not assign again.
             response.leader = old_leader_id or NO_MEMBER_ID
             response.members = []
         effects.answer_when_committed(joining.reply, response, _refuse)

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader hands in the assignment of a generation, everybody gets their part.
+"""SyncGroup: the leader supplies the assignment of a generation, each member gets its part.
 
 Followers that come before the leader are parked. The leader's assignment becomes a record; once it
 is appended the group is STABLE, once it is committed all parked members are answered.

@@ -1,4 +1,4 @@
-"""OffsetCommit: who may commit for a group, and what is stored.
+"""OffsetCommit: the right to commit for a group, and the records that are stored.
 
 Without a generation (a consumer that assigns itself, or a tool) a commit is stored if the group is
 EMPTY or does not exist yet; a group with members answers UNKNOWN_MEMBER_ID. With one, the caller
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 GROUP_ID_NOT_FOUND_SINCE = 9
 NO_TIMESTAMP_MS = -1
 LATEST_MS = 2**63 - 1
-"""Who wants an offset to be kept for longer has it kept for ever."""
+"""An offset with a longer retention is kept without limit."""
 
 TopicResponse = OffsetCommitResponse.Topic
 PartitionResponse = OffsetCommitResponse.Topic.Partition

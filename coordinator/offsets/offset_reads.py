@@ -31,7 +31,7 @@ def fetch(
 ) -> Generator[None, None, GroupResponse]:
     """Positions of one group, in the order asked for, or all there are when no topics are given.
 
-    In steps, for requests that name many; each position is what it is when its turn comes.
+    In steps, for requests that name many; each position is read when its turn comes.
     """
     group_id = request.group_id
 

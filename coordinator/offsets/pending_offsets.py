@@ -1,7 +1,7 @@
 """Positions committed inside transactions that are still open (KIP-98).
 
-They are in the log but nobody may start from them. When the transaction's marker is replayed, those
-of a commit take the place of what was stored before, and those of an abort are dropped.
+They are in the log, but no consumer may start from them. When the transaction's marker is replayed,
+those of a commit replace the positions stored before, and those of an abort are dropped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """What a position is of."""
+    """The group and the partition of a position."""
 
     group_id: str
     topic: str

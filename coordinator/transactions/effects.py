@@ -1,4 +1,4 @@
-"""What a decision about transactions asks the broker to do."""
+"""The effects of a decision about transactions, which the broker carries out."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ class TransactionEffects(ShardEffects[TransactionRecord]):
     """
 
     def record(self, transaction: Transaction) -> None:
-        """Have a transaction's next step appended."""
+        """Append a transaction's next step."""
         self.records.append(TransactionRecord(transaction.transactional_id, transaction))

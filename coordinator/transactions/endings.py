@@ -1,4 +1,4 @@
-"""EndTxn, and transactions that end without their producer: what is decided, and what is a repeat.
+"""EndTxn, and the end of transactions without their producer: decisions and repeated requests.
 
 In the older protocol a transaction and the next one have the same epoch, so that a late EndTxn can
 end the wrong one. From transaction version 2 on each end raises the epoch (KIP-890): a request with
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from coordinator.transactions.ports import End, ProducerIdBlocks
 
 OLD_PROTOCOL = 0
-"""What is recorded of a producer that follows a transaction version below 2."""
+"""The transaction version recorded of a producer that follows one below 2."""
 
 
 def decide(
     known: Transaction | None, request: End, new_id: ProducerIdBlocks, now_ms: int
 ) -> Transaction | None:
-    """What the transaction becomes, PREPARE_COMMIT or PREPARE_ABORT; raises ApiError.
+    """The transaction in PREPARE_COMMIT or PREPARE_ABORT. Raises ApiError.
 
-    None when the request repeats one that was carried out: there is nothing to do.
+    None if the request repeats one that was carried out.
     """
     if not request.transactional_id:
         raise ApiError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
@@ -48,8 +48,8 @@ def fence(
 ) -> Transaction:
     """Take an open transaction away from its producer and abort it.
 
-    `version` is the cluster's transaction version. Raises ApiError when a new producer id is needed
-    and there is none.
+    `version` is the cluster's transaction version. Raises ApiError if it needs a new producer id
+    and none is available.
     """
     if version < EPOCH_PER_TRANSACTION:
         return transaction.fence().decide(TransactionEvent.ABORTED, OLD_PROTOCOL, NONE, now_ms)
@@ -107,7 +107,7 @@ def _event(request: End) -> TransactionEvent:
 
 
 def _outcome(request: End) -> TransactionState:
-    """The state in which what the request wants has been done."""
+    """The state in which the request is carried out."""
     if request.is_commit:
         return TransactionState.COMPLETE_COMMIT
     return TransactionState.COMPLETE_ABORT

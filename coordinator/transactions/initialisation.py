@@ -1,8 +1,8 @@
-"""InitProducerId with a transactional id: who the producer is from now on (KIP-98, KIP-360).
+"""InitProducerId with a transactional id: the producer's id and epoch (KIP-98, KIP-360).
 
-Whoever initialises last wins: the epoch is raised, so that a predecessor is fenced. A producer that
-goes on after an error says who it is; it is let through if it is the newest, or if it is the one
-before and its first request got an answer that never arrived.
+The last producer to initialise wins: the epoch is raised, which fences its predecessor. A producer
+that continues after an error sends its id and epoch; it is accepted if they are the newest, or the
+ones before and the answer to its first request was lost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def check(request: Initialisation, settings: TransactionSettings) -> None:
-    """Refuse what is wrong whatever the state of the transactional id is. Raises ApiError."""
+    """Check what does not depend on the state of the transactional id. Raises ApiError."""
     if not request.transactional_id:
         raise ApiError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     if request.is_two_phase and not settings.is_two_phase_commit_enabled:
@@ -39,9 +39,9 @@ def check(request: Initialisation, settings: TransactionSettings) -> None:
 def decide(
     known: Transaction | None, request: Initialisation, new_id: ProducerIdBlocks, now_ms: int
 ) -> Transaction:
-    """What the transactional id becomes; raises ApiError.
+    """The next state of the transactional id. Raises ApiError.
 
-    PREPARE_ABORT: the open transaction must be aborted before, and the client come again.
+    PREPARE_ABORT: the open transaction has to be aborted first, and the client has to retry.
     """
     timeout_ms = UNLIMITED_TIMEOUT if request.is_two_phase else request.timeout_ms
     if known is None:

@@ -1,4 +1,4 @@
-"""ListTransactions and DescribeTransactions: transactions as tools see them (KIP-664, KIP-994)."""
+"""ListTransactions and DescribeTransactions, for administration tools (KIP-664, KIP-994)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Description = DescribeTransactionsResponse.TransactionState
 
 
 class Filters(NamedTuple):
-    """Which transactions are wanted; see `read_filters`."""
+    """The filters of a ListTransactions; see `read_filters`."""
 
     states: frozenset[TransactionState] | None
-    """None lets all pass, an empty set none."""
+    """None admits all, an empty set none."""
     producer_ids: frozenset[int]
-    """Empty lets all pass."""
+    """Empty admits all."""
     duration_ms: int
-    """Only those that began longer ago; negative lets all pass."""
+    """Only those that began longer ago; negative admits all."""
     pattern: Pattern | None
-    """What the whole transactional id must match."""
+    """A pattern that the whole transactional id must match."""
 
     def let_pass(self, transaction: Transaction, now_ms: int) -> bool:
-        """Whether the transaction is wanted; raises INVALID_REGULAR_EXPRESSION if that takes long.
+        """Whether the filters admit a transaction. Raises INVALID_REGULAR_EXPRESSION.
 
-        Which is of a large pattern and a long id.
+        It raises for a large pattern with a long id, which would take long to match.
         """
         if self.producer_ids and transaction.producer_id not in self.producer_ids:
             return False
@@ -46,7 +46,7 @@ class Filters(NamedTuple):
 
 
 def read_filters(request: ListTransactionsRequest, longest_pattern: int) -> Filters:
-    """The filters of a request; raises INVALID_REGULAR_EXPRESSION."""
+    """The filters of a request. Raises INVALID_REGULAR_EXPRESSION."""
     pattern = None
     if request.transactional_id_pattern:
         pattern = Pattern(request.transactional_id_pattern, longest_pattern)
@@ -62,14 +62,14 @@ def read_filters(request: ListTransactionsRequest, longest_pattern: int) -> Filt
 
 
 def unknown_states(request: ListTransactionsRequest) -> list[str]:
-    """Names in the state filter that name no state."""
+    """Names in the state filter that are no states."""
     return [name for name in dict.fromkeys(request.state_filters) if name not in STATES_BY_NAME]
 
 
 def listed(
     transactions: Iterable[Transaction], filters: Filters, now_ms: int
 ) -> Iterator[ListTransactionsResponse.TransactionState | None]:
-    """Those that the filters let pass, and None for each other one."""
+    """The transactions that the filters admit, and None for each other one."""
     for transaction in transactions:
         if not filters.let_pass(transaction, now_ms):
             yield None
@@ -102,7 +102,7 @@ def described(transaction: Transaction) -> Description:
 
 
 def not_described(transactional_id: str, error: ErrorCode) -> Description:
-    """Why there is nothing to say about a transactional id."""
+    """The answer with an error for a transactional id."""
     return Description(
         error_code=error,
         transactional_id=transactional_id,

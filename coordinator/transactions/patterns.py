@@ -1,7 +1,7 @@
 """Patterns of transactional ids in ListTransactions (KIP-1152), by RE2 as in Apache Kafka by RE2/J.
 
-RE2 takes time in proportion to pattern and text, whatever they are; Python's own engine can be made
-to take for ever (docs/decisions/0028-patterns-by-re2.md).
+RE2 takes time in proportion to pattern and text, whatever they are; Python's engine takes
+exponential time for some (docs/decisions/0028-patterns-by-re2.md).
 """
 
 from __future__ import annotations

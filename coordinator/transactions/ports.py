@@ -1,4 +1,4 @@
-"""What a shard of transactions needs from outside, and what it answers with."""
+"""The ports of a shard of transactions, and the types of its requests and answers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class ProducerIdBlocks(Protocol):
     """A source of producer ids that never repeat."""
 
     def __call__(self) -> int | None:
-        """Return a fresh id; None when there is none at hand: the client is told to come again."""
+        """Return a fresh id; None if none is available: the client has to retry."""
 
 
 def take(new_id: ProducerIdBlocks) -> int:
-    """A new producer id; raises COORDINATOR_LOAD_IN_PROGRESS, at which clients come again."""
+    """A new producer id. Raises COORDINATOR_LOAD_IN_PROGRESS, which clients retry."""
     producer_id = new_id()
     if producer_id is None:
         raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "no producer id is at hand")
@@ -24,7 +24,7 @@ def take(new_id: ProducerIdBlocks) -> int:
 
 
 class Identity(NamedTuple):
-    """What a producer is told when it begins, or ends a transaction: an error or who it is now."""
+    """The answer to InitProducerId or EndTxn: an error, or the producer's id and epoch."""
 
     error: ErrorCode
     producer_id: int = NONE
@@ -32,20 +32,20 @@ class Identity(NamedTuple):
 
 
 class Initialisation(NamedTuple):
-    """A producer with a transactional id begins."""
+    """A producer with a transactional id initialises."""
 
     transactional_id: str
     timeout_ms: int
     expected: tuple[int, int] | None = None
-    """Producer id and epoch that it has, when it wants to go on from them (KIP-360)."""
+    """The producer id and epoch to continue from, if it has them (KIP-360)."""
     is_two_phase: bool = False
     """An outside coordinator ends its transactions (KIP-939)."""
     keeps_prepared: bool = False
-    """It wants the open transaction left as it is (KIP-939)."""
+    """It keeps the open transaction (KIP-939)."""
 
 
 class End(NamedTuple):
-    """A producer wants its transaction ended."""
+    """A producer's request to end its transaction."""
 
     transactional_id: str
     producer_id: int

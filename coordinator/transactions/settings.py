@@ -1,4 +1,4 @@
-"""What a broker's configuration, and the cluster's features, say about transactions."""
+"""The settings of transactions in a broker's configuration and the cluster's features."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TransactionSettings:
-    """Attribute for attribute a key of `server.properties`; the defaults are Apache's."""
+    """Each attribute is a key of `server.properties`, with Apache Kafka's default."""
 
     max_timeout_ms: int = 900_000
     """transaction.max.timeout.ms"""

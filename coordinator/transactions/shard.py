@@ -4,7 +4,7 @@
 replays them here, gives the answers when they are committed, and then has the markers of `to_mark`
 written; after a restart it replays the log and calls `on_loaded`, which gives it the transactions
 whose markers a predecessor may not have written. Nothing here waits and nothing is parked: while a
-transaction is decided but not complete, its producer is told to come again.
+transaction is decided but not complete, its producer gets CONCURRENT_TRANSACTIONS and retries.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ NOT_COMMITTED = (
 )
 
 IDS_AT_ONCE = 250
-"""Ids that are looked at, and perhaps forgotten, without giving way to others."""
+"""Ids checked for expiry before others are served."""
 
 
 def storage_error(code: ErrorCode) -> ErrorCode:
-    """What a client is told when the log refused a record: NONE stays NONE."""
+    """The error for a client whose record the log refused; NONE stays NONE."""
     if code in NOT_COMMITTED:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if code in COORDINATOR_MOVED:
@@ -85,7 +85,7 @@ class TransactionShard:
             self._open.discard(transactional_id)
 
     def on_loaded(self) -> TransactionEffects:
-        """The log has been replayed: what was decided and may not be complete is completed."""
+        """Complete the decided transactions, once the log is replayed."""
         effects = TransactionEffects()
         effects.to_mark += (each for each in self._transactions.values() if each.state.is_decided)
         return effects
@@ -95,9 +95,9 @@ class TransactionShard:
     def handle_initialise(
         self, request: Initialisation, reply: Reply[Identity], now_ms: int
     ) -> TransactionEffects:
-        """InitProducerId, once `initialisation.check` found nothing wrong with it.
+        """InitProducerId, after `initialisation.check`.
 
-        What is open is aborted first, and the producer has to come again.
+        An open transaction is aborted first, and the producer has to retry.
         """
         effects = TransactionEffects()
         try:
@@ -141,7 +141,7 @@ class TransactionShard:
         partitions: Collection[TopicPartition],
         reply: Reply[dict[TopicPartition, ErrorCode]],
     ) -> TransactionEffects:
-        """Say which of `partitions` belong to the producer's transaction (KIP-890)."""
+        """Verify which of `partitions` belong to the producer's transaction (KIP-890)."""
         effects = TransactionEffects()
         try:
             known = self._check_producer(producer, is_adding=False)
@@ -179,7 +179,7 @@ class TransactionShard:
     # What the coordinator does by itself
 
     def handle_markers_written(self, transaction: Transaction, now_ms: int) -> TransactionEffects:
-        """Every partition of a transaction from `to_mark` has its marker."""
+        """Complete a transaction from `to_mark`: all its partitions have their markers."""
         effects = TransactionEffects()
         known = self._transactions.get(transaction.transactional_id)
         if known == transaction:
@@ -187,7 +187,7 @@ class TransactionShard:
         return effects
 
     def overdue(self, now_ms: int) -> list[str]:
-        """Ids whose transaction is open for longer than its timeout."""
+        """Ids whose transaction has exceeded its timeout."""
         return [each for each in self._open if self._transactions[each].is_overdue(now_ms)]
 
     def expire(self, transactional_id: str, now_ms: int) -> TransactionEffects:
@@ -202,9 +202,9 @@ class TransactionShard:
         return effects
 
     def forgettable(self, now_ms: int) -> Iterator[list[TransactionRecord]]:
-        """Tombstones of the ids that were not used for too long; some hundred ids at each step.
+        """Tombstones of the expired ids; some hundred ids at each step.
 
-        To be appended before others have their turn.
+        To be appended before the next step.
         """
         latest_ms = now_ms - self._settings.id_expiration_ms
         known = list(self._transactions)
@@ -222,9 +222,9 @@ class TransactionShard:
     def handle_list(
         self, filters: Filters, now_ms: int
     ) -> Iterator[ListTransactionsResponse.TransactionState | None]:
-        """Transactions that the filters let pass, of those there are when this is called.
+        """The transactions that the filters admit, of those known when this is called.
 
-        None for each that they do not: looking at it took time as well.
+        None for each other one: checking it took time as well.
         """
         return listing.listed(list(self._transactions.values()), filters, now_ms)
 
@@ -236,7 +236,7 @@ class TransactionShard:
         return listing.described(known)
 
     def _check_producer(self, producer: tuple[str, int, int], *, is_adding: bool) -> Transaction:
-        """The transaction of a producer that may write; raises ApiError."""
+        """The transaction of a producer that may write. Raises ApiError."""
         transactional_id, producer_id, epoch = producer
         if not transactional_id:
             raise ApiError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")

@@ -11,10 +11,10 @@
       └──abort──▶ PREPARE_ABORT ◀┴──abort── (also from COMPLETE_*) ◀──────abort───────┘
                       └──marked──▶ COMPLETE_ABORT (from which it goes on as from COMPLETE_COMMIT)
 
-What nothing has happened to for long enough goes from EMPTY or COMPLETE_* to DEAD: it is forgotten.
+An id that is unused for `transactional.id.expiration.ms` goes from EMPTY or COMPLETE_* to DEAD.
 PREPARE_EPOCH_FENCE lasts for one decision: the coordinator takes a transaction away from its
-producer, by raising the epoch, and aborts it. An abort where nothing is open is one of transaction
-version 2 (KIP-890), which raises the epoch all the same.
+producer, by raising the epoch, and aborts it. An abort without an open transaction exists in
+transaction version 2 (KIP-890): it raises the epoch.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ class TransactionState(enum.IntEnum):
 
 
 class TransactionEvent(enum.Enum):
-    """What moves a transactional id from one state to another."""
+    """The events that move a transactional id from one state to another."""
 
     INITIALISED = enum.auto()
     """A producer asked for its id and epoch."""
     PARTITIONS_ADDED = enum.auto()
     """A producer is about to write to partitions, or to commit offsets."""
     COMMITTED = enum.auto()
-    """The producer wants it committed."""
+    """The producer commits."""
     ABORTED = enum.auto()
-    """The producer, or the coordinator, wants it aborted."""
+    """The producer, or the coordinator, aborts."""
     FENCED = enum.auto()
     """A new producer came, or the transaction took too long."""
     MARKED = enum.auto()

@@ -1,14 +1,14 @@
-"""What is known of one transactional id, and what each step of a transaction does to it.
+"""The state of one transactional id, and the steps of a transaction.
 
 A `Transaction` never changes: each step returns the next one, which becomes a record. Steps check
 nothing but the state machine; whether a request may take one is decided in `initialisation`,
 `endings` and `shard`.
 
-Epochs (KIP-360, KIP-890): a producer is known by id and epoch, and whoever has the newest epoch is
-the one producer that may write. Every initialisation raises the epoch, and from transaction version
-2 on every end of a transaction does too, so that what arrives late can be told from what belongs to
-the next transaction. The last epoch a producer may have is 32766; one more is kept in reserve to
-fence that one with. After it the producer gets a new id, with epoch 0:
+Epochs (KIP-360, KIP-890): a producer is identified by id and epoch, and only the one with the
+newest epoch may write. Every initialisation raises the epoch, and from transaction version 2 on
+every end of a transaction does too, so that late requests can be told from those of the next
+transaction. The last epoch a producer may have is 32766; one more is kept in reserve to fence that
+one with. After it the producer gets a new id, with epoch 0:
 
     (7, 32766) --end of transaction--> markers with (7, 32767), the producer goes on as (8, 0)
 """
@@ -41,7 +41,7 @@ class Transaction:
     timeout_ms: int
     producer_epoch: int = NONE
     last_epoch: int = NONE
-    """The epoch before, so that a repeated request can be told; lost when the shard is reloaded."""
+    """The epoch before, to recognise repeated requests; lost when the shard is reloaded."""
     previous_producer_id: int = NONE
     """The producer id as it was before the last step."""
     next_producer_id: int = NONE
@@ -76,13 +76,13 @@ class Transaction:
     # Steps
 
     def raise_epoch(self, timeout_ms: int, last_epoch: int, now_ms: int) -> Transaction:
-        """A producer begins: it gets the next epoch."""
+        """Give an initialising producer the next epoch."""
         return self._initialised(
             self.producer_id, self.producer_epoch + 1, last_epoch, timeout_ms, now_ms
         )
 
     def repeat_epoch(self, timeout_ms: int, now_ms: int) -> Transaction:
-        """A producer that did not hear of its new epoch is told again."""
+        """Repeat the answer with the new epoch, for a producer that did not receive it."""
         return self._initialised(
             self.producer_id, self.producer_epoch, self.last_epoch, timeout_ms, now_ms
         )
@@ -90,13 +90,13 @@ class Transaction:
     def rotate(
         self, producer_id: int, timeout_ms: int, last_epoch: int, now_ms: int
     ) -> Transaction:
-        """A producer begins whose epochs are used up: it gets a new id."""
+        """Give an initialising producer whose epochs are used up a new id."""
         return self._initialised(producer_id, 0, last_epoch, timeout_ms, now_ms)
 
     def add(
         self, partitions: frozenset[TopicPartition], client_version: int, now_ms: int
     ) -> Transaction:
-        """Partitions that the producer will write to; the first ones begin the transaction."""
+        """Add partitions that the producer will write to; the first ones begin the transaction."""
         is_open = self.state is TransactionState.ONGOING
         return replace(
             self,
@@ -137,7 +137,7 @@ class Transaction:
         )
 
     def complete(self, now_ms: int) -> Transaction:
-        """All markers are written."""
+        """Complete the transaction: all markers are written."""
         producer_id, epoch = self.following_identity
         return replace(
             self,
