@@ -1,4 +1,4 @@
-"""Cluster metadata: who leads which partition, which topics exist, who says so.
+"""Cluster metadata: topics, partition leaders, and the election of the controller.
 
 The controller decides; brokers obey. Every fact lives in a tree of znodes behind the port
 `controller.metadata_store.store.MetadataStore`, in the paths and bytes that Apache Kafka 3.9
@@ -8,6 +8,6 @@ single broker.
 Not here: sockets, logs, clocks, chance. Requests to brokers leave through
 `controller.ports.BrokerChannels`; time and chance are handed in.
 
-Imported by `broker` only; imports `protocol` and `config`. Start reading in `store` (the
-port), `znodes` (what is written), then `controller` (what reacts).
+Imported by `broker` only; imports `protocol` and `config`. Start reading in `store` (the port),
+`znodes` (paths and bytes), then `controller` (the events).
 """

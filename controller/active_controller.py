@@ -1,4 +1,4 @@
-"""What belongs to one term of a controller, and is thrown away with it."""
+"""The state of one term of a controller, discarded at its end."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ UNCLEAN = "unclean.leader.election.enable"
 
 @dataclass(slots=True)
 class UncleanDefault:
-    """Whether topics that do not say so may have leaders that lack records; it can change."""
+    """The default of `unclean.leader.election.enable`; it can change."""
 
     is_allowed: bool
 
 
 class ActiveController:
-    """The context of a term, and the machines that share it."""
+    """The context of a term, and the state machines that share it."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ActiveController:
         )
 
     async def send(self) -> None:
-        """Send what the batch holds. Raises ControllerMovedError if the term was revoked."""
+        """Send the batched requests. Raises ControllerMovedError if the term was revoked."""
         self.store.require()
         async for broker_id, request in self.slices().each(self.batch.take_requests()):
             self.store.require()
@@ -79,24 +79,24 @@ class ActiveController:
     async def publish(
         self, partitions: Iterable[TopicPartition], brokers: Collection[int] | None = None
     ) -> None:
-        """Have live brokers, all or some, told by the next `send` what state partitions are in."""
+        """Add UpdateMetadata of partitions to the next `send`, for some or all live brokers."""
         told = self.context.live_brokers if brokers is None else brokers
         self.batch.publish(told, ())
         async for at in self.slices().each(partitions):
             self.batch.publish((), [at])
 
     async def replicas_where(self, is_wanted: Callable[[Replica], bool]) -> list[Replica]:
-        """Those of all replicas that are wanted."""
+        """All replicas that satisfy a condition."""
         replicas = self.context.replicas(self.context.partitions())
         return [one async for one in self.slices().each(replicas) if is_wanted(one)]
 
     def require_broker(self, broker_id: int, broker_epoch: int) -> None:
-        """Raises ApiError STALE_BROKER_EPOCH unless this is a live broker in its present life."""
+        """Raises ApiError STALE_BROKER_EPOCH unless this is the epoch of a live broker."""
         if not self.has_life(broker_id, broker_epoch):
             raise ApiError(ErrorCode.STALE_BROKER_EPOCH)
 
     def has_life(self, broker_id: int, broker_epoch: int) -> bool:
-        """Whether a broker lives, and in the life of this epoch."""
+        """Whether a broker is live, with this broker epoch."""
         broker = self.context.live_brokers.get(broker_id)
         return broker is not None and broker.epoch == broker_epoch
 
@@ -115,7 +115,7 @@ class ActiveController:
 
 
 def _unclean_in(topic: str, data: bytes | None) -> str | None:
-    """What a topic's node says; a node that cannot be read says nothing, and ends no election."""
+    """A topic's override; None without one, or if its node is unreadable."""
     try:
         return decode_config(topic, data).get(UNCLEAN)
     except MalformedZnodeError as error:

@@ -1,4 +1,4 @@
-"""Znodes that older tools write, and brokers of an inter-broker protocol before 2.7.
+"""Znodes written by older tools, and by brokers of an inter-broker protocol before 2.7.
 
 They hold lists of partitions: `{"version":1,"partitions":[{"topic":"t","partition":0}]}`, in a
 reassignment with `"replicas":[2,1]` each.
@@ -22,12 +22,12 @@ PREFERRED_ELECTION = f"{ADMIN}/preferred_replica_election"
 
 
 def decode_partitions(path: str, data: bytes | None) -> list[TopicPartition]:
-    """Read the partitions that a node names."""
+    """Read the partitions in a node. Raises MalformedZnodeError."""
     return [at for at, _ in _entries(path, data)]
 
 
 def decode_reassignment(path: str, data: bytes | None) -> dict[TopicPartition, Replicas]:
-    """Read where partitions shall be."""
+    """Read the target replicas of partitions. Raises MalformedZnodeError."""
     try:
         return {
             at: tuple(int(one) for one in entry["replicas"]) for at, entry in _entries(path, data)
@@ -37,7 +37,7 @@ def decode_reassignment(path: str, data: bytes | None) -> dict[TopicPartition, R
 
 
 def encode_reassignment(moves: Mapping[TopicPartition, Replicas]) -> bytes:
-    """Bytes of what is left of a reassignment."""
+    """Bytes of the remaining part of a reassignment."""
     content = {
         "version": 1,
         "partitions": [

@@ -1,4 +1,4 @@
-"""Reads the whole cluster from the store: what a new controller starts from."""
+"""Reads the whole cluster from the store, for a new controller."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WatchTopic = Callable[[str], Watch]
 
 
 async def load_brokers(store: MetadataStore, watch: Watch | None = None) -> dict[int, LiveBroker]:
-    """Read the registered brokers. One whose node cannot be read is left out, with a line."""
+    """Read the registered brokers. One whose node is unreadable is omitted, and logged."""
     names = await store.children(BROKER_IDS, watch)
     paths = [broker_path(int(name)) for name in names]
     brokers: dict[int, LiveBroker] = {}
@@ -61,8 +61,8 @@ async def load_topics(
 ) -> list[TopicPartition]:
     """Read topics' assignments into the context; returns the partitions that are new to it.
 
-    A topic whose node cannot be read is left out, with a line that says so: one bad node must not
-    take the others down.
+    A topic whose node is unreadable is omitted, and logged: one bad node must not affect the
+    others.
     """
     added: list[TopicPartition] = []
     names = list(topics)
@@ -110,11 +110,11 @@ async def load_states(
     partitions: Iterable[TopicPartition],
     slices: Slices,
 ) -> set[int]:
-    """Read the stored leaders of partitions into the context; returns who was born again.
+    """Read the stored leaders of partitions into the context; returns the brokers that restarted.
 
-    That is a broker that registered after it was last found in sync. It died in between, unseen,
-    and may lack records that it had then (a machine that lost power), which others have from it:
-    even one that is in sync alone must not go on in the same leader epoch.
+    Those registered after they were last found in sync. They died in between, without a controller
+    to see it, and may lack records that they had then (after a loss of power) and others have from
+    them: even a broker that is alone in sync must not continue in the same leader epoch.
     """
     born_again: set[int] = set()
     wanted = [at async for at in slices.each(partitions)]

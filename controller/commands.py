@@ -1,6 +1,6 @@
-"""What brokers and administrators ask of the controller; done in turn with all else that it does.
+"""The commands of brokers and administrators to the controller, queued with its other events.
 
-Every command raises ApiError NOT_CONTROLLER when this broker is not in active.
+Every command raises ApiError NOT_CONTROLLER if this broker is not the active controller.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 
 class Perform(Protocol):
-    """Has work done by the active controller, in its turn."""
+    """Runs work in the active controller, in its turn."""
 
     async def __call__(self, name: str, work: Callable[[ActiveController], Awaitable[T]]) -> T:
-        """Raises ApiError NOT_CONTROLLER, and what the work raises."""
+        """Raises ApiError NOT_CONTROLLER, and the errors of the work."""
         ...
 
 
@@ -42,7 +42,7 @@ class ControllerCommands:
         self._perform = perform
 
     async def alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
-        """Store in-sync sets that leaders propose; raises ApiError NOT_CONTROLLER."""
+        """Store in-sync sets proposed by leaders. Raises ApiError NOT_CONTROLLER."""
 
         async def work(active: ActiveController) -> AlterPartitionResponse:
             response = await active.in_sync.apply(request)
@@ -54,7 +54,7 @@ class ControllerCommands:
     async def reassign(
         self, wanted: Mapping[TopicPartition, Replicas | None]
     ) -> dict[TopicPartition, ApiError | None]:
-        """Move partitions, or with None call a move off; an error for each, or None.
+        """Move partitions, or cancel a move with None; returns an error or None for each.
 
         Raises ApiError NOT_CONTROLLER.
         """
@@ -75,7 +75,7 @@ class ControllerCommands:
     async def elect_leaders(
         self, partitions: Collection[TopicPartition] | None, kind: ElectionType
     ) -> dict[TopicPartition, ErrorCode]:
-        """Elect leaders of some or all partitions; raises ApiError NOT_CONTROLLER."""
+        """Elect leaders of some or all partitions. Raises ApiError NOT_CONTROLLER."""
 
         async def work(active: ActiveController) -> dict[TopicPartition, ErrorCode]:
             wanted = active.context.partitions() if partitions is None else partitions
@@ -84,7 +84,7 @@ class ControllerCommands:
         return await self._perform("leader election", work)
 
     async def balance(self, tolerated_percentage: int) -> None:
-        """Give back what brokers should lead, if they miss too much of it."""
+        """Elect preferred leaders where `leader.imbalance.per.broker.percentage` is exceeded."""
 
         async def work(active: ActiveController) -> None:
             wanted = await out_of_balance(active, tolerated_percentage)
@@ -95,9 +95,10 @@ class ControllerCommands:
         await self._perform("balance", work)
 
     async def relieve(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
-        """A broker is about to stop: others lead from now on what it led.
+        """Controlled shutdown: move leadership from a broker that is about to stop.
 
-        Returns what it leads still. Raises ApiError NOT_CONTROLLER or STALE_BROKER_EPOCH.
+        Returns the partitions that it still leads. Raises ApiError NOT_CONTROLLER or
+        STALE_BROKER_EPOCH.
         """
 
         async def work(active: ActiveController) -> list[TopicPartition]:
@@ -108,7 +109,7 @@ class ControllerCommands:
 
 
 def give(answer: asyncio.Future[T], outcome: T | ApiError) -> None:
-    """Answer who waits, if anybody does still."""
+    """Complete the caller's future, unless it is cancelled."""
     if answer.done():
         return
     if isinstance(outcome, ApiError):

@@ -1,6 +1,6 @@
-"""What the active controller knows: brokers, topics, assignments, leaders, phases. Data only.
+"""The data of the active controller: brokers, topics, assignments, leaders, phases.
 
-Filled from the store when the controller is elected, thrown away when it resigns.
+Filled from the store when the controller is elected, discarded when it resigns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LiveBroker:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One controller's time in active."""
+    """One controller's term."""
 
     epoch: int
     epoch_version: int
@@ -59,7 +59,7 @@ class Leadership:
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """A partition on its way to other replicas: all of them, and which come and go."""
+    """A reassignment in progress: all replicas, and those being added and removed."""
 
     replicas: Replicas
     adding: Replicas = ()
@@ -67,12 +67,12 @@ class Reassignment:
 
     @property
     def target(self) -> Replicas:
-        """Where it shall be."""
+        """The replicas after it."""
         return tuple(one for one in self.replicas if one not in self.removing)
 
     @property
     def origin(self) -> Replicas:
-        """Where it was."""
+        """The replicas before it."""
         return tuple(one for one in self.replicas if one not in self.adding)
 
 
@@ -84,7 +84,7 @@ class ControllerContext:
     term: Term
     live_brokers: dict[int, LiveBroker] = field(default_factory=dict)
     leaving: set[int] = field(default_factory=set)
-    """Live brokers that have asked to be relieved of their partitions."""
+    """Live brokers in controlled shutdown."""
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     assignments: dict[str, dict[int, Replicas]] = field(default_factory=dict)
     leadership: dict[TopicPartition, Leadership] = field(default_factory=dict)
@@ -92,11 +92,11 @@ class ControllerContext:
     partition_phases: dict[TopicPartition, PartitionPhase] = field(default_factory=dict)
     replica_phases: dict[Replica, ReplicaPhase] = field(default_factory=dict)
     failed_replicas: set[Replica] = field(default_factory=set)
-    """Those on failed disks of brokers that live."""
+    """Replicas on failed disks of live brokers."""
     deleting: set[str] = field(default_factory=set)
     """Topics queued for deletion."""
     blocked_deletions: set[str] = field(default_factory=set)
-    """Topics queued for deletion that wait for a replica to come back."""
+    """Topics queued for deletion that wait for a replica to return."""
 
     def partitions(self, topics: Iterable[str] | None = None) -> Iterator[TopicPartition]:
         """All partitions, or those of some topics."""
@@ -115,7 +115,7 @@ class ControllerContext:
                 yield Replica(at, broker_id)
 
     def usable_brokers(self, at: TopicPartition) -> set[int]:
-        """Those of its brokers that live and have its log."""
+        """Its live brokers whose log directory has not failed."""
         return {
             broker_id
             for broker_id in self.replicas_of(at)
@@ -134,7 +134,7 @@ class ControllerContext:
                 self.forget(at.topic)
 
     def forget_partition(self, at: TopicPartition) -> None:
-        """Drop all that is known of a partition."""
+        """Drop a partition."""
         for broker_id in self.replicas_of(at):
             self.replica_phases.pop(Replica(at, broker_id), None)
             self.failed_replicas.discard(Replica(at, broker_id))
@@ -144,7 +144,7 @@ class ControllerContext:
         self.assignments[at.topic].pop(at.partition, None)
 
     def forget(self, topic: str) -> None:
-        """Drop all that is known of a topic."""
+        """Drop a topic."""
         for at in list(self.partitions([topic])):
             self.forget_partition(at)
         self.assignments.pop(topic, None)

@@ -1,9 +1,9 @@
-"""The controller of one broker: stands for election and, while it is active, runs the cluster.
+"""The controller of one broker: runs for election and, while active, manages the cluster.
 
-One queue, one consumer. Watches and answers of brokers only put an event in the queue; the event
-then reads what there is now, decides, stores the decision under the fence of its term, and sends
-requests. A store that cannot be reached makes the event wait and try again, unless somebody asked
-for it: that one hears of the failure, and nothing is done behind their back.
+One queue, one consumer. Watches and answers of brokers only queue an event; the event then reads
+the present state, decides, stores the decision under the fence of its term, and sends requests.
+While the store is unavailable an event is retried after a pause; a command fails instead, so that
+nothing is done after its caller had an error.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class Controller:
-    """Stands for election; once elected, reacts to the store. Own it by a task of `run`."""
+    """Runs for election; once elected, reacts to the store. Its owner keeps a task of `run`."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Controller:
         now_ms: Callable[[], int],
         slices: Callable[[], Slices],
     ) -> None:
-        """Take part as `broker_id`, which must be registered in the store by then."""
+        """Run as `broker_id`, which has to be registered in the store."""
         self._unclean = UncleanDefault(is_allowed=False)
         self._slices = slices
         self._broker_id = broker_id
@@ -72,7 +72,7 @@ class Controller:
         )
         self._active: ActiveController | None = None
         self._incoming: ActiveController | None = None
-        """The term that is about to begin: its brokers are told already."""
+        """The term about to begin: requests to its brokers are sent already."""
         self._announcements = ZnodeNotifications(store, self._watch, lambda: self._active)
         self._settlements = DeletionWaits(slices)
         self._ready = asyncio.Event()
@@ -81,9 +81,9 @@ class Controller:
         self.controller_id: int | None = None
         """The controller as last seen in the store."""
         self.before_election: Handler = _do_nothing
-        """Has this broker registered: who is not cannot be controller."""
+        """Registers this broker, which has to be registered to become controller."""
         self.on_failure: Callable[[str, BaseException], None] = log_failure
-        """Is told of errors that nobody foresaw."""
+        """Receives unexpected errors."""
 
     @property
     def is_active(self) -> bool:
@@ -92,24 +92,24 @@ class Controller:
 
     @property
     def context(self) -> ControllerContext | None:
-        """What the controller knows, while it is active or about to be; for reading only."""
+        """The context of the term, while there is one; for reading only."""
         active = self._active or self._incoming
         return None if active is None else active.context
 
     async def run(self) -> None:
-        """Stand for election and handle events until cancelled."""
+        """Run for election and handle events until cancelled."""
         self._put("elect", self._stand_for_election)
         while True:
             await self._handle(await self._events.take())
 
     async def wait_until_ready(self) -> None:
-        """Return once the first election is over and, if it was won, all brokers were told."""
+        """Return once the first election is over and, if won, requests to all brokers are sent."""
         await self._ready.wait()
 
     async def wait_until_settled(self, topics: Collection[str]) -> None:
-        """Return once deletion of each topic is complete, or waits for a dead broker.
+        """Return once the deletion of each topic is complete, or waits for a dead broker.
 
-        Returns as well once this broker is not the controller. Raises StoreError.
+        Also returns if this broker is no longer the controller. Raises StoreError.
         """
         active = self._active
         if active is None:
@@ -130,19 +130,19 @@ class Controller:
             await active.store.resign()
 
     def require_broker(self, broker_id: int, broker_epoch: int) -> None:
-        """Raises ApiError NOT_CONTROLLER, or STALE_BROKER_EPOCH for an earlier life of a broker."""
+        """Raises ApiError NOT_CONTROLLER, or STALE_BROKER_EPOCH for an earlier registration."""
         if self._active is None:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
         self._active.require_broker(broker_id, broker_epoch)
 
     def allow_unclean(self, *, by_default: bool | None = None) -> None:
-        """Leaders that lack records are allowed (or not) by default, or by some topic."""
+        """Note that unclean leader election was enabled or disabled, by default or for a topic."""
         if by_default is None or (by_default and not self._unclean.is_allowed):
             self._put("online", self._bring_all_online)
         self._unclean.is_allowed = self._unclean.is_allowed if by_default is None else by_default
 
     async def perform(self, name: str, work: Callable[[ActiveController], Awaitable[T]]) -> T:
-        """Have work done by the active controller, in its turn; raises ApiError NOT_CONTROLLER."""
+        """Run work in the active controller, in its turn. Raises ApiError NOT_CONTROLLER."""
         return await self._ask(name, work)  # by no name: its error has this frame, a garbage cycle
 
     def _ask(
@@ -159,7 +159,7 @@ class Controller:
                 await active.send()
             except ApiError as error:
                 give(answer, detached(error))
-            except BaseException:  # whatever happens, nobody is left to wait for ever
+            except BaseException:  # in any case, no caller is left waiting
                 give(answer, ApiError(ErrorCode.NOT_CONTROLLER))
                 raise
             else:
@@ -169,11 +169,10 @@ class Controller:
         return answer
 
     def interrupted(self) -> None:
-        """Forget the term: the session is new, or it is unknown what of the last writes was done.
+        """Drop the term: the session is new, or the outcome of the last writes is unknown.
 
-        What there is now is found out in an election, which this broker may win by still being
-        controller; then it reads everything anew. What an event of the old term has yet to write
-        or to send, it does not.
+        The next election shows the present state; this broker may win it by still being controller,
+        and then reads everything again. Events of the old term write and send nothing more.
         """
         for active in (self._active, self._incoming):
             if active is not None:
@@ -211,7 +210,7 @@ class Controller:
             self._events.put_later(online, RETRY_AFTER_SECONDS)
         except Exception as error:  # noqa: BLE001 - told
             self.on_failure(f"controller's {event.key[0]}", error)
-            if event.is_about_now:  # else nobody would look again before the next change
+            if event.is_about_now:  # else nothing would check again before the next change
                 self._events.put_again(event, RETRY_AFTER_SECONDS)
 
     async def _stand_for_election(self) -> None:
@@ -291,7 +290,7 @@ class Controller:
         context = active.context
         before = context.live_brokers
         now = await load_brokers(self._store, self._watch_brokers())
-        # One that came back before its death was noticed has died all the same.
+        # One that returned before its death was noticed has died nevertheless.
         again = {one for one in now.keys() & before.keys() if now[one].epoch != before[one].epoch}
         died = (before.keys() - now.keys()) | again
         arrived = (now.keys() - before.keys()) | again
@@ -328,7 +327,7 @@ class Controller:
             await self._bring_up(active, added)
 
     async def _on_topic(self, topic: str) -> None:
-        """Take up new partitions; a topic that is deleted gets none, so that nothing is left."""
+        """Add new partitions; a topic in deletion gets none, so that nothing is left of it."""
         active = self._active
         if active is None or topic not in active.context.assignments:
             return
@@ -357,7 +356,7 @@ class Controller:
             return
         names = set(await self._store.children(DELETE_TOPICS, self._watch_deletions()))
         if not names <= active.context.assignments.keys():
-            await self._on_topics()  # what came since they were last looked at is deleted, too
+            await self._on_topics()  # partitions added since the last look are deleted, too
         await active.deletion.enqueue(names - active.context.deleting)
         await self._advance_deletions(active)
 
@@ -396,4 +395,4 @@ class Controller:
 
 
 async def _do_nothing() -> None:
-    """Stand in for what must happen before an election, where nothing must."""
+    """Do nothing before an election, where nothing has to be done."""

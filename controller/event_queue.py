@@ -1,4 +1,4 @@
-"""What the controller has yet to react to, in the order in which it came."""
+"""The events of the controller, in their order."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from dataclasses import dataclass, replace
 Handler = Callable[[], Awaitable[None]]
 
 MOST_DOUBLINGS = 6
-"""Of the pause before an event that fails again and again."""
+"""Doublings of the pause before an event that fails repeatedly is retried."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to react to. Events with equal keys are one."""
+    """An event to handle. Those with equal keys are one."""
 
     key: tuple[str, ...]
     handle: Handler
     is_asked_for: bool = False
-    """Somebody waits for it, hears when it fails, and asks again: it is not tried again."""
+    """Whether a caller waits for it: then it fails instead of being retried."""
     is_about_now: bool = True
-    """It reads what there is whenever it is handled, and not what was when it came."""
+    """It reads the state when it is handled, not that when it was queued."""
     failures: int = 0
-    """How often it was handled in vain."""
+    """How often it has failed."""
 
 
 class EventQueue:
     """One consumer takes events; one that is queued already is not queued twice.
 
-    Keys are of names and numbers that are never given again. (The address of an object is given
-    again when the object is gone, and an event whose address another one has would be lost.)
+    Keys consist of names and numbers that are never reused. (The address of an object is reused
+    once it is freed, and an event with the address of another would be lost.)
     """
 
     def __init__(self) -> None:
@@ -71,5 +71,5 @@ class EventQueue:
 
 
 def log_failure(name: str, error: BaseException) -> None:
-    """Stand for whoever counts errors that nobody foresaw, where nobody does."""
+    """Log an unexpected error, where nothing counts them."""
     logger.error("%s failed", name, exc_info=error)

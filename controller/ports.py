@@ -1,4 +1,4 @@
-"""What the controller needs from the broker it runs in."""
+"""The ports of the controller, provided by its broker."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 class Slices(Protocol):
-    """A long piece of work on the event loop; a new one for each."""
+    """Slices one long piece of work on the event loop."""
 
     def each(self, items: Iterable[T], /) -> AsyncIterator[T]:
-        """The same items; every few milliseconds others are served before the next."""
+        """The same items; others are served between two of them every few milliseconds."""
 
     async def give_way(self) -> None:
-        """The same for work that is no loop over items: call it before each step."""
+        """The same for work that is no iteration: call it before each step."""
 
 
 class BrokerChannels(Protocol):
@@ -29,7 +29,7 @@ class BrokerChannels(Protocol):
     def send(self, broker_id: int, request: Request) -> asyncio.Future[Response]:
         """Queue LeaderAndIsr, UpdateMetadata or StopReplica for a broker.
 
-        Requests reach one broker in the order of the calls, one at a time, and are sent again
-        until they are answered. The future is cancelled when the broker is gone for good. A
-        broker that does not answer holds up nobody else.
+        Requests reach one broker in the order of the calls, one at a time, and are sent again until
+        they are answered. The future is cancelled once the broker is removed. A broker that does
+        not answer delays no other.
         """

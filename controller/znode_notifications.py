@@ -1,8 +1,8 @@
-"""What others write into the tree for the controller to find, take up and remove.
+"""Nodes that brokers and tools write for the controller, which acts on them and removes them.
 
 Brokers announce failed log directories, and those of an inter-broker protocol before 2.7 the
-in-sync sets that they have stored themselves. Tools older than the requests for it (KIP-455,
-KIP-460) write down which partitions shall move, or go back to their preferred leaders.
+in-sync sets that they have stored themselves. Tools older than KIP-455 and KIP-460 write nodes with
+the partitions to move, or to elect preferred leaders for.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _WRITTEN_BY_OTHERS = (NoNodeError, BadVersionError)
-"""Somebody else was faster: what there is now, a watch tells."""
+"""Another writer was faster: a watch shows the present state."""
 
 logger = logging.getLogger(__name__)
 
 
 class ZnodeNotifications:
-    """Handlers by the name of their event; each reads what there is, and watches for more."""
+    """Handlers by the name of their event; each reads the nodes, and watches for more."""
 
     def __init__(
         self,
@@ -63,12 +63,12 @@ class ZnodeNotifications:
         watch: Callable[[str, Handler], Watch],
         active: Callable[[], ActiveController | None],
     ) -> None:
-        """`watch(name, handler)` makes a watch that has the event handled in its turn."""
+        """`watch(name, handler)` makes a watch that queues the event."""
         self._store = store
         self._watch = watch
         self._active = active
         self._begun: dict[TopicPartition, Replicas] = {}
-        """Moves that were written down and have begun: one that is called off is not begun anew."""
+        """Moves in the node that have begun: one that is cancelled is not begun again."""
         self.handlers: dict[str, Handler] = {
             "log dirs": self._on_log_dirs,
             "in-sync sets": self._on_in_sync_sets,
@@ -77,10 +77,11 @@ class ZnodeNotifications:
         }
 
     async def _on_log_dirs(self) -> None:
-        """Ask brokers which replicas they lost.
+        """Find out which replicas brokers have lost.
 
-        Announcements go last, and under the fence of the term: whoever fails before, or is deposed,
-        leaves them to be acted on again. Apache Kafka's controller removes them even if it failed.
+        Announcements are removed last, and under the fence of the term: a controller that fails
+        before that, or is deposed, leaves them to be acted on again. Apache Kafka's removes them
+        even if it failed.
         """
         active = self._active()
         if active is None:
@@ -95,7 +96,7 @@ class ZnodeNotifications:
         await _strike_out(active, [Delete(path) for path in listed])
 
     async def _on_in_sync_sets(self) -> None:
-        """Leaders have stored in-sync sets: tell all brokers (ZooKeeper before AlterPartition)."""
+        """Publish in-sync sets that leaders have stored (ZooKeeper before AlterPartition)."""
         active = self._active()
         if active is None:
             return
@@ -113,7 +114,7 @@ class ZnodeNotifications:
         await _strike_out(active, [Delete(path) for path in listed])
 
     async def _list(self, parent: str, watch: Watch) -> dict[str, Znode]:
-        """What there is below a node, by path and in order; the watch sees more come."""
+        """The children of a node with their data, by path and in order; watches for new ones."""
         paths = [f"{parent}/{name}" for name in await self._store.children(parent, watch)]
         nodes = await self._store.get_many(paths)
         return {path: node for path, node in zip(paths, nodes, strict=True) if node is not None}
@@ -132,7 +133,7 @@ class ZnodeNotifications:
         await _strike_out(active, [Delete(PREFERRED_ELECTION)])
 
     async def on_moves(self) -> None:
-        """Begin the moves that are written down, and strike out those that are over."""
+        """Begin the moves in the node, and remove those that are complete."""
         active = self._active()
         if active is None:
             return
@@ -147,7 +148,7 @@ class ZnodeNotifications:
             await self._replace(active, left, node.version)
 
     async def _go_on(self, at: TopicPartition, target: Replicas) -> bool:
-        """Whether a move is under way now, having begun it if it had not."""
+        """Begin a move if need be; returns whether it is in progress."""
         active = self._active()
         assert active is not None
         move = active.context.reassigning.get(at)
@@ -166,14 +167,14 @@ class ZnodeNotifications:
     async def _replace(
         self, active: ActiveController, left: Mapping[TopicPartition, Replicas], version: int
     ) -> None:
-        """Leave only these; when somebody else has written meanwhile, the watch tells of it."""
+        """Leave only these; after a concurrent write the watch fires."""
         self._begun = {at: self._begun[at] for at in left}
         change = SetData(REASSIGNMENT, encode_reassignment(left), version)
         await _strike_out(active, [change if left else Delete(REASSIGNMENT, version)])
 
 
 async def _strike_out(active: ActiveController, changes: Sequence[Delete | SetData]) -> None:
-    """Remove what is done. Raises StoreUnavailableError if it must be tried again."""
+    """Remove completed nodes. Raises StoreUnavailableError if it has to be retried."""
     for outcome in await active.store.write_many([[change] for change in changes]):
         if isinstance(outcome, StoreUnavailableError):
             raise outcome

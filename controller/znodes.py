@@ -1,9 +1,9 @@
-"""Every path of the tree that brokers share, once each, with the bytes that stand there.
+"""Every path of the tree that brokers share, with the encoding of its node.
 
 The bytes are those of Apache Kafka 3.9 in ZooKeeper mode, down to the order of JSON keys: compact,
-UTF-8, numbers as numbers except where Kafka writes strings. Decoders take what any Kafka version
-wrote: unknown keys are skipped, keys that came later have defaults. A payload that cannot be read
-raises `MalformedZnodeError`.
+UTF-8, numbers as numbers except where Kafka writes strings. Decoders accept the nodes of any Kafka
+version: unknown keys are skipped, later keys have defaults. All of them raise `MalformedZnodeError`
+for a node that is unreadable.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ LEADER_DURING_DELETE = -2
 
 
 class MalformedZnodeError(Exception):
-    """The bytes at a path are not what Kafka would write there."""
+    """A node's bytes are not in Kafka's format for its path."""
 
 
 # /brokers/ids/N
 
 
 def broker_path(broker_id: int) -> str:
-    """Where a live broker registers itself."""
+    """Path of a live broker's registration."""
     return f"{BROKER_IDS}/{broker_id}"
 
 
@@ -97,7 +97,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistration:
-    """What a live broker says about itself."""
+    """The registration of a live broker."""
 
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
@@ -127,7 +127,7 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
 
 
 def decode_broker(path: str, data: bytes | None) -> BrokerRegistration:
-    """Read a registration of any version that has endpoints (2 and later)."""
+    """Read a registration of version 2 or later. Raises MalformedZnodeError."""
     content = _decode(path, data)
     try:
         protocols = content.get("listener_security_protocol_map", {})
@@ -159,7 +159,7 @@ def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
 
 
 def decode_controller(data: bytes | None) -> int:
-    """Id of the controller."""
+    """Id of the controller. Raises MalformedZnodeError."""
     try:
         return int(_decode(CONTROLLER, data)["brokerid"])
     except (KeyError, TypeError, ValueError) as error:
@@ -172,7 +172,7 @@ def encode_epoch(epoch: int) -> bytes:
 
 
 def decode_epoch(data: bytes | None) -> int:
-    """The controller epoch."""
+    """The controller epoch. Raises MalformedZnodeError."""
     try:
         return int((data or b"").decode())
     except ValueError as error:
@@ -185,7 +185,7 @@ FEATURE_DATA = b'{"features":{},"version":2,"status":1}'
 
 
 def topic_path(topic: str) -> str:
-    """Where a topic's assignment stands."""
+    """Path of a topic's assignment."""
     return f"{TOPICS}/{topic}"
 
 
@@ -200,7 +200,7 @@ def partition_path(topic: str, partition: int) -> str:
 
 
 def state_path(topic: str, partition: int) -> str:
-    """Where a partition's leader and in-sync replicas stand."""
+    """Path of a partition's leader and in-sync replicas."""
     return f"{TOPICS}/{topic}/partitions/{partition}/state"
 
 
@@ -209,7 +209,7 @@ Replicas = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class TopicAssignment:
-    """Which brokers hold which partition of a topic, preferred leader first."""
+    """The replicas of each partition of a topic, preferred leader first."""
 
     partitions: dict[int, Replicas]
     topic_id: UUID = ZERO_UUID
@@ -231,7 +231,10 @@ def encode_topic(assignment: TopicAssignment) -> bytes:
 
 
 def decode_topic(topic: str, data: bytes | None) -> TopicAssignment:
-    """Read an assignment of version 1, 2 or 3; the topic id is ZERO_UUID before 3."""
+    """Read an assignment of version 1, 2 or 3; the topic id is ZERO_UUID before 3.
+
+    Raises MalformedZnodeError.
+    """
     path = topic_path(topic)
     content = _decode(path, data)
     try:
@@ -266,7 +269,7 @@ class PartitionState:
     in_sync_replicas: Replicas
     controller_epoch: int
     is_recovering: bool = False
-    """The leader was elected uncleanly and has not yet recovered."""
+    """The leader was elected uncleanly and has not recovered yet."""
 
 
 def encode_state(state: PartitionState) -> bytes:
@@ -280,7 +283,7 @@ def encode_state(state: PartitionState) -> bytes:
 
 
 def decode_state(path: str, data: bytes | None) -> PartitionState:
-    """Read a partition's state."""
+    """Read a partition's state. Raises MalformedZnodeError."""
     content = _decode(path, data)
     try:
         return PartitionState(
@@ -298,7 +301,7 @@ def decode_state(path: str, data: bytes | None) -> PartitionState:
 
 
 def config_path(entity_type: str, entity: str) -> str:
-    """Where the dynamic configuration of a topic, broker, ... stands."""
+    """Path of the dynamic configuration of a topic, broker, ..."""
     return f"{CONFIG}/{entity_type}/{entity}"
 
 
@@ -308,7 +311,7 @@ def encode_config(values: Mapping[str, str]) -> bytes:
 
 
 def decode_config(path: str, data: bytes | None) -> dict[str, str]:
-    """Read a configuration node; an empty node has no values."""
+    """Read a configuration node; an empty one has no values. Raises MalformedZnodeError."""
     if not data:
         return {}
     try:
@@ -323,7 +326,7 @@ def encode_config_change(entity_type: str, entity: str) -> bytes:
 
 
 def decode_config_change(path: str, data: bytes | None) -> str:
-    """Entity path of a notification, for instance `topics/orders`."""
+    """Entity path of a notification, as `topics/orders`. Raises MalformedZnodeError."""
     content = _decode(path, data)
     try:
         if content.get("version") == 1:
@@ -354,7 +357,7 @@ def encode_producer_id_block(broker_id: int, ids: range) -> bytes:
 
 
 def decode_producer_id_block(data: bytes | None) -> range | None:
-    """The newest block given out; None before the first."""
+    """The newest block allocated; None before the first. Raises MalformedZnodeError."""
     if not data:
         return None
     content = _decode(PRODUCER_ID_BLOCK, data)
@@ -370,7 +373,7 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 
 
 def decode_cluster_id(data: bytes | None) -> str:
-    """The cluster's id."""
+    """The cluster's id. Raises MalformedZnodeError."""
     try:
         return str(_decode(CLUSTER_ID, data)["id"])
     except (KeyError, TypeError) as error:

@@ -1,6 +1,6 @@
-"""What follows when a broker dies, comes back, or says that it is about to go.
+"""The consequences of a broker's death, return, or controlled shutdown.
 
-A partition whose leader is gone gets another from its in-sync replicas; then the dead broker
+A partition whose leader has died gets another from its in-sync replicas; then the dead broker
 leaves the in-sync sets of all its partitions, except where it is the last member: only that one may
 be elected without loss when it returns.
 """
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 async def brokers_died(active: ActiveController, dead: Collection[int]) -> None:
-    """Elect where they led, and take them out of the in-sync sets. They are not live any more."""
+    """Elect new leaders for their partitions, and remove them from the in-sync sets."""
     context = active.context
     context.leaving.difference_update(dead)
     deleting: list[Replica] = []
@@ -51,9 +51,9 @@ async def brokers_died(active: ActiveController, dead: Collection[int]) -> None:
 
 
 async def take_out_missing(active: ActiveController) -> None:
-    """At the start of a term: who died with the last controller leaves the in-sync sets.
+    """At the start of a term: remove brokers that died with the last controller from in-sync sets.
 
-    Otherwise writes that want all in-sync replicas would wait until the leaders notice.
+    Otherwise acks=all would wait until the leaders notice.
     """
     context = active.context
     missing = await active.replicas_where(
@@ -68,7 +68,7 @@ async def take_out_missing(active: ActiveController) -> None:
 async def bring_back(
     active: ActiveController, present: dict[int, LiveBroker], born_again: Collection[int]
 ) -> None:
-    """Use brokers again that were treated as dead, as they had died before this term unseen."""
+    """Use brokers again that were treated as dead, since they had restarted before this term."""
     active.context.live_brokers = present
     if born_again:
         logger.info("brokers %s restarted while there was no controller", sorted(born_again))
@@ -77,9 +77,9 @@ async def bring_back(
 
 
 async def brokers_arrived(active: ActiveController, arrived: Collection[int]) -> None:
-    """Tell them everything, and use their replicas again."""
+    """Send them the whole state, and use their replicas again."""
     context = active.context
-    # Disks may have been mended; those that were not are told anew.
+    # Disks may have been repaired; failed ones are announced again.
     context.failed_replicas = {
         one for one in context.failed_replicas if one.broker_id not in arrived
     }
@@ -94,9 +94,9 @@ async def brokers_arrived(active: ActiveController, arrived: Collection[int]) ->
 
 
 async def relieve(active: ActiveController, broker_id: int) -> list[TopicPartition]:
-    """A broker is about to go: move what it leads; returns the partitions that it still leads.
+    """Move leadership from a broker that shuts down; returns the partitions that it still leads.
 
-    Those with one replica only stay with it, as nobody could take them.
+    Partitions with a single replica stay with it.
     """
     context = active.context
     context.leaving.add(broker_id)
@@ -120,7 +120,7 @@ async def relieve(active: ActiveController, broker_id: int) -> list[TopicPartiti
 
 
 async def take_out(active: ActiveController, replicas: Collection[Replica]) -> None:
-    """Have replicas leave the in-sync sets, and stop those whose brokers live."""
+    """Remove replicas from the in-sync sets, and stop those on live brokers."""
     by_broker: dict[int, list[Replica]] = {}
     for replica in replicas:
         by_broker.setdefault(replica.broker_id, []).append(replica)
@@ -147,7 +147,7 @@ def _leader(active: ActiveController, at: TopicPartition) -> int | None:
 
 
 async def _block_deletions(active: ActiveController, replicas: Collection[Replica]) -> None:
-    """A deletion that has begun on a broker that died is tried again when it comes back."""
+    """Block the deletions that have begun on dead brokers until these return."""
     started = [
         replica
         for replica in replicas

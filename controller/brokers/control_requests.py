@@ -1,8 +1,8 @@
-"""Gathers what brokers must be told, and makes the requests. Pure.
+"""Batches the changes that brokers have to learn, and makes the control requests. Pure.
 
-One batch belongs to one step of the controller. Its requests leave in Apache's order: to every
-broker LeaderAndIsr first, then UpdateMetadata, then StopReplica, so that a broker leads a partition
-before clients hear that it does.
+One batch belongs to one step of the controller. Its requests leave in Apache Kafka's order: to
+every broker LeaderAndIsr first, then UpdateMetadata, then StopReplica, so that a broker leads a
+partition before clients learn of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ StopState = StopReplicaRequest.TopicState.PartitionState
 
 
 class ControlRequestBatch:
-    """What one step of the controller wants every broker to hear."""
+    """The control requests of one step of the controller."""
 
     def __init__(self, context: ControllerContext) -> None:
         """Start empty; states are read from `context` when they are added."""
@@ -45,7 +45,7 @@ class ControlRequestBatch:
         self._stops: dict[int, dict[TopicPartition, bool]] = {}
 
     def lead_or_follow(self, brokers: Iterable[int], at: TopicPartition, *, is_new: bool) -> None:
-        """Tell live `brokers` who leads a partition, and all brokers that it is so."""
+        """Add LeaderAndIsr of a partition for live `brokers`, and UpdateMetadata for all."""
         leadership = self._context.leadership[at]
         state = leadership.state
         move = self._context.reassigning.get(at)
@@ -71,7 +71,7 @@ class ControlRequestBatch:
         self.publish(self._context.live_brokers, [at])
 
     def publish(self, brokers: Iterable[int], partitions: Iterable[TopicPartition]) -> None:
-        """Tell `brokers` which brokers live and what state some partitions (or none) are in."""
+        """Add UpdateMetadata for `brokers`: the live brokers, and the state of some partitions."""
         self._metadata_brokers.update(brokers)
         for at in partitions:
             leadership = self._context.leadership.get(at)
@@ -94,16 +94,16 @@ class ControlRequestBatch:
             )
 
     def stop(self, replica: Replica, *, delete: bool) -> None:
-        """Tell a live broker to stop serving a replica, and perhaps to delete it."""
+        """Add StopReplica for a live broker, perhaps with deletion."""
         if replica.broker_id in self._context.live_brokers:
             stops = self._stops.setdefault(replica.broker_id, {})
             stops[replica.at] = delete or stops.get(replica.at, False)
 
     def take_requests(self) -> Iterator[tuple[int, Request]]:
-        """Empty the batch into requests, each with the broker that it goes to.
+        """Empty the batch into requests, each with its broker.
 
-        What is for a broker that has died since goes to nobody: it hears everything when it is
-        back. The batch is empty once the first request is taken.
+        Requests for a broker that has died since are dropped: it gets the whole state when it
+        returns. The batch is empty once the first request is taken.
         """
         live = self._context.live_brokers
         leaderships, self._leaderships = self._leaderships, {}

@@ -1,9 +1,9 @@
-"""Sends control requests to brokers and reads what they answer.
+"""Sends control requests to brokers and handles their answers.
 
-An answer may come after the term that asked, or the life of the broker that was asked, is over.
-What it says is of no use then, and may be wrong: the new active, or the controller for the new
-life, has asked anew. So an answer counts for the term and the life (broker epoch) of its request
-only. Apache Kafka's controller looks only whether it is in active.
+An answer may come after the controller's term, or the registration of the broker, has ended. It is
+useless then, and may be wrong: the new controller, or this one after the new registration, has sent
+its own requests. So an answer counts only for the term and the broker epoch of its request. Apache
+Kafka's controller only checks that it is active.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ logger = logging.getLogger(__name__)
 NOT_REFUSALS = frozenset(
     {ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.STALE_CONTROLLER_EPOCH}
 )
-"""Errors of a partition that need not be told: its disk is, elsewhere, and the last one only says
-that the broker had heard before, as Apache Kafka's do whenever the leader epoch is not new."""
+"""Errors of a partition that are not logged: failed disks are logged elsewhere, and the last one
+only says that the broker knew already, as Apache Kafka's do whenever the leader epoch is not
+new."""
 
 
 class _Asked(NamedTuple):
-    """Whose answer it is: who asked, and which broker in which life."""
+    """The request of an answer: its term, and the broker with its epoch."""
 
     active: ActiveController
     broker_id: int
@@ -45,7 +46,7 @@ class _Asked(NamedTuple):
 
 
 class Delivery:
-    """Requests of one term after the other on their way."""
+    """The requests in flight, of all terms."""
 
     def __init__(
         self,
@@ -55,10 +56,10 @@ class Delivery:
         on_stopped: Callable[[ActiveController, int, dict[TopicPartition, int]], Awaitable[None]],
         on_failed: Callable[[ActiveController, int, list[TopicPartition]], Awaitable[None]],
     ) -> None:
-        """Handle answers by `put(name, handler)`, each in its turn, in the `current` active.
+        """Handle answers by `put(name, handler)`, each in its turn, in the `current` term.
 
-        `on_stopped` gets a broker, and errors by partition that it deleted.
-        `on_failed` gets a broker and the partitions that it has no disk for any more.
+        `on_stopped` gets a broker, and the error codes of the partitions it was to delete.
+        `on_failed` gets a broker and the partitions whose log directory has failed there.
         """
         self._channels = channels
         self._put = put
@@ -67,7 +68,7 @@ class Delivery:
         self._on_failed = on_failed
 
     def deliver(self, active: ActiveController, broker_id: int, request: Request) -> None:
-        """Send; answers that tell of failures are logged."""
+        """Send requests; failures in their answers are logged."""
         answer = self._channels.send(broker_id, request)
         answer.add_done_callback(partial(self._on_answer, active, broker_id, request))
 
@@ -100,7 +101,7 @@ class Delivery:
                 self._take("stopped", asked, lambda: self._on_stopped(active, broker_id, errors))
 
     def _take(self, name: str, asked: _Asked, work: Handler) -> None:
-        """Do in its turn what follows from an answer, if that counts then."""
+        """Act on an answer in its turn, if it still counts."""
 
         async def take() -> None:
             active, broker_id, broker_epoch = asked
@@ -118,7 +119,7 @@ def _deleted(
 ) -> dict[TopicPartition, int]:
     """Error codes of the partitions that were to be deleted with their topics.
 
-    Nobody waits for replicas to be deleted that a move has left behind.
+    Not those of replicas that a move has left behind: nothing waits for them.
     """
     errors = {
         TopicPartition(topic.topic_name, state.partition_index): response.error_code

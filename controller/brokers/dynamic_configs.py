@@ -1,13 +1,13 @@
 """Dynamic configurations: written with a notification, read back by every broker.
 
-A change is made to what was read: of two at the same time, one is made to what the other has left,
-be they of this broker, of another, or of a tool that writes past both. (Apache Kafka's brokers
-write whatever the version is, so they may still undo what was written since they read.)
+A change is a conditional write: of two concurrent ones, the second is applied to the result of the
+first, be they of this broker, of another, or of a tool that writes to the store. (Apache Kafka's
+brokers write unconditionally, so they may still undo a concurrent change.)
 
-The writer sets `/config/<type>/<entity>` and then adds a node below `/config/changes`. Every
-broker watches those children, reads the named entity anew, and tells its listeners. Creating a
-topic writes its configuration without a notification: a broker reads it when it first hears of the
-topic (`load_topics`).
+The writer sets `/config/<type>/<entity>` and then adds a node below `/config/changes`. Every broker
+watches those children, reads the named entity again, and calls its listeners. Creating a topic
+writes its configuration without a notification: a broker reads it when it first learns of the topic
+(`load_topics`).
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ Fixed: these are far more than come between two reads of a live broker.
 """
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-"""What most topics have set, so that a thousand of them share one."""
+"""No overrides, as most topics have: a thousand of them share this."""
 
 logger = logging.getLogger(__name__)
 
 Alteration = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""Makes a new configuration of the present one."""
+"""Makes the new configuration from the present one."""
 
 Listener = Callable[[str, str, Mapping[str, str]], Awaitable[None]]
 """Called with entity type, entity and its whole new configuration; no change before it is done."""
@@ -69,8 +69,8 @@ async def alter_config(
 ) -> None:
     """Change an entity's configuration and notify all brokers.
 
-    `change` makes the whole new configuration of the present one, or raises; it is called again
-    when somebody else has written meanwhile. Raises StoreError when that happens each time.
+    `change` makes the whole new configuration from the present one, or raises; it is called again
+    after a concurrent write. Raises StoreError if there was one at each attempt.
     """
     path = config_path(entity_type, entity)
     news = Create(CONFIG_CHANGE_PREFIX, encode_config_change(entity_type, entity), sequence=True)
@@ -108,10 +108,10 @@ class DynamicConfigs:
         self._is_watching = False
         self._reading = asyncio.Lock()
         self._writing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-        """By entity, as long as somebody writes it or waits to."""
+        """By entity, as long as it is being written."""
 
     def on_change(self, listener: Listener) -> None:
-        """Have a listener called after each change that a notification announced."""
+        """Call `listener` after each change that a notification announced."""
         self._listeners.append(listener)
 
     def topic_overrides(self, topic: str) -> Mapping[str, str]:
@@ -123,7 +123,7 @@ class DynamicConfigs:
         return topic in self._topics
 
     async def alter(self, entity_type: str, entity: str, change: Alteration) -> None:
-        """`alter_config`, one after the other: only writers elsewhere come in between."""
+        """As `alter_config`, serialised: only other brokers and tools write concurrently."""
         lock = self._writing.setdefault((entity_type, entity), asyncio.Lock())
         async with lock:
             await alter_config(self._store, entity_type, entity, change)
@@ -131,7 +131,7 @@ class DynamicConfigs:
     async def start(self) -> None:
         """Read all topics' configurations and begin to watch for changes.
 
-        In the other order: what changes while it is read must be noticed.
+        In the other order: changes during the read must be noticed.
         """
         await self.refresh()
         await self.load_topics(await self._store.children(f"{CONFIG}/{TOPIC_ENTITY}"))
@@ -153,8 +153,8 @@ class DynamicConfigs:
     async def refresh(self) -> None:
         """Process the notifications that are new, in order; watch for the next.
 
-        Who changes something calls this as well, so there may be many calls at a time: each
-        notification is processed by one of them, and one watch serves all.
+        Writers call this as well, so there may be many calls at a time: each notification is
+        processed by one of them, and one watch serves all.
         """
         async with self._reading:
             await self._refresh()
@@ -197,7 +197,7 @@ class DynamicConfigs:
         for listener in self._listeners:
             try:
                 await listener(entity_type, entity, values)
-            except Exception:  # else it would come again with each later change, before that one
+            except Exception:  # else each later change would process it again first
                 logger.exception("a configuration change of %s %s failed", entity_type, entity)
 
     def _keep(self, topic: str, path: str, data: bytes | None) -> None:

@@ -1,8 +1,8 @@
 """Becoming controller, and the fence around everything a controller writes.
 
-Winning is one transaction: create `/controller` and raise `/controller_epoch` at the version
-that was read, so nobody raises the epoch without winning. The version that this leaves is checked
-by every later write of the winner; once somebody else has won, all of them fail.
+Winning is one transaction: create `/controller` and raise `/controller_epoch` at the version that
+was read, so that only the winner raises the epoch. Every later write of the winner checks the
+resulting version; once another broker has won, all of them fail.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ControllerMovedError(Exception):
 async def elect(
     store: MetadataStore, broker_id: int, now_ms: int, watch: Watch | None = None
 ) -> Term | None:
-    """Become controller, or find that this session is; None if somebody else is.
+    """Become controller, or find that this session is it already; None if another broker is.
 
     The watch sees the next change of controller.
     """
@@ -87,7 +87,7 @@ async def current_controller(store: MetadataStore) -> int | None:
 
 
 class FencedStore:
-    """Writes of one term: each transaction first checks that the term is not over."""
+    """Writes of one term: each transaction checks that the term has not ended."""
 
     def __init__(self, store: MetadataStore, term: Term, slices: Callable[[], Slices]) -> None:
         """Fence `store` by `term`."""
@@ -97,10 +97,10 @@ class FencedStore:
         self._is_revoked = False
 
     def revoke(self) -> None:
-        """Let nothing more be written, though the store would still allow it.
+        """Refuse all further writes, although the store would still accept them.
 
-        A session that was lost took the election with it, and not the epoch: until somebody is
-        elected, the check that fences holds for whoever was controller before.
+        A lost session ends the controllership but not the epoch: until another broker is elected,
+        the fencing check would still pass for the former controller.
         """
         self._is_revoked = True
 
@@ -118,7 +118,7 @@ class FencedStore:
     ) -> list[list[Result] | StoreError]:
         """Do independent transactions. Raises ControllerMovedError if the term is over.
 
-        They leave in flights, which do not wait for each other's answers.
+        They are sent in flights, which do not wait for each other's answers.
         """
         self.require()
         return await in_flights(transactions, self._fly, self._slices())
@@ -139,7 +139,7 @@ class FencedStore:
         return unfenced
 
     async def resign(self) -> None:
-        """Give up active, unless a successor is in it already."""
+        """Remove `/controller`, unless a successor is elected already."""
         try:
             await self.write([Delete(CONTROLLER)])
         except (ControllerMovedError, NoNodeError):

@@ -1,4 +1,4 @@
-"""Announcements of brokers that a log directory failed: nodes in sequence.
+"""Announcements of failed log directories: sequential nodes that brokers write.
 
 Path and content: `/log_dir_event_notification/log_dir_event_0000000003`, ``{"version":1,
 "broker":1,"event":1}``.
@@ -20,7 +20,7 @@ FAILURE = 1
 
 
 async def announce_directory_failure(store: MetadataStore, broker_id: int) -> None:
-    """Have the controller ask the broker which replicas it lost."""
+    """Announce a failure; the controller then finds out which replicas the broker lost."""
     content = {"version": 1, "broker": broker_id, "event": FAILURE}
     data = json.dumps(content, separators=(",", ":")).encode()
     await store.create(PREFIX, data, sequence=True)

@@ -17,7 +17,7 @@ Fixed: each attempt fails only if another broker's succeeded, and the client ask
 
 
 async def allocate_producer_ids(store: MetadataStore, broker_id: int) -> range:
-    """Take the next block for a broker. What a broker does not use of its block is lost."""
+    """Allocate the next block for a broker; ids that it does not use are lost. Raises ApiError."""
     for _ in range(WRITE_ATTEMPTS):
         node = await store.get(PRODUCER_ID_BLOCK)
         newest = decode_producer_id_block(node.data)
@@ -37,7 +37,7 @@ async def allocate_producer_ids(store: MetadataStore, broker_id: int) -> range:
 async def skip_producer_ids(
     store: MetadataStore, broker_id: int, highest_used: int
 ) -> list[Operation]:
-    """Operations after which no id up to `highest_used` will be given out; none if none would."""
+    """Operations that skip all ids up to `highest_used`; none if they are skipped already."""
     node = await store.get(PRODUCER_ID_BLOCK)
     newest = decode_producer_id_block(node.data)
     following = 0 if newest is None else newest.stop

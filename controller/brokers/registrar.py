@@ -1,7 +1,7 @@
-"""Keeps a broker registered: at the start, and again whenever its session was replaced.
+"""Keeps a broker registered: at its start, and after every change of session.
 
-A broker that was killed and started again finds its own node still there, owned by the session that
-died with it. Apache Kafka's gives up then; this one waits for ZooKeeper to end that session.
+A broker that is restarted after a crash finds its former node, owned by the session before the
+crash. Apache Kafka's gives up then; this one waits for ZooKeeper to expire that session.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ process that was stopped for minutes, while ZooKeeper was away too, has not wait
 
 
 class BrokerIdTakenError(NodeExistsError):
-    """Another broker lives under this id."""
+    """Another live broker has this id."""
 
 
 class Registrar:
@@ -48,21 +48,23 @@ class Registrar:
         describe: Callable[[], BrokerRegistration],
         patience_ms: int,
     ) -> None:
-        """`describe` says what stands in the node; `patience_ms` is for the node of old."""
+        """`describe` makes the node's content; `patience_ms` is the longest wait for a former
+        node.
+        """
         self._store = store
         self._broker_id = broker_id
         self._describe = describe
         self._patience_ms = patience_ms
         self._session_id: int | None = None
-        """In which this broker was registered last, or may have been."""
+        """The session of the last registration, or attempt at one."""
         self._waited_for: int | None = None
         self.epoch = -1
         """The broker's epoch: the transaction that made its node, -1 before that."""
 
     async def ensure(self) -> int:
-        """Be registered in the session of now; returns the broker epoch.
+        """Register in the current session unless done; returns the broker epoch.
 
-        Raises BrokerIdTakenError if one other session holds the id for longer than patience lasts,
+        Raises BrokerIdTakenError if one other session holds the id for longer than `patience_ms`,
         and StoreError. Only time in which this process was awake counts, and only a look that began
         after that decides.
         """
@@ -75,7 +77,7 @@ class Registrar:
             if node is None or node.ephemeral_owner in (self._store.session_id, self._session_id):
                 if await self._is_registered(node):
                     return self.epoch
-                continue  # somebody was quicker
+                continue  # another session was faster
             if node.ephemeral_owner != holder:
                 holder, left = node.ephemeral_owner, self._patience_ms / 1000
             elif left <= 0:
@@ -85,13 +87,13 @@ class Registrar:
             change = await self._wait_for_change(path, at_most)
             left -= min(clock() - began, at_most)
             if change is not None and change.kind is ChangeKind.SESSION:
-                holder = None  # ZooKeeper was away; the time of its sessions begins anew
+                holder = None  # ZooKeeper was away: its sessions' timeouts start again
 
     async def _is_registered(self, node: Znode | None) -> bool:
-        """Keep the node of this session, or make it; False if that was refused.
+        """Keep the node of this session, or create it; False if that was refused.
 
-        ZooKeeper may leave the node of an expired session behind (ZOOKEEPER-2985). That of this
-        broker's own is replaced, as by Apache Kafka (KAFKA-7165): nobody else would remove it.
+        ZooKeeper may leave the node of an expired session behind (ZOOKEEPER-2985). This broker's
+        own is replaced, as by Apache Kafka (KAFKA-7165): nothing else would remove it.
         """
         self._session_id = self._store.session_id
         if node is not None and node.ephemeral_owner == self._session_id:
@@ -105,7 +107,7 @@ class Registrar:
         return True
 
     async def _wait_for_change(self, path: str, seconds: float) -> Change | None:
-        """Wait until the node changes; None when time is up before."""
+        """Wait until the node changes; None after a timeout."""
         changed: asyncio.Future[Change] = asyncio.get_running_loop().create_future()
 
         def notice(change: Change) -> None:

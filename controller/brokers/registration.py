@@ -1,4 +1,4 @@
-"""What a broker writes when it starts: the skeleton of the tree, the ids it lacks, itself."""
+"""The writes of a starting broker: the skeleton of the tree, missing ids, its registration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from controller.znodes import (
 
 
 async def create_skeleton(store: MetadataStore) -> None:
-    """Make the top nodes that do not exist yet."""
+    """Create the top nodes that do not exist yet. Raises StoreError."""
     nodes = await store.get_many(PERSISTENT_PATHS)
     missing = [path for path, node in zip(PERSISTENT_PATHS, nodes, strict=True) if node is None]
     for outcome in await store.multi_many([[Create(path)] for path in missing]):
@@ -68,8 +68,8 @@ async def register_broker(
 
     Two operations in one transaction, as Kafka does it: the second returns the node with the
     transaction id that made it. A node `left_behind` by an expired session is removed before.
-    Raises NodeExistsError while another session holds the id, and NoNodeError or BadVersionError
-    if what was left behind is gone, or is another's by now.
+    Raises NodeExistsError while another session holds the id, and NoNodeError or BadVersionError if
+    the node left behind has been removed or replaced.
     """
     path = broker_path(broker_id)
     removal = [] if left_behind is None else [Delete(path, left_behind.version)]
