@@ -231,10 +231,7 @@ def encode_topic(assignment: TopicAssignment) -> bytes:
 
 
 def decode_topic(topic: str, data: bytes | None) -> TopicAssignment:
-    """Read an assignment of version 1, 2 or 3; the topic id is ZERO_UUID before 3.
-
-    Raises MalformedZnodeError.
-    """
+    """Read an assignment; ZERO_UUID as topic id before version 3. Raises MalformedZnodeError."""
     path = topic_path(topic)
     content = _decode(path, data)
     try:

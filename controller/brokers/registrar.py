@@ -48,9 +48,7 @@ class Registrar:
         describe: Callable[[], BrokerRegistration],
         patience_ms: int,
     ) -> None:
-        """`describe` makes the node's content; `patience_ms` is the longest wait for a former
-        node.
-        """
+        """`describe` makes the content; `patience_ms` bounds the wait for a former node."""
         self._store = store
         self._broker_id = broker_id
         self._describe = describe

@@ -1,4 +1,4 @@
-"""The few file operations that the embedded store needs, and the adapter to a real directory."""
+"""The file operations of the embedded store: the port, and its adapter to a directory."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class StoreFiles(Protocol):
         """Write into an existing file and sync it."""
 
     def replace(self, name: str, data: bytes) -> None:
-        """Put a whole new file in the place of the old one: after a crash one or the other.
+        """Replace a file as a whole: after a crash one or the other is there.
 
-        Also after an error: either may be there.
+        After an error, too, either may be there.
         """
 
     def truncate(self, name: str, size: int) -> None:
         """Cut a file and sync it."""
 
     def close(self) -> None:
-        """Release what is open."""
+        """Close the open files."""
 
 
 class LocalStoreFiles:
@@ -42,7 +42,8 @@ class LocalStoreFiles:
         self._directory = Path(directory)
         self._open: dict[str, int] = {}
         self._one_at_a_time = threading.Lock()
-        """A descriptor that is closed during a write may be another file's by the next byte."""
+        """Held during a write: a descriptor closed within it may be another file's by the next
+        byte."""
 
     def read(self, name: str) -> bytes | None:
         """Return the whole file, None if it does not exist."""
@@ -82,7 +83,7 @@ class LocalStoreFiles:
             os.fsync(descriptor)
 
     def close(self) -> None:
-        """Close the open files, after a write that is under way on another thread."""
+        """Close the open files, once a write on another thread has ended."""
         with self._one_at_a_time:
             for name in list(self._open):
                 self._release(name)
@@ -99,7 +100,7 @@ class LocalStoreFiles:
 
     @contextmanager
     def _opened_directory(self) -> Iterator[int]:
-        # Opened before anything is changed: when descriptors run out, nothing was.
+        # Opened before anything is changed, as descriptors may run out.
         descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             yield descriptor

@@ -5,9 +5,9 @@ acknowledged when one write and one sync have made its whole group durable; whil
 transactions gather in the next group. So a thousand topics cost a handful of syncs. When the
 journal has outgrown the tree, the same job writes a snapshot and starts a new journal.
 
-If the disk refuses a group, its transactions and all later ones are taken back from the tree and
-their callers get StoreUnavailableError; nothing acknowledged is touched, and the next write tries
-again. So it is with every other error: whoever waits is answered, and no later write waits for it.
+If the disk refuses a group, its transactions and all later ones are undone in the tree and their
+callers get StoreUnavailableError; acknowledged ones are kept, and the next write tries again. So it
+is with every other error: the waiting callers get it, and no later write waits for it.
 
 There is one session, that of the process. Ephemeral nodes are journalled like all others, so that
 transaction ids never repeat, and those of earlier sessions go when the store is opened.
@@ -75,7 +75,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """The tree as it was after a group: what a snapshot is written from, in another thread."""
+    """The tree after a group, for a snapshot that another thread writes."""
 
     zxid: int
     nodes: list[tuple[str, Znode]]
@@ -95,7 +95,7 @@ class EmbeddedStore(TreeStore):
         self._journal_bytes = loaded.journal_bytes
         self._snapshot_bytes = loaded.snapshot_bytes
         self._new_journal: bytes | None = None
-        """What a replacement of the journal that failed may have put in its place."""
+        """The journal that a failed replacement may have put in place."""
         self._gathering: _Group | None = None
         self._writing: _Group | None = None
         self._closed = False
@@ -104,8 +104,8 @@ class EmbeddedStore(TreeStore):
     async def open(cls, files: StoreFiles, executor: Executor | None = None) -> EmbeddedStore:
         """Load the files, cut a torn tail, end the sessions of earlier processes.
 
-        Blocking work goes to `executor`; with None it is done in place, as tests and simulations
-        want it. Raises DamagedStoreError, having changed nothing, if a file is damaged.
+        Blocking work goes to `executor`; with None it is done in place, for tests and simulations.
+        Raises DamagedStoreError, having changed nothing, if a file is damaged.
         """
         store = cls(files, _load(files), executor)
         for session, paths in store._tree.ephemerals().items():
@@ -213,8 +213,8 @@ class EmbeddedStore(TreeStore):
     def _write(self, frame: bytes, image: _Image | None) -> Exception | None:
         """Make a group durable. Runs in the executor; the next job starts after this one ended.
 
-        What it returns, and never raises, is why the group is not in the journal. A snapshot that
-        cannot be written is no such reason.
+        Returns the error that kept the group from the journal, and never raises it. A snapshot that
+        cannot be written is none.
         """
         try:
             self._find_journal_end()
@@ -256,9 +256,9 @@ class EmbeddedStore(TreeStore):
             )
 
     def _find_journal_end(self) -> None:
-        """Find out whether a replacement that failed has left the old journal or the new one.
+        """Find out whether a failed replacement has left the old journal or the new one.
 
-        Appended behind where the other one ends, a frame would be lost at the next start.
+        A frame appended behind the end of the other one would be lost at the next start.
         """
         if self._new_journal is not None:
             if self._files.read(JOURNAL_NAME) == self._new_journal:
@@ -279,7 +279,7 @@ class EmbeddedStore(TreeStore):
 
     def _take_back(self, groups: list[_Group], error: BaseException) -> None:
         logger.error("cannot write %s: %s", JOURNAL_NAME, error, exc_info=_unforeseen(error))
-        for group in groups:  # they hear of it once this has returned
+        for group in groups:  # their callers get it once this has returned
             reason = f"the metadata store cannot be written: {error}"
             self._acknowledge(group, StoreUnavailableError("/", reason))
         for group in reversed(groups):
@@ -301,20 +301,20 @@ class EmbeddedStore(TreeStore):
 
 
 def _outcome(job: asyncio.Future[Exception | None]) -> BaseException | None:
-    """Why what a job was to write is not there; also if it never ran."""
+    """The error of a write job, also if it never ran."""
     if job.cancelled():
         return asyncio.CancelledError("the broker stops")
     return job.exception() or job.result()
 
 
 def _unforeseen(error: BaseException) -> BaseException | None:
-    """Return an error whose traceback is wanted, as it is not the disk's."""
+    """Return an error that is not the disk's, to be logged with its traceback."""
     return None if isinstance(error, OSError) else error
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What opening the store found, for the start-up lines."""
+    """The findings of opening the store, for the log at startup."""
 
     nodes: int
     replayed_transactions: int

@@ -1,7 +1,7 @@
-"""What is asked of the store for thousands of nodes: in flights, which do not wait for each other.
+"""Sends requests for thousands of nodes to the store in flights, which overlap.
 
-A store takes some tens of microseconds for each node that is asked for, all on the event loop; one
-question about 10,000 nodes would hold up everybody for half a second.
+A store takes some tens of microseconds per node, all on the event loop; one request for 10,000
+nodes would hold it up for half a second.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 FLIGHT = 256
-"""Nodes, or transactions, that are handed to the store in one go: some milliseconds of work."""
+"""Nodes, or transactions, passed to the store at a time: some milliseconds of work."""
 
 
 async def in_flights(
     items: Sequence[T], fly: Callable[[Sequence[T]], Awaitable[list[R]]], slices: Slices
 ) -> list[R]:
-    """What `fly` answers to all items. Raises what a flight raises, once none is under way."""
+    """The results of `fly` for all items. Raises a flight's error once all flights have ended."""
 
     async def depart(flight: Sequence[T]) -> list[R]:
         await slices.give_way()
@@ -44,5 +44,5 @@ async def in_flights(
 async def read_many(
     store: MetadataStore, paths: Sequence[str], slices: Slices
 ) -> list[Znode | None]:
-    """`store.get_many` for as many nodes as there may be."""
+    """`store.get_many` for any number of nodes."""
     return await in_flights(paths, store.get_many, slices)

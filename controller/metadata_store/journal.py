@@ -8,10 +8,9 @@ Journal, `embedded-metadata.journal`::
     transaction = zxid int64 | session int64 | operation count uint32 | operation*
     operation   = kind uint8 | path length uint16 | path | data length int32 (-1: none) | data
 
-One frame is what one fsync made durable, and the next frame is written only after that. So a
-frame that does not check out is a torn tail if nothing valid follows it (nobody was told that its
-transactions happened), and damage if something does: then transactions that were acknowledged lie
-behind a hole, and nothing may be cut.
+One fsync makes one frame durable, and the next frame is written only after it. So a frame with a
+wrong checksum is a torn tail if no valid one follows it (its transactions were not acknowledged),
+and damage if one does: then acknowledged transactions lie behind a hole, and nothing may be cut.
 
 Snapshot, `embedded-metadata.snapshot`::
 
@@ -79,7 +78,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class JournalContent:
-    """What reading a journal found."""
+    """The content of a journal."""
 
     base_zxid: int
     """The journal continues the snapshot of this transaction (or of a later one)."""

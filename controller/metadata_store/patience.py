@@ -1,7 +1,7 @@
-"""Steps that need the store are done although the connection to it breaks meanwhile.
+"""Repeats steps that need the store until the connection to it holds.
 
-For what a broker does once, at its start, while a server of the ensemble may be restarting. What
-clients ask for is refused instead, so that nothing is done behind their back.
+For the steps of a broker's start, during which a server of the ensemble may be restarting. Requests
+of clients fail instead, so that nothing is done after they had an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from controller.metadata_store.store import MetadataStore
 
 PAUSE_SECONDS = 0.1
-"""Before a step is tried again: the store may be within reach and refuse."""
+"""Pause before a step is retried: a reachable store may refuse it."""
 
 BROKEN = (StoreUnavailableError, OutcomeUnknownError, SessionExpiredError)
 
@@ -32,18 +32,17 @@ T = TypeVar("T")
 
 
 class Patience:
-    """How long a store may be out of reach."""
+    """The longest that a store may be unavailable, in all steps together."""
 
     def __init__(self, store: MetadataStore, limit_ms: int) -> None:
-        """A step is given up when `limit_ms` have been spent on waiting for the store."""
+        """A step fails once `limit_ms` have been spent on waiting for the store."""
         self._store = store
         self._limit_seconds = limit_ms / 1000
 
     async def do(self, step: Callable[[], Awaitable[T]]) -> T:
-        """Do a step, which may have been done before, in part or as a whole.
+        """Do a step, which may already have been done in part or as a whole.
 
-        Raises what the step raises; a StoreError that says that the store is out of reach, only
-        when patience has come to its end.
+        Raises the step's errors; those of an unavailable store only after `limit_ms`.
         """
         loop = asyncio.get_running_loop()
         left_seconds = self._limit_seconds

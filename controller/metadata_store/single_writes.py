@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SingleWrites(ABC):
-    """What of `MetadataStore` follows from `multi_many`."""
+    """The part of `MetadataStore` that follows from `multi_many`."""
 
     @abstractmethod
     async def multi_many(

@@ -20,7 +20,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 ANY_VERSION = -1
-"""Write or delete whatever the version is."""
+"""Write or delete unconditionally."""
 
 
 class Znode(NamedTuple):
@@ -72,11 +72,11 @@ class Check:
 
 Operation = Create | SetData | Delete | Check
 Result = str | Znode | None
-"""What one operation returned: the path created, the node written, or nothing."""
+"""The result of an operation: the path created, the node written, or nothing."""
 
 
 class ChangeKind(Enum):
-    """What a watch saw."""
+    """The change that a watch saw."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -100,7 +100,7 @@ class StoreError(Exception):
     """A transaction did not happen. `operation` is the index of the one that refused."""
 
     def __init__(self, path: str, reason: str, operation: int = 0) -> None:
-        """Name the node and what was wrong with it."""
+        """With the path of the node, and the reason."""
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
@@ -132,29 +132,29 @@ class TooLargeError(StoreError):
 
 
 class SessionExpiredError(StoreError):
-    """The session is over: its ephemeral nodes are gone and nothing more can be written."""
+    """The session has expired: its ephemeral nodes are removed, and it cannot write any more."""
 
 
 class StoreUnavailableError(StoreError):
-    """The store cannot be reached or cannot write; the transaction did not happen."""
+    """The store is unreachable or cannot write; the transaction did not happen."""
 
 
 class OutcomeUnknownError(StoreError):
-    """The connection broke while the transaction was under way: it may have happened or not.
+    """The connection broke during the transaction, which may have happened or not.
 
     Which of the two is settled once the store can be reached again.
     """
 
 
 class MetadataStore(Protocol):
-    """What the controller and the broker need from ZooKeeper or from what stands in for it."""
+    """The port of the controller and the broker to ZooKeeper, or the embedded store."""
 
     @property
     def session_id(self) -> int:
         """Owner of the ephemeral nodes that this client makes; never 0."""
 
     def on_interruption(self, listener: Callable[[], None]) -> None:
-        """Call `listener` when what was known of the store no longer holds.
+        """Call `listener` when cached knowledge of the store is invalid.
 
         That is: the session is a new one, whose ephemeral nodes are yet to be made, or a
         transaction of the old connection has an unknown outcome. The listener is called when the
@@ -162,7 +162,7 @@ class MetadataStore(Protocol):
         """
 
     async def wait_until_reachable(self) -> None:
-        """Return once the store can be asked; at once if it can be now.
+        """Return once the store is reachable, which may be at once.
 
         Raises SessionExpiredError if the store is closed.
         """
@@ -177,7 +177,7 @@ class MetadataStore(Protocol):
         """Read a node that may be absent; the watch also sees its creation."""
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
-        """Names below a node, sorted; the watch sees children come and go. Raises NoNodeError."""
+        """Names below a node, sorted; the watch sees children change. Raises NoNodeError."""
 
     async def create(
         self, path: str, data: bytes | None, *, ephemeral: bool = False, sequence: bool = False

@@ -1,9 +1,9 @@
 """The znode tree in memory: transactions, sessions, watches. Pure.
 
-The memory and the embedded store are built on it.
-A node is an immutable `Znode`, so a shallow copy of the dictionary is a consistent snapshot that
-another thread may write out. `apply` changes the tree at once and returns an `Applied` from
-which the same transaction can be taken back: an adapter that fails to make it durable undoes it.
+The embedded store is built on it. A node is an immutable `Znode`, so a shallow copy of the
+dictionary is a consistent snapshot that another thread may write out. `apply` changes the tree at
+once and returns an `Applied` from which the same transaction can be taken back: an adapter that
+fails to make it durable undoes it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ROOT = "/"
 
 @dataclass(slots=True)
 class Applied:
-    """What one transaction did."""
+    """The effects of one transaction."""
 
     zxid: int
     session: int
@@ -48,7 +48,7 @@ class Applied:
     notices: list[tuple[Watch, Change]] = field(default_factory=list)
     """Watches taken off the tree, to be called once the transaction is durable."""
     undo: list[tuple[str, Znode | None]] = field(default_factory=list)
-    """Paths touched with what stood there before, oldest first."""
+    """The changed paths with their former nodes, oldest first."""
 
 
 class ZnodeTree:
@@ -100,7 +100,7 @@ class ZnodeTree:
         self._data_watches.setdefault(path, []).append(watch)
 
     def watch_children(self, path: str, watch: Watch) -> None:
-        """Call `watch` when a child comes or goes, or the node itself goes."""
+        """Call `watch` when a child is added or removed, or the node itself is deleted."""
         self._child_watches.setdefault(path, []).append(watch)
 
     # Writes

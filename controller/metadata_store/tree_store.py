@@ -1,4 +1,4 @@
-"""What every store that keeps the whole tree in memory has in common: reads and single writes."""
+"""The common part of stores with the whole tree in memory: reads and single writes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TreeStore(SingleWrites):
         self._tree = tree
 
     def on_interruption(self, listener: Callable[[], None]) -> None:
-        """Take a listener that will never be called: the tree is always within reach."""
+        """Accept a listener that is never called: the tree is always reachable."""
         del listener
 
     async def wait_until_reachable(self) -> None:

@@ -1,7 +1,7 @@
 """Stores the in-sync sets that leaders propose (AlterPartition, KIP-497).
 
 A change is conditional on the state that the leader knew; it raises the partition epoch and leaves
-the leader epoch alone. A request that is repeated finds its wish fulfilled and succeeds.
+the leader epoch alone. A repeated request finds its change stored and succeeds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class InSyncChanges:
         self._batch = batch
 
     async def apply(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
-        """Store what may be stored; errors are per partition. Metadata is published to all."""
+        """Store the valid changes; errors are per partition. All brokers get UpdateMetadata."""
         broker = self._context.live_brokers.get(request.broker_id)
         if broker is None or broker.epoch != request.broker_epoch:
             return AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH, topics=[])
@@ -98,7 +98,7 @@ class InSyncChanges:
             self._batch.publish(self._context.live_brokers, [at])
 
     def _decide(self, leader: int, at: TopicPartition, wanted: Wanted) -> PartitionState | None:
-        """The state to store, None if it is stored already; raises ApiError."""
+        """The state to store, None if it is stored already. Raises ApiError."""
         current = self._context.leadership.get(at)
         if current is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -128,7 +128,7 @@ class InSyncChanges:
         )
 
     def _check_eligible(self, at: TopicPartition, wanted: Wanted, known: Replicas) -> None:
-        """Refuse who was restarted since it caught up (KIP-903), and who joins dead or leaving."""
+        """Raise ApiError for members that restarted (KIP-903), died, or are shutting down."""
         replicas = self._context.replicas_of(at)
         epochs = {one.broker_id: one.broker_epoch for one in wanted.new_isr_with_epochs}
         for one in _members(wanted):

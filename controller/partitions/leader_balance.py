@@ -1,4 +1,4 @@
-"""Elections that somebody asks for: of preferred leaders, by hand or for balance; unclean ones."""
+"""Elections on request: of preferred leaders, by hand or for balance, and unclean ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ElectionType(enum.IntEnum):
-    """Of ElectLeaders (KIP-460)."""
+    """The election types of ElectLeaders (KIP-460)."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -28,7 +28,7 @@ class ElectionType(enum.IntEnum):
 async def elect_leaders(
     active: ActiveController, partitions: Iterable[TopicPartition], kind: ElectionType
 ) -> dict[TopicPartition, ErrorCode]:
-    """Elect; an error code for each partition, ELECTION_NOT_NEEDED where nothing has to change."""
+    """Elect; returns an error code for each partition, ELECTION_NOT_NEEDED if nothing changes."""
     context = active.context
     results: dict[TopicPartition, ErrorCode] = {}
     wanted: list[TopicPartition] = []
@@ -58,9 +58,9 @@ async def elect_leaders(
 async def out_of_balance(
     active: ActiveController, tolerated_percentage: int
 ) -> list[TopicPartition]:
-    """Partitions whose preferred leader could lead and does not, on brokers that miss too many.
+    """Partitions to elect preferred leaders for, on brokers above the imbalance limit.
 
-    A broker misses the share of partitions that prefer it and are led by others.
+    The imbalance of a broker is the share of partitions that prefer it and are led by others.
     """
     context = active.context
     preferring: defaultdict[int, list[TopicPartition]] = defaultdict(list)

@@ -1,7 +1,7 @@
-"""Who leads a partition next. Pure functions from what is known to what shall be.
+"""Selection of partition leaders. Pure functions of assignment, state and live brokers.
 
 All of them go through the assignment in its order, so that the preferred leader wins whenever it
-may. A result with `leader == NO_LEADER` says that nobody can lead; None says that this kind of
+may. A result with `leader == NO_LEADER` means that no replica can lead; None, that this kind of
 election changes nothing.
 """
 
@@ -36,7 +36,7 @@ def leader_when_offline(
 ) -> Choice | None:
     """No leader: the first live replica in sync; failing that, if allowed, the first live one.
 
-    An unclean leader is alone in sync: what the others have beyond it is lost (KIP-101).
+    An unclean leader is alone in sync: records of the others beyond its log are lost (KIP-101).
     """
     for replica in replicas:
         if replica in live and replica in in_sync:
@@ -57,7 +57,7 @@ def preferred_leader(replicas: Replicas, in_sync: Replicas, live: Collection[int
 def leader_when_moving(
     target: Replicas, leader: int, in_sync: Replicas, live: Collection[int]
 ) -> Choice | None:
-    """The leader if it is wanted, else the first wanted replica that is live and in sync."""
+    """The leader if it is a target replica, else the first of those that is live and in sync."""
     for replica in (leader, *target):
         if replica in target and replica in live and replica in in_sync:
             return Choice(replica, in_sync)
@@ -67,7 +67,7 @@ def leader_when_moving(
 def leader_when_shutting_down(
     replicas: Replicas, in_sync: Replicas, live: Collection[int], leaving: Collection[int]
 ) -> Choice | None:
-    """The first live replica in sync that stays; those that leave drop out of the in-sync set."""
+    """The first live replica in sync that stays; those shutting down leave the in-sync set."""
     staying = tuple(replica for replica in in_sync if replica not in leaving)
     for replica in replicas:
         if replica in live and replica in staying:
@@ -76,9 +76,9 @@ def leader_when_shutting_down(
 
 
 def without_replica(leader: int, in_sync: Replicas, gone: int) -> Choice:
-    """A replica went: it leads no more and is not in sync, unless it is the last in sync.
+    """Without a removed replica as leader and in the in-sync set, unless it is the last member.
 
-    The last one stays, because only it may be elected cleanly when it comes back.
+    The last one stays, because only it may be elected cleanly when it returns.
     """
     remaining = tuple(replica for replica in in_sync if replica != gone) or in_sync
     return Choice(NO_LEADER if leader == gone else leader, remaining)

@@ -1,4 +1,4 @@
-"""More partitions for a topic that exists: how many, and which brokers hold them. Pure."""
+"""Added partitions of an existing topic: their number and replicas. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PartitionGrowth:
 
 
 def missing_partitions(growth: PartitionGrowth, current: TopicAssignment) -> int:
-    """How many partitions a topic lacks to its new total. Raises ApiError if it cannot grow so."""
+    """How many partitions a topic lacks to its new total. Raises ApiError for an invalid total."""
     count = len(current.partitions)
     if current.adding_replicas or current.removing_replicas:
         raise ApiError(
@@ -47,9 +47,9 @@ def missing_partitions(growth: PartitionGrowth, current: TopicAssignment) -> int
 def place_growth(
     growth: PartitionGrowth, current: TopicAssignment, brokers: Brokers, choose: Choose
 ) -> Placements:
-    """Replicas of the partitions that are added, as the client wants them or as they go on best.
+    """Replicas of the added partitions: the client's, or a continued assignment.
 
-    Raises ApiError INVALID_REPLICA_ASSIGNMENT where an assignment cannot be.
+    Raises ApiError INVALID_REPLICA_ASSIGNMENT.
     """
     if growth.assignments is None:
         added = growth.total - len(current.partitions)

@@ -1,4 +1,4 @@
-"""Moves partitions between phases: stores the decision, then tells the brokers.
+"""Moves partitions between states: stores the decision, then informs the brokers.
 
 A decision counts once it is in the store, under the term's fence and at the version that was read;
 a partition whose write is refused keeps its phase.
@@ -58,8 +58,8 @@ class PartitionStateMachine:
     ) -> None:
         """Share the term's context, store and batch.
 
-        `allow_unclean` tells which of some topics would rather lose records than have no leader.
-        The controller does one thing at a time: its context stays between two slices.
+        `allow_unclean` returns which of some topics enable unclean leader election. The controller
+        handles one event at a time: its context does not change between two slices.
         """
         self._slices = slices
         self._allow_unclean = allow_unclean
@@ -143,9 +143,9 @@ class PartitionStateMachine:
     ) -> dict[TopicPartition, ErrorCode]:
         """Give partitions another leader, or another in-sync set, by one kind of election.
 
-        Returns an error code for each: ELECTION_NOT_NEEDED when the choice is what there is,
-        ELIGIBLE_LEADERS_NOT_AVAILABLE when there is none, INVALID_UPDATE_VERSION when somebody
-        else changed the state.
+        Returns an error code for each: ELECTION_NOT_NEEDED if nothing would change,
+        ELIGIBLE_LEADERS_NOT_AVAILABLE if there is no candidate, INVALID_UPDATE_VERSION after a
+        concurrent change of the state.
         """
         results: dict[TopicPartition, ErrorCode] = {}
         decisions: list[tuple[TopicPartition, PartitionState]] = []
@@ -171,7 +171,7 @@ class PartitionStateMachine:
         return results
 
     async def renew(self, partitions: Iterable[TopicPartition]) -> None:
-        """Begin a new leader epoch under the same leader: all replicas hear who they are."""
+        """Begin a new leader epoch under the same leader, with LeaderAndIsr to all replicas."""
         leadership = self._context.leadership
         slices = self._slices()
         decisions = []
@@ -183,7 +183,7 @@ class PartitionStateMachine:
             self._batch.lead_or_follow(self._context.replicas_of(at), at, is_new=False)
 
     async def take_offline(self, partitions: Sequence[TopicPartition]) -> None:
-        """Store that nobody leads these partitions any more; the in-sync replicas stay."""
+        """Store that these partitions have no leader; the in-sync replicas stay."""
         decisions: list[tuple[TopicPartition, PartitionState]] = []
         async for at in self._slices().each(partitions):
             leadership = self._context.leadership.get(at)
@@ -196,7 +196,7 @@ class PartitionStateMachine:
     async def _change(
         self, decisions: Sequence[tuple[TopicPartition, PartitionState]]
     ) -> set[TopicPartition]:
-        """Store new states on top of those that are known; returns where that succeeded."""
+        """Store new states over the known ones; returns where that succeeded."""
         leadership = self._context.leadership
         slices = self._slices()
         writes: list[list[Operation]] = [

@@ -1,12 +1,12 @@
 """Moving partitions to other replicas (KIP-455).
 
-While a partition moves, its assignment is the wanted replicas followed by those that shall go. The
-new ones catch up like any follower; once all wanted replicas are in sync, one of them leads, the
-others go, and the assignment becomes what was wanted. That is stored last, so that a controller
-that fails in between is continued by the next.
+While a partition moves, its assignment is the target replicas followed by those to be removed. The
+new ones catch up like any follower; once all target replicas are in sync, one of them leads, the
+others are removed, and the assignment becomes the target. That is stored last, so that the next
+controller can continue after a failure in between.
 
-Each move is its own: one that fails is logged and tried again, and keeps no other from going on.
-Those of topics that are to be deleted go no further; they end with their topics.
+Moves are independent: one that fails is logged and retried, and delays no other. Those of topics in
+deletion stop, and end with their topics.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class Reassignments:
     active: ActiveController
     reader: MetadataStore
     on_finish: Callable[[], None] = _ignore
-    """Called when a move is over."""
+    """Called when a move has ended."""
     on_progress: Callable[[], None] = _ignore
     """Called when `advance_all` has something to do."""
     _failed: set[TopicPartition] = field(default_factory=set)
     """Moves whose last step failed."""
 
     async def alter(self, at: TopicPartition, target: Replicas | None) -> None:
-        """Begin a move, redirect one, or with None go back to where it began. Raises ApiError."""
+        """Begin or redirect a move, or with None return to its origin. Raises ApiError."""
         context = self.active.context
         if not self._may_go_on(at):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
@@ -78,7 +78,7 @@ class Reassignments:
         await self._go_on([at])
 
     async def advance(self, at: TopicPartition) -> None:
-        """Do the next step of a move: have new replicas made, or finish."""
+        """Do the next step of a move: create the new replicas, or finish."""
         if self.is_caught_up(at):
             await self._finish(at)
             return
@@ -95,15 +95,15 @@ class Reassignments:
         active.batch.lead_or_follow([one.broker_id for one in new], at, is_new=True)
 
     def look_for_finished(self) -> None:
-        """In-sync sets have changed: have moves finished that can be."""
+        """Finish the moves that can be, after a change of in-sync sets."""
         moves = self.active.context.reassigning
         if any(self._may_go_on(at) and self.is_caught_up(at) for at in moves):
             self.on_progress()
 
     async def advance_all(self) -> Exception | None:
-        """Finish the moves whose new replicas are all in sync, and go on with those that failed.
+        """Finish the moves whose new replicas are all in sync, and retry those that failed.
 
-        Returns what the last that failed again did with.
+        Returns the last error.
         """
         moves = list(self.active.context.reassigning)
         self._failed.intersection_update(moves)
@@ -112,7 +112,7 @@ class Reassignments:
         )
 
     async def resume(self, arrived: Collection[int] | None = None) -> None:
-        """Go on with all moves, or with those that waited for brokers which have arrived."""
+        """Continue all moves, or those that waited for brokers that have returned."""
         moves = list(self.active.context.reassigning.items())
         await self._go_on(
             at
@@ -121,12 +121,12 @@ class Reassignments:
         )
 
     async def _go_on(self, moves: Iterable[TopicPartition]) -> None:
-        """Do the next step of each; those that fail are tried again."""
+        """Do the next step of each; those that fail are retried."""
         if await self._advance_each(moves) is not None:
             self.on_progress()
 
     async def _advance_each(self, moves: Iterable[TopicPartition]) -> Exception | None:
-        """Do the next step of each; returns what the last that failed did with."""
+        """Do the next step of each; returns the last error."""
         failure = None
         for at in moves:
             if not self._may_go_on(at):
@@ -144,7 +144,7 @@ class Reassignments:
         return failure
 
     def is_caught_up(self, at: TopicPartition) -> bool:
-        """Whether all wanted replicas are in sync."""
+        """Whether all target replicas are in sync."""
         leadership = self.active.context.leadership.get(at)
         wanted = self.active.context.reassigning[at].target
         return leadership is not None and set(wanted) <= set(leadership.state.in_sync_replicas)
@@ -191,7 +191,7 @@ class Reassignments:
         active.batch.publish(context.live_brokers, [at])
 
     async def _remove(self, replicas: list[Replica]) -> None:
-        """Stop replicas and have their files deleted; a dead broker does it when it is back."""
+        """Stop replicas and delete their logs; a dead broker does it when it returns."""
         known = [one for one in replicas if one in self.active.context.replica_phases]
         await take_out(self.active, known)
         for phase in (

@@ -1,4 +1,4 @@
-"""Which brokers hold the replicas of new partitions. Pure; chance is handed in.
+"""Assigns the replicas of new partitions to brokers. Pure; chance is an argument.
 
 Goals, those of Kafka's AdminUtils: leaders spread evenly over brokers; the other replicas of the
 partitions that one broker leads spread over all other brokers; with racks, the replicas of a
@@ -34,7 +34,7 @@ Brokers = Mapping[int, str | None]
 """Live brokers and their racks."""
 
 Placements = Iterator[tuple[int, "Replicas"]]
-"""Partitions and their replicas, one after the other: who asks for many can give way between."""
+"""Partitions and their replicas, one by one: callers may serve others in between."""
 
 Choose = Callable[[int], int]
 """Chance: a number from 0 up to, not including, the argument."""
@@ -42,7 +42,7 @@ Choose = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class AssignmentPlan:
-    """How many partitions to place, and where to go on."""
+    """The number of partitions to place, and the position to continue from."""
 
     partitions: int
     replication_factor: int
@@ -75,7 +75,7 @@ def assign_replicas(brokers: Brokers, plan: AssignmentPlan, choose: Choose) -> P
 def continue_assignment(
     brokers: Brokers, existing: Mapping[int, Replicas], added: int, choose: Choose
 ) -> Placements:
-    """Place more partitions of a topic so that they go on where partition 0 began."""
+    """Place more partitions of a topic, continuing the assignment of its partition 0."""
     head = existing[0]
     ids = sorted(brokers)
     start = ids.index(head[0]) if head[0] in brokers else 0
@@ -84,9 +84,9 @@ def continue_assignment(
 
 
 def checked_assignment(assignment: Mapping[int, Replicas], brokers: Brokers) -> Placements:
-    """The same in order of partitions, given by a client that may be wrong.
+    """A client's assignment, checked and sorted by partition.
 
-    Raises ApiError where it comes to a gap, a repetition or an unknown broker.
+    Raises ApiError at a gap, a repetition or an unknown broker.
     """
     missing = next((index for index in range(len(assignment)) if index not in assignment), None)
     if missing is not None:
@@ -107,7 +107,7 @@ def checked_assignment(assignment: Mapping[int, Replicas], brokers: Brokers) -> 
 
 
 def check_replicas(partition: int, replicas: Sequence[int], brokers: Brokers) -> None:
-    """Refuse one partition's replica list if it repeats a broker or names one that is not live."""
+    """Raise ApiError if a partition's replica list repeats a broker or names a dead one."""
     seen: set[int] = set()
     for broker in replicas:
         if broker in seen:
@@ -179,7 +179,7 @@ class _Ring:
         self._rack_count = len(set(racks.values()))
 
     def spread(self, first: int, shift: int, factor: int) -> Replicas:
-        """The leader and `factor - 1` followers; a candidate passed over may come again."""
+        """The leader and `factor - 1` followers; a skipped candidate may be considered again."""
         leader = self._arranged[first]
         chosen = {leader: None}
         used = {self._racks[leader]}

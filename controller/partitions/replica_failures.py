@@ -1,9 +1,9 @@
-"""What follows when a log directory fails: the replicas on it are lost, though their broker lives.
+"""The failure of a log directory: its replicas are lost, although their broker lives.
 
-The broker leaves an announcement in the store (`log_dir_events`). The controller then tells it once
-more what it leads and follows; the replicas it answers KAFKA_STORAGE_ERROR for are those that
-failed (KIP-112). They lead no more and are out of the in-sync sets, but for a last member, until
-the broker starts again.
+The broker leaves an announcement in the store (`log_dir_events`). The controller then sends it
+LeaderAndIsr of all its replicas once more; those it answers with KAFKA_STORAGE_ERROR have failed
+(KIP-112). They lose leadership and leave the in-sync sets, except as the last member, until the
+broker restarts.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NAMED = 5
-"""How many partitions a log line names."""
+"""Partitions that a log line names."""
 
 
 async def ask_again(active: ActiveController, brokers: Collection[int]) -> None:
-    """Tell brokers what they lead and follow, so that they say which of it they cannot."""
+    """Send LeaderAndIsr of all their replicas to brokers, which answer with the failed ones."""
     context = active.context
     asked = await active.replicas_where(
         lambda replica: (
@@ -45,7 +45,7 @@ async def ask_again(active: ActiveController, brokers: Collection[int]) -> None:
 async def replicas_failed(
     active: ActiveController, broker_id: int, partitions: Iterable[TopicPartition]
 ) -> None:
-    """Elect where they led, and take them out of the in-sync sets."""
+    """Elect new leaders where they led, and remove them from the in-sync sets."""
     context = active.context
     hit = [
         replica

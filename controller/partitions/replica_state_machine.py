@@ -1,4 +1,4 @@
-"""Moves replicas between phases and tells their brokers."""
+"""Moves replicas between states and informs their brokers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ReplicaStateMachine:
         self._slices = slices
 
     async def start(self) -> None:
-        """Give every known replica its first phase; those on live brokers hear who leads."""
+        """Give every known replica its first state, with LeaderAndIsr for those on live brokers."""
         context = self._context
         async for replica in self._slices().each(context.replicas(context.partitions())):
             is_live = replica.broker_id in context.live_brokers
@@ -66,5 +66,5 @@ class ReplicaStateMachine:
             self._batch.lead_or_follow([replica.broker_id], replica.at, is_new=False)
 
     def _has_news(self, replica: Replica, before: ReplicaPhase) -> bool:
-        """A new replica has heard it already, together with the partition's first leader."""
+        """Whether it needs LeaderAndIsr: a new one had it with the partition's first leader."""
         return before is not ReplicaPhase.NEW and replica.at in self._context.leadership

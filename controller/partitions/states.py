@@ -2,7 +2,7 @@
 
 A partition is NEW when it has an assignment but no leader yet, ONLINE with a leader, OFFLINE when
 its leader died. A replica is deleted by way of OFFLINE and DELETION_STARTED; it becomes
-DELETION_INELIGIBLE if its broker failed meanwhile, and tries again from OFFLINE.
+DELETION_INELIGIBLE if its broker fails in between, and retries from OFFLINE.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class PartitionPhase(Enum):
-    """Where a partition is in its life."""
+    """The states of a partition."""
 
     NON_EXISTENT = "NonExistentPartition"
     NEW = "NewPartition"
@@ -20,7 +20,7 @@ class PartitionPhase(Enum):
 
 
 class ReplicaPhase(Enum):
-    """Where one replica of a partition is in its life."""
+    """The states of one replica of a partition."""
 
     NON_EXISTENT = "NonExistentReplica"
     NEW = "NewReplica"

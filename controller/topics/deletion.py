@@ -1,8 +1,8 @@
-"""Topic deletion: asked for by a node, done when every replica's files are gone.
+"""Topic deletion: requested by a node, complete when every replica's files are deleted.
 
-In Apache's order: brokers forget the topic (leader -2), replicas stop, partitions lose their
-leader, replicas delete their files; only when all have, the topic's nodes go, bottom-up, and the
-request for deletion last, so that a controller that fails in between is continued by the next.
+In Apache Kafka's order: brokers forget the topic (leader -2), replicas stop, partitions lose their
+leader, replicas delete their files; only when all have, the topic's nodes are deleted, bottom-up,
+and the request last, so that the next controller can continue after a failure in between.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class TopicDeletion:
         self._partitions, self._replicas, self._slices = machines
 
     async def enqueue(self, topics: Iterable[str]) -> None:
-        """Take up requests for deletion; those for topics that do not exist are dropped."""
+        """Queue requests for deletion; those for topics that do not exist are dropped."""
         unknown = [topic for topic in topics if topic not in self._context.assignments]
         if unknown:
             await self._store.write_many([[Delete(delete_topic_path(t))] for t in unknown])
         self._context.deleting.update(t for t in topics if t in self._context.assignments)
 
     async def advance(self) -> list[str]:
-        """Start, retry or complete whatever can be; returns the topics that are gone."""
+        """Start, retry or complete deletions; returns the topics that are deleted."""
         gone: list[str] = []
         for topic in sorted(self._context.deleting):
             phases = await self._phases(topic)
@@ -76,7 +76,7 @@ class TopicDeletion:
         return gone
 
     async def replicas_stopped(self, broker_id: int, errors: dict[TopicPartition, int]) -> None:
-        """Note what a broker answered to a request to delete replicas."""
+        """Note a broker's answer to StopReplica with deletion."""
         gone: list[Replica] = []
         left: list[Replica] = []
         async for at, error in self._slices().each(errors.items()):
@@ -147,7 +147,7 @@ class TopicDeletion:
         return [TopicPartition(topic, int(name)) for name in names]
 
     async def _delete_all(self, paths: Iterable[str]) -> None:
-        """Delete in one transaction what exists of `paths`."""
+        """Delete the existing ones of `paths` in one transaction."""
         wanted = list(paths)
         nodes = await self._reader.get_many(wanted)
         operations: list[Operation] = [

@@ -1,4 +1,4 @@
-"""Who waits for topics to be gone: each until its topics are settled, or until it gives up."""
+"""Callers that wait for deletions: each until its topics are settled, or until it is cancelled."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class DeletionWaits:
 
     @property
     def topics(self) -> Collection[str]:
-        """Those that somebody waits for."""
+        """The topics that callers wait for."""
         return self._waiters.keys()
 
     async def wait(
         self, topics: Iterable[str], still_open: Callable[[], Awaitable[Collection[str]]]
     ) -> None:
-        """Return once each topic is settled; those that are not `still_open` are already.
+        """Return once each topic is settled; those not `still_open` are already.
 
-        That is asked when each is waited for, so that none is missed.
+        `still_open` is checked as each wait begins, so that none is missed.
         """
         loop = asyncio.get_running_loop()
         waiting: dict[str, asyncio.Future[None]] = {}
@@ -44,14 +44,14 @@ class DeletionWaits:
                 self._forget(topic, waiter)
 
     def settle(self, topics: Iterable[str]) -> None:
-        """These are gone, or wait for a broker that is dead."""
+        """Note topics that are deleted, or whose deletion waits for a dead broker."""
         for topic in topics:
             for waiter in self._waiters.pop(topic, ()):
                 if not waiter.done():
                     waiter.set_result(None)
 
     def settle_all(self) -> None:
-        """Nobody here will hear of any of them again."""
+        """Wake all callers: this broker is no longer the controller."""
         self.settle(list(self._waiters))
 
     def _forget(self, topic: str, waiter: asyncio.Future[None]) -> None:

@@ -1,4 +1,4 @@
-"""Which topics were said to exist, for who has yet to decide whether they shall."""
+"""Topics that were reported as existing while their creation is still being decided."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Watch:
 
 
 class ReportedTopics:
-    """Notes of them what somebody watches, and nothing else."""
+    """Notes the reported topics that are watched, and no others."""
 
     def __init__(self) -> None:
         """Start with nobody watching."""
@@ -25,7 +25,7 @@ class ReportedTopics:
 
     @contextmanager
     def watch(self, names: Iterable[str]) -> Iterator[set[str]]:
-        """Those of some topics that a client is told exist from now on; grows until the exit."""
+        """The watched topics that are reported to a client from now on; grows until the exit."""
         watch = _Watch(frozenset(names))
         self._watches.add(watch)
         try:
@@ -34,7 +34,7 @@ class ReportedTopics:
             self._watches.discard(watch)
 
     def note(self, names: Iterable[str]) -> None:
-        """A client is told that these exist."""
+        """Note topics that a client was told exist."""
         told = frozenset(names)
         for watch in self._watches:
             watch.told.update(watch.names & told)

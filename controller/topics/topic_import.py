@@ -1,10 +1,10 @@
-"""Takes topics whose logs exist into a store that does not know them.
+"""Imports topics whose logs exist into a store that does not have them.
 
 A log directory that Apache Kafka wrote carries everything but the assignment: names and topic ids
-in `partition.metadata`, leader epochs in `leader-epoch-checkpoint`. The broker that found the
-logs becomes their only replica, and leads with an epoch above every epoch in the log. Producer ids
-that the logs have seen are not given out again: a new producer with an old one's id would be taken
-for it, and refused for its sequence numbers.
+in `partition.metadata`, leader epochs in `leader-epoch-checkpoint`. The broker that found the logs
+becomes their only replica, and leads with an epoch above every epoch in the log. Producer ids in
+the logs are not allocated again: a new producer with an old one's id would be refused for its
+sequence numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FoundPartition:
     latest_epoch: int = -1
     """Newest leader epoch in the log, -1 if there is none."""
     highest_producer_id: int = -1
-    """Of the producers that the log remembers, -1 if there is none."""
+    """The highest producer id in the log, -1 if there is none."""
 
 
 async def adopt_topics(
@@ -54,7 +54,7 @@ async def adopt_topics(
     found: Iterable[FoundPartition],
     configs: Mapping[str, Mapping[str, str]],
 ) -> list[str]:
-    """Add the topics that the store does not know; returns their names, sorted.
+    """Add the topics that the store lacks; returns their names, sorted.
 
     `configs` gives the configuration of topics that need one (`__consumer_offsets` must be
     compacted). Partitions missing below the highest one found become new and empty. Call this

@@ -1,4 +1,4 @@
-"""Which topic names are legal, and which cannot stand beside each other. Pure."""
+"""Legal topic names, and names that collide. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+\Z")
 
 
 def name_problem(topic: str) -> str | None:
-    """Say what is wrong with a name, None if nothing is."""
+    """The reason why a name is illegal, in words; None for a legal one."""
     if not topic:
         return "A topic name cannot be empty."
     if topic in {".", ".."}:
@@ -49,6 +49,6 @@ def collision_key(topic: str) -> str:
 
 
 def find_collision(topic: str, others: Iterable[str]) -> str | None:
-    """Return an existing name that `topic` cannot stand beside."""
+    """An existing name that `topic` collides with, or None."""
     key = collision_key(topic)
     return next((name for name in others if collision_key(name) == key and name != topic), None)

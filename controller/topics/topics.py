@@ -1,4 +1,4 @@
-"""Commands on topics: what the admin requests write. The controller reacts to what is written.
+"""The commands of admin requests on topics: writes to the store, on which the controller acts.
 
 Each command checks everything first and writes last, so `validate_only` is the same without the
 writing. Results come per topic: one bad topic does not stop the others.
@@ -70,11 +70,11 @@ class NewTopic:
     """Given by the client instead of the two counts."""
     configs: Mapping[str, str] = field(default_factory=dict)
     topic_id: UUID | None = None
-    """Given when a topic is adopted; otherwise drawn."""
+    """Given for an imported topic; otherwise random."""
 
     @property
     def partition_count(self) -> int:
-        """How many partitions it shall have; not positive if the client did not mean it."""
+        """The number of partitions requested; not positive if the client sent no valid one."""
         return self.partitions if self.assignment is None else len(self.assignment)
 
 
@@ -95,12 +95,12 @@ class CreatedTopic:
 
 
 class Chance(NamedTuple):
-    """What is drawn for topics."""
+    """The random choices for topics."""
 
     choose: Choose
     """Places replicas."""
     random_bytes: Callable[[int], bytes]
-    """Make ids."""
+    """Makes ids."""
 
 
 class TopicCommands:
@@ -119,10 +119,10 @@ class TopicCommands:
         self._max_new_partitions = max_new_partitions
         self._slices = slices
         self.told = ReportedTopics()
-        """Noted by who answers clients."""
+        """Filled by the handlers that answer clients."""
 
     def check_total(self, counts: Iterable[int]) -> None:
-        """Refuse a request that wants this many partitions of each of its topics, if too many.
+        """Check the number of partitions that a request creates, by topic.
 
         Raises ApiError POLICY_VIOLATION. Counts that are not positive have errors of their own.
         Source: ReplicationControlManager.validateTotalNumberOfPartitions.
@@ -146,8 +146,8 @@ class TopicCommands:
     ) -> dict[str, CreatedTopic | ApiError]:
         """Create topics; each by one transaction.
 
-        `is_wanted` is asked once more before anything is written; the store may have been slow.
-        None is created if together they have too many partitions.
+        `is_wanted` is called again before anything is written, as the store may have been slow. No
+        topic is created if together they have too many partitions.
         """
         try:
             self.check_total(topic.partition_count for topic in topics)
@@ -171,9 +171,9 @@ class TopicCommands:
     async def delete(
         self, topics: Iterable[str], ids: Mapping[str, UUID] = MappingProxyType({})
     ) -> dict[str, ApiError | None]:
-        """Ask the controller to delete topics that exist; None for each that it will.
+        """Request deletion of existing topics; None for each that the controller will delete.
 
-        One that shall have an id and has another is another topic, and does not exist.
+        A topic with another id than the one given is another topic: the named one does not exist.
         """
         names = list(topics)
         slices = self._slices()
@@ -202,7 +202,7 @@ class TopicCommands:
     ) -> int:
         """Add partitions up to a total; returns how many. Raises ApiError.
 
-        `added_before` counts what the same request has added to other topics.
+        `added_before` is the number of partitions the same request has added to other topics.
         """
         for _ in range(WRITE_ATTEMPTS):
             path = topic_path(growth.topic)
@@ -284,7 +284,7 @@ class TopicCommands:
                 results[topic.name] = _unavailable(outcome)
 
     async def _turned_out(self, topic: str, created: CreatedTopic) -> bool:
-        """Whether a topic was created after all; waits until the store can tell."""
+        """Whether a topic was created after all; waits until the store is reachable."""
         while True:
             await self._store.wait_until_reachable()
             try:
@@ -309,12 +309,12 @@ class _ExistingTopics:
         self._by_key: dict[str, str] = {}
 
     def take(self, topic: str) -> None:
-        """A name is taken from now on."""
+        """Note a name as taken."""
         self._names.add(topic)
         self._by_key[collision_key(topic)] = topic
 
     def check_free(self, topic: str) -> None:
-        """Refuse an illegal name, one that is taken, and one that collides; then take it."""
+        """Raise ApiError for an illegal, taken or colliding name; then take it."""
         check_name(topic)
         if topic in self._names:
             raise _exists(topic, is_doomed=topic in self._doomed)

@@ -9,12 +9,12 @@ HIGHEST_PORT = 65_535
 
 
 class AddressError(ValueError):
-    """`zookeeper.connect` cannot be read; the text says why."""
+    """`zookeeper.connect` is invalid; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperAddress:
-    """Where the ensemble is, and where in its tree the cluster is."""
+    """The servers of the ensemble, and the path of the cluster in its tree."""
 
     servers: tuple[tuple[str, int], ...]
     root: str = ""
@@ -28,11 +28,11 @@ class ZooKeeperAddress:
         return (self.root + path).rstrip("/") or "/"
 
     def own(self, path: str) -> str:
-        """The path as everybody above the adapter has it."""
+        """The path as used above the adapter."""
         return path[len(self.root) :] or "/"
 
     def root_steps(self) -> list[str]:
-        """The nodes that must exist for `root` to, outermost first."""
+        """The ancestors of `root` and `root` itself, outermost first."""
         parts = self.root.split("/")[1:]
         return ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
 

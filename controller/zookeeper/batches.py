@@ -1,8 +1,8 @@
-"""Many independent transactions as a few large ones, for ZooKeeper syncs its disk per transaction.
+"""Batches independent transactions into few large ones: ZooKeeper syncs its disk for each.
 
-A batch that is refused did nothing, so its transactions are then sent one by one, and each gets
-the outcome that is its own. Only a refusal by the check that all of them share (the controller's
-fence) is the outcome of all.
+A refused batch did nothing, so its transactions are then sent one by one, and each gets its own
+outcome. Only a refusal by the check that all of them share (the controller's fence) is the outcome
+of all.
 
 Worked example: three transactions that begin with the same check become one of four operations.
 
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
 OPERATIONS_LIMIT = 250
 """Fixed: ZooKeeper carries a batch out as one request, before those of other sessions."""
 BYTES_LIMIT = 256 * 1024
-"""A quarter of what ZooKeeper takes as one request by default (`jute.maxbuffer`)."""
+"""A quarter of ZooKeeper's default limit for a request (`jute.maxbuffer`)."""
 
 OPERATION_BYTES = 80
-"""What an operation costs beside its path and data: headers, access list."""
+"""Bytes of an operation beside its path and data: headers, access list."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """Transactions that are sent as one."""
+    """Transactions sent as one."""
 
     check: Check | None
-    """What all of them begin with, kept once."""
+    """The check that all of them begin with, kept once."""
     transactions: list[Sequence[Operation]] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     size_in_bytes: int = 0
 
     def has_room_for(self, operations: Sequence[Operation], size_in_bytes: int) -> bool:
-        """Whether a transaction fits beside those that are there."""
+        """Whether the batch has room for a transaction."""
         return (
             len(self.operations) + len(operations) <= OPERATIONS_LIMIT
             and self.size_in_bytes + size_in_bytes <= BYTES_LIMIT
         )
 
     def add(self, operations: Sequence[Operation], size_in_bytes: int) -> None:
-        """Put a transaction behind the others."""
+        """Append a transaction."""
         is_first = not self.transactions
         own = operations if self.check is None or is_first else operations[1:]
         self.transactions.append(operations)
@@ -54,7 +54,7 @@ class Batch:
         self.size_in_bytes += size_in_bytes
 
     def split(self, results: Sequence[Result]) -> list[list[Result]]:
-        """The results of the whole, dealt out to the transactions."""
+        """The results of the batch, distributed to its transactions."""
         dealt: list[list[Result]] = []
         position = 0
         for index, operations in enumerate(self.transactions):
@@ -67,7 +67,7 @@ class Batch:
 
 
 def gather(transactions: Iterable[Sequence[Operation]]) -> list[Batch]:
-    """Put neighbours together that begin with the same check, or with none, as far as they fit."""
+    """Batch consecutive transactions that begin with the same check, or with none."""
     batches: list[Batch] = []
     for operations in transactions:
         first = operations[0] if operations else None
@@ -81,7 +81,7 @@ def gather(transactions: Iterable[Sequence[Operation]]) -> list[Batch]:
 
 
 def size_in_bytes(operations: Iterable[Operation]) -> int:
-    """What a request of these operations has, give or take some bytes for each."""
+    """The size of a request of these operations, within a few bytes for each."""
     return sum(map(_size, operations))
 
 

@@ -1,4 +1,4 @@
-"""Between the port's operations and kazoo's requests; znodes are open to everybody, as in Kafka."""
+"""Converts the port's operations to kazoo's requests; znodes have an open ACL, as in Kafka."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _REFUSALS: dict[type[BaseException], tuple[type[StoreError], str]] = {
 }
 
 _FOLLOWERS = (kazoo.RolledBackError, kazoo.RuntimeInconsistency)
-"""What the operations of a transaction get that did not refuse, but went down with it."""
+"""The results of operations that failed only because another one of their transaction did."""
 
 
 def write_request(operation: Operation, address: ZooKeeperAddress) -> Any:  # noqa: ANN401
@@ -78,7 +78,7 @@ def transaction_results(
     answer: Any,  # noqa: ANN401
     address: ZooKeeperAddress,
 ) -> list[Result]:
-    """What each operation returned. Raises the StoreError of the one that refused."""
+    """The result of each operation. Raises the StoreError of the one that failed."""
     answers = answer if isinstance(answer, list) else [answer]
     for index, (operation, one) in enumerate(zip(operations, answers, strict=True)):
         if isinstance(one, Exception) and not isinstance(one, _FOLLOWERS):

@@ -1,23 +1,21 @@
 """A session with ZooKeeper on the event loop; kazoo's threads end here.
 
-kazoo runs three threads: one that owns the connection and reads the answers, one that hands out
-watch events, one that is not used. What they bring is posted to the loop, and nothing but posting
-happens on them.
+kazoo runs three threads: one owns the connection and reads the answers, one delivers watch events,
+one is not used. They only post to the loop.
 
-What kazoo does otherwise than is needed here: a request made while there is no connection would be
-kept and sent when there is one again, however late. A broker that has told its client "that
-failed" must not do it afterwards; so `_GatedClient` refuses such a request, under the lock under
-which the connection's state changes. A request that was under way when the connection broke may or
-may not have happened; that is settled by the time the session is connected again, for ZooKeeper
-closes the old connection of a session before it takes up the new one.
+kazoo's behaviour is changed in three points. It would keep a request made without a connection, and
+send it after reconnecting, however late. A broker that has answered its client with an error must
+not do that; so `_GatedClient` refuses such a request, under the lock that guards the connection's
+state. A request in flight when the connection broke may or may not have happened; which, is settled
+once the session is connected again, for ZooKeeper closes the old connection of a session before it
+accepts the new one.
 
-And kazoo waits for the first answer on a connection as long as the session may last. A server that
-is just starting may take a connection and never answer; the session would be over when kazoo tries
-again. So `_GatedClient` gives each attempt a part of that time.
+It waits for the first answer on a connection as long as the session may last. A server that is just
+starting may accept a connection and never answer; the session would have expired before the next
+attempt. So `_GatedClient` gives each attempt a part of that time.
 
-And kazoo's thread ends at the first error that kazoo does not know, such as a name that cannot be
-looked up for want of file descriptors; nobody would ever connect again. To `_GatedClient` every
-error is one more attempt that failed.
+And its thread ends at the first error that it does not know, such as a failed name look-up without
+a file descriptor; it would never reconnect. To `_GatedClient` every error is a failed attempt.
 """
 
 from __future__ import annotations
@@ -41,13 +39,14 @@ if TYPE_CHECKING:
     from controller.zookeeper.address import ZooKeeperAddress
 
 WAITING_LIMIT = 200_000
-"""Requests that may wait for their turn; as many as the states of the largest cluster."""
+"""Requests that may wait. Fixed: as many as the partition states of the largest clusters."""
 
 CLOSE_SECONDS = 3.0
-"""How long ending the session may take; ZooKeeper ends it by itself if it hears nothing."""
+"""Longest wait for the end of the session, which ZooKeeper otherwise expires."""
 
 ATTEMPT_PART = 1 / 6
-"""How much of the session's time one attempt to connect may take, and no less than the next."""
+"""The part of the session timeout that one attempt to connect may take, or a second if that is
+more."""
 
 SHORTEST_ATTEMPT_SECONDS = 1.0
 
@@ -61,7 +60,7 @@ class NotConnectedError(Exception):
 
 
 class _ImpatientHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """Threads and sockets for kazoo; a connection that does not come is soon given up."""
+    """Threads and sockets for kazoo, with a short timeout for connecting."""
 
     def __init__(self, attempt_seconds: float) -> None:
         super().__init__()
@@ -74,7 +73,7 @@ class _ImpatientHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 
 class _GatedClient(KazooClient):  # type: ignore[misc]
-    """A client that takes no request while it has no connection, and is impatient to get one."""
+    """A client that refuses requests without a connection, and limits each attempt to connect."""
 
     def __init__(self, *, timeout: float, **kwargs: Any) -> None:  # noqa: ANN401
         self._gate = threading.RLock()
@@ -91,7 +90,7 @@ class _GatedClient(KazooClient):  # type: ignore[misc]
         self._last_failure = ""
 
     def _connect(self, connect: Callable[[Any], object], retry: Any) -> object:  # noqa: ANN401
-        """Connect and talk until the connection breaks, whatever breaks it."""
+        """Connect, and serve the connection until any error breaks it."""
         try:
             return connect(retry)
         except (*retry.retry_exceptions, KazooException):
@@ -116,7 +115,7 @@ class _GatedClient(KazooClient):  # type: ignore[misc]
 
 
 class _Answer:
-    """Where kazoo puts what ZooKeeper said.
+    """Receives ZooKeeper's answer from kazoo.
 
     It stands for kazoo's `AsyncResult`, which costs a lock and a turn of a thread.
     """
@@ -127,22 +126,22 @@ class _Answer:
         self._future = future
         self._session = session
         self.is_noted = False
-        """Whether `ZooKeeperSession.note` has taken it: kazoo may fail one request twice."""
+        """Whether `ZooKeeperSession.note` has accepted it: kazoo may fail a request twice."""
         self._value: object = None
         self._error: BaseException | None = None
 
     def set(self, value: object = None) -> None:
-        """Take what was answered."""
+        """Receive the answer."""
         self._value = value
         self._session.note(self)
 
     def set_exception(self, error: BaseException) -> None:
-        """Take why there is no answer."""
+        """Receive the error."""
         self._error = error
         self._session.note(self)
 
     def settle(self) -> None:
-        """Give it to who waits, on the loop."""
+        """Complete the waiting future, on the loop."""
         if self._future.done():
             return
         if self._error is None:
@@ -187,11 +186,11 @@ class ZooKeeperSession:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the session was ended from this side."""
+        """Whether the session was closed on this side."""
         return self._is_closed
 
     def on_connected(self, listener: Callable[[bool], None]) -> None:
-        """Call `listener(is_new_session)` each time a connection stands again."""
+        """Call `listener(is_new_session)` after each reconnection."""
         self._on_connected = listener
 
     async def start(self, timeout_ms: int) -> None:
@@ -210,7 +209,7 @@ class ZooKeeperSession:
         await self._connected.wait()
 
     def send(self, request: object) -> asyncio.Future[Any]:
-        """Send a request in its turn; the future has kazoo's answer or kazoo's exception."""
+        """Send a request in its turn; the future gets kazoo's answer or exception."""
         future: asyncio.Future[Any] = self._loop.create_future()
         if not self.is_connected or len(self._waiting) >= WAITING_LIMIT:
             future.set_exception(NotConnectedError())
@@ -221,11 +220,11 @@ class ZooKeeperSession:
         return future
 
     async def close(self) -> None:
-        """End the session, so that its ephemeral nodes go at once."""
+        """Close the session, so that its ephemeral nodes are removed at once."""
         if self._is_closed:
             return
         self._is_closed = True
-        self._connected.set()  # who waits for a connection sees that there will be none
+        self._connected.set()  # callers waiting for a connection see that there will be none
         ended = asyncio.Event()
 
         def stop() -> None:
@@ -259,7 +258,7 @@ class ZooKeeperSession:
         while self._waiting and self._in_flight < self._max_in_flight:
             request, waiting = self._waiting.popleft()
             if waiting.done():
-                continue  # who asked has given up
+                continue  # the caller was cancelled
             if self.is_connected:
                 self._submit(request, waiting)
             else:
@@ -290,17 +289,17 @@ class ZooKeeperSession:
     # On kazoo's threads
 
     def note(self, answer: _Answer) -> None:
-        """Have an answer given on the loop, with all others that come before it gets there.
+        """Deliver an answer on the loop, with all others that arrive before the loop runs.
 
-        Two threads may do so at once, kazoo's and that of the loop, whose request finds the
-        connection gone. Without the lock each could take the other for the one that called the
-        loop, and none of the session's requests would ever be answered again.
+        Two threads may do so at once, kazoo's and the loop's, whose request finds no connection.
+        Without the lock each could assume that the other has called the loop, and no request of the
+        session would ever be answered again.
         """
         with self._answered_lock:
             if answer.is_noted:
                 return
             answer.is_noted = True
-            is_first = not self._answered  # otherwise the one before has called the loop
+            is_first = not self._answered  # otherwise the previous one has called the loop
             self._answered.append(answer)
         if is_first:
             self.post(self._settle_answered)
@@ -313,18 +312,18 @@ class ZooKeeperSession:
             self.post(lambda: self._connection_broke(is_expired=expired))
 
     def post(self, work: Callable[..., None], *arguments: object) -> None:
-        """Have work done on the loop, from any thread."""
+        """Run work on the loop, from any thread."""
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(work, *arguments)
 
 
 def was_lost(error: BaseException) -> bool:
-    """Whether the connection broke while the request was under way."""
+    """Whether the connection broke during the request."""
     return isinstance(error, ConnectionLoss)
 
 
 def _quiet_logger() -> logging.Logger:
-    """For kazoo, which tells of each attempt to connect; here the change is told, once."""
+    """For kazoo, which logs each attempt to connect; here each change is logged once."""
     quiet = logging.getLogger(f"{__name__}.kazoo")
     quiet.setLevel(logging.CRITICAL)
     return quiet

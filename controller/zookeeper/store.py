@@ -1,9 +1,9 @@
 """The metadata store in ZooKeeper: the port's reads, writes and watches over one session.
 
-While there is no connection, everything waits for it a little, then is refused; what was refused
-was not done and is not done later. Watches are kept here, because ZooKeeper forgets those of a
-connection that broke: when there is a connection again, all of them are called once, as the port
-allows, after the interruption was told.
+Without a connection, requests wait for it a little and are then refused; a refused one was not
+carried out, and will not be. Watches are kept here, because ZooKeeper drops those of a broken
+connection: after reconnecting, all of them are called once, as the port allows, after the listeners
+to the interruption.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RECONNECT_GRACE_MS = 2000
-"""How long a request waits for a connection that broke: a server of the ensemble may be on its
-way out, and the next one takes over."""
+"""How long a request waits for a broken connection. Fixed: as a rule the next server of the
+ensemble takes over in less."""
 
 _KINDS = {
     EventType.CREATED: ChangeKind.CREATED,
@@ -66,10 +66,10 @@ _KINDS = {
 
 
 class RequestLimits(NamedTuple):
-    """What ZooKeeper is asked at most."""
+    """Bounds on the requests to ZooKeeper."""
 
     in_flight: int
-    """Requests that are under way together."""
+    """Requests in flight."""
     request_bytes: int
     """Size of a write; ZooKeeper's own limit is `jute.maxbuffer`."""
 
@@ -97,9 +97,9 @@ class ZooKeeperStore(SingleWrites):
         connection_timeout_ms: int,
         limits: RequestLimits,
     ) -> Self:
-        """Open a session and make the path that the cluster lives below.
+        """Open a session and create the cluster's root path.
 
-        Raises StoreUnavailableError if there is no connection in time.
+        Raises StoreUnavailableError without a connection in time.
         """
         session = ZooKeeperSession(address, session_timeout_ms, limits.in_flight)
         store = cls(session, limits.request_bytes)
@@ -195,8 +195,8 @@ class ZooKeeperStore(SingleWrites):
     ) -> list[list[Result] | StoreError]:
         """Do independent transactions in order, many at a time.
 
-        ZooKeeper hangs up on a request that is too large, and on all others that are under way
-        then: such a one is not sent.
+        ZooKeeper closes the connection at a request that is too large, with all others in flight:
+        such a one is not sent.
         """
         refusals = [self._refusal(operations) for operations in transactions]
         if not any(refusals):
@@ -229,7 +229,7 @@ class ZooKeeperStore(SingleWrites):
         return outcomes
 
     async def close(self) -> None:
-        """End the session: its ephemeral nodes go."""
+        """Close the session: its ephemeral nodes are removed."""
         self._watches.clear()
         await self._session.close()
 
@@ -272,7 +272,7 @@ class ZooKeeperStore(SingleWrites):
         return answer
 
     async def _ask_all(self, requests: Sequence[object]) -> list[Any]:
-        """Send all in order; an answer that is an exception stands in the list."""
+        """Send all in order; returns answers and exceptions in that order."""
         answers: list[Any] = []
         while all(isinstance(answer, NotConnectedError) for answer in answers):
             await self._require_connection()
@@ -311,11 +311,11 @@ class ZooKeeperStore(SingleWrites):
         if is_new_session or self._has_unknown_outcome:
             self._interrupt()
         watches, self._watches = self._watches, set()
-        for pending in watches:  # each by itself: one that raises keeps no other from being told
+        for pending in watches:  # each by itself: an error of one does not affect the others
             self._loop.call_soon(pending.fire, Change(ChangeKind.SESSION, pending.path))
 
     def _note_unknown_outcome(self) -> None:
-        """Tell of it at the next connection, or now if that stands already."""
+        """Call the listeners at the next connection, or now if there is one."""
         self._has_unknown_outcome = True
         if self._session.is_connected:
             self._interrupt()
@@ -340,7 +340,7 @@ class ZooKeeperStore(SingleWrites):
             self._watches.discard(pending)
 
     def hear(self, pending: _PendingWatch, kind: str) -> None:
-        """Pass an event on to its watch, unless that was called or dropped. Any thread may call."""
+        """Pass an event to its watch, unless that was called or dropped; from any thread."""
         if kind in _KINDS:
             change = Change(_KINDS[kind], pending.path)
             self._session.post(self._fire, pending, change)
@@ -352,7 +352,7 @@ class ZooKeeperStore(SingleWrites):
 
 
 class _PendingWatch:
-    """One watch that was not called yet; kazoo calls it on a thread of its own."""
+    """One watch that was not called yet; kazoo calls it on one of its threads."""
 
     def __init__(self, path: str, watch: Watch, store: ZooKeeperStore) -> None:
         self.path = path
