@@ -10,11 +10,14 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from broker.runtime.clock import Clock, SystemClock
+from broker.runtime.host_names import look_up_advertised
 from broker.runtime.open_files import Limit, raise_limit
 from controller.metadata_store.store import MetadataStore, StoreError
 from storage.filesystem import FileSystem, LocalFileSystem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from config.broker import BrokerConfig
 
 
@@ -23,7 +26,7 @@ class ConnectError(Exception):
 
 
 class Platform(Protocol):
-    """Clock, disk, threads, and the way to ZooKeeper."""
+    """Clock, disk, threads, names of hosts, and the way to ZooKeeper."""
 
     @property
     def clock(self) -> Clock:
@@ -41,6 +44,9 @@ class Platform(Protocol):
 
     def threads(self, count: int, name: str) -> Executor:
         """A pool of threads for what must not hold up the event loop."""
+
+    def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
+        """Warn of each advertised host, by listener, that has no address here; returns at once."""
 
     async def connect(self, config: BrokerConfig) -> MetadataStore:
         """The metadata store at `zookeeper.connect`. Raises ConnectError."""
@@ -64,6 +70,10 @@ class LocalPlatform:
     def threads(self, count: int, name: str) -> Executor:
         """Threads of the operating system."""
         return ThreadPoolExecutor(count, thread_name_prefix=name)
+
+    def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
+        """Ask whom the system asks, on a thread."""
+        look_up_advertised(hosts)
 
     async def connect(self, config: BrokerConfig) -> MetadataStore:
         """Connect through kazoo, which is imported only now."""

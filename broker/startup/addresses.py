@@ -60,4 +60,5 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
         )
         for endpoint in configured.advertised
     }
+    machine.platform.look_up_advertised({name: host for name, (host, _) in advertised.items()})
     return Addresses(listeners, limits, advertised, metrics)

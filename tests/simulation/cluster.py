@@ -19,7 +19,7 @@ from tests.simulation.network import Network
 from tests.simulation.promptness import Promptness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from broker.partitions.partition import Partition
     from controller.metadata_store.store import MetadataStore
@@ -102,6 +102,9 @@ class SimulatedPlatform:
     def threads(self, count: int, name: str) -> Executor:
         delays = Random("replicas") if name == REPLICAS else None
         return InlineExecutor(self._cluster.loop, delays)
+
+    def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
+        """All are known: they are those of the network."""
 
     async def connect(self, config: BrokerConfig) -> MetadataStore:
         return self._cluster.zookeeper.connect()
