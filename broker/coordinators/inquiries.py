@@ -122,7 +122,7 @@ def _answer(asked: _Asked, codes: Codes) -> None:
     """Answer one producer's request; an error that this raises is that request's alone."""
     try:
         asked.callback(codes)
-    except Exception:  # the border: the other producers of the batch are to be told as well
+    except Exception:  # the border: the other producers of the batch get their answers as well
         logger.exception("verification of %s failed", asked.inquiry.producer[0])
 
 

@@ -58,7 +58,7 @@ class Leaders(Protocol):
     def leader(self, topic: str, partition: int, since: int, /) -> int | None:
         """The leader's broker id; NO_LEADER if there is none now, None for a deleted partition.
 
-        Deleted is what a look-up found that was not among the first `since`.
+        Deleted means by a look-up that was not among the first `since`.
         """
 
     def write_markers(

@@ -80,7 +80,7 @@ class ShardRuntime(Generic[RecordT]):
         self._replay = replay
         self._appended_to = 0
 
-    # What each kind of shard adds
+    # Implemented by each kind of shard
 
     def apply(self, record: RecordT, log_offset: int, producer_id: int) -> None:  # noqa: ARG002
         """Apply one record of the log; `producer_id` is its transaction's, or -1."""
@@ -136,7 +136,7 @@ class ShardRuntime(Generic[RecordT]):
         for answer in self.unloaded().answers:
             answer.reply.complete(answer.response)
 
-    # Doing what was decided
+    # Effects
 
     def run(self, effects: ShardEffects[RecordT], guard: VerificationGuard | None = None) -> bool:
         """Append, replay, answer; see `coordinator.effects` for the order.

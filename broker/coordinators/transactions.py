@@ -127,7 +127,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
         self._others.close()
         super().stop()
 
-    # What producers ask
+    # Requests of producers
 
     def initialise(self, request: Initialisation, reply: Reply[Identity]) -> None:
         """InitProducerId with a transactional id; waits only for a new block of ids."""
@@ -160,7 +160,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
         now_ms = self.clock.now_ms()
         shard.run(shard.transactions.handle_initialise(request, reply, now_ms))
 
-    # What produce and offset commits ask
+    # Inquiries of produce and offset commits
 
     def verify_or_add_partitions(  # noqa: PLR0913  (who, what, how and where to)
         self,

@@ -39,7 +39,7 @@ async def wait_for_topics(
 
 
 def timed_out(topic: str, what: str) -> ApiError:
-    """REQUEST_TIMED_OUT for a topic whose change was not finished in time, and goes on."""
+    """REQUEST_TIMED_OUT for a topic whose change was not finished in time, but continues."""
     return ApiError(
         ErrorCode.REQUEST_TIMED_OUT,
         f"Topic '{topic}' is being {what}, but this was not finished within the timeout.",

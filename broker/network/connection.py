@@ -1,8 +1,8 @@
 """One client connection: frames in, responses out, in the order of the requests.
 
-Bytes are received straight into the connection's `FrameBuffer`, which says who owns them. A request
-whose answer is deferred mutes the connection, as in Apache Kafka, unless the handler marked the
-deferral as ordered only. The slots in `_answers` keep the order.
+Bytes are received directly into the connection's `FrameBuffer`, which decides their ownership. A
+request whose answer is deferred mutes the connection, as in Apache Kafka, unless the handler marked
+the deferral as ordered only. The slots in `_answers` keep the order.
 
 The memory of one connection is bounded: answers are sent as soon as `FLUSH_BYTES` have gathered,
 and no request is handled while any of them is unsent, so it holds one answer and `FLUSH_BYTES` at

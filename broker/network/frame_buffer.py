@@ -3,12 +3,12 @@
 The kernel writes into the buffer, frames are handed out as views of it, and a record batch goes to
 the log without a copy. Two things follow.
 
-**Ownership.** A view keeps the whole buffer alive. Bytes that were handed out are overwritten only
-after every view of them is gone; if one is still held (by a produce that waits for a transaction's
-coordinator, for recompression, for the broker to join its cluster), the buffer is left to it and
-the connection goes on in a fresh one. CPython's reference counts tell, so that no handler copies
-for this and none can forget to. The count is that of the mapping: a `memoryview` of it holds one
-reference, shared by all its slices.
+**Ownership.** A view keeps the whole buffer alive. Bytes in a frame that was handed out are
+overwritten only after every view of them is gone; if one is still held (by a produce that waits for
+a transaction's coordinator, for recompression, for the broker to join its cluster), the buffer is
+left to it and the connection goes on in a fresh one. CPython's reference counts show it, so that no
+handler has to copy, and none can forget to. The count is that of the mapping: a `memoryview` of it
+holds one reference, shared by all its slices.
 
     mapping  <-- self._memory                         1
              <-- self._view, for the kernel           2

@@ -28,19 +28,19 @@ logger = logging.getLogger(__name__)
 
 IDLE_CHECKS_PER_LIMIT = 10
 IDLE_CHECK_MS = 60_000
-"""The longest between two looks at idle connections: their memory is freed after one or two."""
+"""Longest interval of checks for idle connections, whose memory is freed after one or two."""
 DRAIN_MS = 1000
-"""How long answers may take to leave when the broker stops; after that they are cut off.
+"""How long a stopping broker waits for answers to be sent, before it drops the connections.
 
-Fixed: a client that reads takes what is left in far less, and one that does not never would.
+Fixed: a client that reads receives the rest in far less, and one that does not never would.
 """
 DRAIN_CHECK_MS = 10
 SYSTEM_BUFFER = -1
-"""Size of a socket buffer that is left to the system, which fits it to the traffic."""
+"""The configured size that leaves a socket buffer to the system, which adapts it to the traffic."""
 
 
 class ListenError(Exception):
-    """A listener could not be opened; the text says which and why, in one line."""
+    """A listener could not be opened; the text names it and the reason, in one line."""
 
 
 class Listeners:
@@ -49,20 +49,20 @@ class Listeners:
     def __init__(
         self, clock: Clock, timers: Timers, limits: ConnectionQuotas | None = None
     ) -> None:
-        """`limits` are what connections of all listeners are held against as they come."""
+        """`limits` apply to new connections of all listeners."""
         self._clock = clock
         self._timers = timers
         self.limits = limits
         self._services: ConnectionServices | None = None
-        """Handed to each connection; nobody can come before `serve` has brought it."""
+        """Passed to each connection; none is accepted before `serve` has set it."""
         self._servers: list[tuple[Endpoint, asyncio.Server]] = []
         self._connections: dict[Connection, None] = {}
-        """Those that are open, in the order in which they came."""
+        """The open connections, in the order of their arrival."""
         self.accepted_count = 0
         """Connections accepted so far."""
 
     async def bind(self, endpoint: Endpoint, config: BrokerConfig) -> int:
-        """Take the address without serving it yet; returns the port. Raises ListenError."""
+        """Bind the address without serving it yet; returns the port. Raises ListenError."""
         loop = asyncio.get_running_loop()
 
         def accept() -> Connection:
@@ -87,7 +87,7 @@ class Listeners:
         return bound
 
     def _pace(self, connection: Connection) -> None:
-        """Let a connection that comes too fast wait (max.connection.creation.rate)."""
+        """Delay a connection above `max.connection.creation.rate`."""
         if self.limits is None or self.limits.pace is None:
             return
         wait_ms = self.limits.pace.wait_ms(self._clock.monotonic_ms())
@@ -96,16 +96,16 @@ class Listeners:
             self._timers.schedule(wait_ms, connection.begin)
 
     async def serve(self, services: ConnectionServices) -> None:
-        """Accept connections on all that was bound. Raises ListenError."""
+        """Accept connections on all bound addresses. Raises ListenError."""
         self._services = services
         for endpoint, server in self._servers:
             with _naming(endpoint):
                 await server.start_serving()
 
     def look_after_idle(self, max_idle_ms: int) -> None:
-        """Free what idle connections hold, and close those that have been idle for `max_idle_ms`.
+        """Free the memory of idle connections, and close those idle for `max_idle_ms`.
 
-        That is connections.max.idle.ms; negative: none is closed.
+        That is `connections.max.idle.ms`; with a negative one none is closed.
         """
 
         def look() -> None:
@@ -122,28 +122,28 @@ class Listeners:
         return {endpoint.name: counts[endpoint.name] for endpoint, _ in self._servers}
 
     def unbind(self) -> None:
-        """Give the addresses up; no harm when they are given up already."""
+        """Release the addresses, unless they are released already."""
         for _, server in self._servers:
             server.close()
 
     async def close(self) -> None:
-        """Stop listening and hang up on everybody."""
+        """Stop listening and close all connections."""
         self.unbind()
         for connection in tuple(self._connections):
             connection.close()
         await self._drain()
         for connection in tuple(self._connections):
             connection.abort()
-        await self._timers.sleep(0)  # in which they hear that they are lost
+        await self._timers.sleep(0)  # in which their `connection_lost` is called
 
     async def _drain(self) -> None:
-        """Let what was answered leave, for a while.
+        """Wait a while for the answers to be sent.
 
-        Not with `Server.wait_closed`: up to Python 3.12.0 it waits for nothing, and from 3.12.1 on
-        for ever if a peer does not read.
+        Not with `Server.wait_closed`: up to Python 3.12.0 it does not wait, and from 3.12.1 on
+        without end if a client does not read.
         """
         until_ms = self._clock.monotonic_ms() + DRAIN_MS
-        await self._timers.sleep(0)  # which is all that most of them need
+        await self._timers.sleep(0)  # which is enough for most of them
         while self._connections and self._clock.monotonic_ms() < until_ms:
             await self._timers.sleep(DRAIN_CHECK_MS)
 
@@ -162,7 +162,7 @@ def _size_buffers(server: asyncio.Server, config: BrokerConfig) -> None:
 
 @contextlib.contextmanager
 def _naming(endpoint: Endpoint) -> Iterator[None]:
-    """Say of an error which listener it is about."""
+    """Name the listener in an error."""
     where = f"{endpoint.host or '*'}:{endpoint.port}"
     try:
         yield
@@ -173,7 +173,7 @@ def _naming(endpoint: Endpoint) -> Iterator[None]:
 
 
 def why_not_bound(error: OSError, host: str, where: str) -> str:
-    """Say what is wrong with an address in words: the system's own repeat it, and have numbers."""
+    """The reason why an address cannot be bound, without the system's error numbers."""
     if error.errno == errno.EADDRINUSE:
         return f"{where} is already in use"
     if isinstance(error, socket.gaierror):

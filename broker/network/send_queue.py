@@ -176,7 +176,7 @@ class SendQueue:
                 self._give_up()
 
     def release(self) -> None:
-        """The connection is gone."""
+        """Drop the queue: the connection is closed."""
         self.is_paused = True
         self._on_drained = None
         self._parts.clear()
@@ -205,7 +205,7 @@ class SendQueue:
         self._transport.abort()
 
     def _pump(self) -> None:
-        """Send until all is gone or the socket is full."""
+        """Send until the queue is empty or the socket is full."""
         parts = self._parts
         if len(parts) == 1 and isinstance(parts[0], bytes):  # as nearly all answers
             self._transport.write(parts.popleft())  # type: ignore[arg-type]

@@ -78,7 +78,7 @@ class Dispatcher:
             if len(frame) > LONG_BYTES:
                 answering = _Answering(served, header.correlation_id, context, connection)
                 return self._serve_long(answering, frame, position)
-            # Bytes left over are let pass, as Apache does: librdkafka 2.16 sends a null array of
+            # Bytes left over are ignored, as in Apache Kafka: librdkafka 2.16 sends a null array of
             # topics in Metadata v13 as four bytes where one belongs.
             request, _ = served.decode(frame, position, len(frame))
         except UNDECODABLE as error:
@@ -268,7 +268,7 @@ class _AnsweringInSlices(_Answering):
 def _answer_to(
     error: Exception, route: Route, context: Context, connection: Connection
 ) -> Response | None:
-    """What to answer when a handler has raised; nothing, if only hanging up is left."""
+    """The answer to a handler's error; None after closing the connection."""
     name = route.request.__name__
     version = context.api_version
     if isinstance(error, HangUp | AbandonedError):
@@ -289,7 +289,7 @@ def _answer_to(
 
 
 def error_response(route: Route, version: int, code: ErrorCode, message: str) -> Response | None:
-    """A response that says one thing: this error. None when `version` has no place for that."""
+    """A response with nothing but an error; None if `version` has no field for it."""
     cls = route.request.RESPONSE
     names = {field.name for field in cls.FIELDS if version in field.versions}
     if "error_code" not in names:

@@ -1,13 +1,13 @@
 """Requests so long that others are served while they are read.
 
 A frame of 100 MB may hold thirty million topic names, which take ten seconds to read and gigabytes
-to keep. So the number of elements is bounded, in all arrays of a request together, and what is not
-read after the first few goes on in slices. A frame that is long for its records alone, as those of
+to keep. So the number of elements is bounded, in all arrays of a request together, and a request is
+read in slices after its first thousand. A frame that is long for its records alone, as those of
 Produce are, is read at once.
 
-The elements of all long requests together are bounded too (`queued.max.request.elements`), from
-the moment their reading goes on in slices until nobody holds the request's context any more: not
-the handler, not the answer that is still encoded, not a wait for records or for other brokers.
+The elements of all long requests together are bounded too (`queued.max.request.elements`). Those of
+a request count from the beginning of its slices until its context is freed: the handler holds it,
+the encoding of the answer, and a wait for records or for other brokers.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ElementBudget:
     async def read(self, long: LongRequest, most: int, context: Context) -> None:
         """Read the rest of a request when there is room for `most` elements, its upper bound.
 
-        What it has then counts as long as its context lives. Raises UNDECODABLE.
+        Its elements then count as long as its context lives. Raises UNDECODABLE.
         """
         while not self._memory.has_room():
             await self._room()

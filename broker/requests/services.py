@@ -1,4 +1,4 @@
-"""What handlers reach of a broker: its parts, by name. All of them are there once it is made."""
+"""The parts of a broker that handlers use. All of them exist once it is made."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(slots=True)
 class BrokerServices:
-    """A broker as its handlers see it."""
+    """A broker, as seen by its handlers."""
 
     config: BrokerConfig
-    """As it is now: replaced as a whole when dynamic settings change."""
+    """The present configuration, replaced as a whole when dynamic settings change."""
     clock: Clock
     timers: Timers
     spawn: Callable[[Coroutine[Any, Any, Any], str], asyncio.Task[Any]]
@@ -62,7 +62,7 @@ class BrokerServices:
     replicas: Replicas
     fetch_sessions: FetchSessions
     control: ControlRequestQueue
-    """Takes what the controller says, in its order."""
+    """Applies the controller's requests, in their order."""
     controller: Controller
     topics: TopicCommands
     internal_topics: InternalTopics
@@ -73,5 +73,5 @@ class BrokerServices:
 
     @property
     def broker_epoch(self) -> int:
-        """Of this life of the broker: the transaction that registered it, -1 before that."""
+        """The broker epoch: the transaction that registered the broker, -1 before that."""
         return self.registrar.epoch

@@ -1,4 +1,4 @@
-"""Creates topics within the client's timeout, and never after it was told that they are not.
+"""Creates topics within the client's timeout, and none after the client had an error.
 
 The metadata store may answer only after the timeout, and still carry the write out. The client has
 had an error by then, so the topic is deleted again.

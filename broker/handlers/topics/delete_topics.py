@@ -38,7 +38,7 @@ FIRST_VERSION_WITH_DISABLED_ERROR = 3
 def delete_topics(
     context: Context, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse | Deferred[DeleteTopicsResponse]:
-    """Resolve ids, delete what exists, wait until it is gone."""
+    """Resolve ids, delete the existing topics, wait until they are gone."""
     wanted = [(topic.name, topic.topic_id) for topic in request.topics]
     wanted += [(name, ZERO_UUID) for name in request.topic_names]
 

@@ -138,7 +138,7 @@ async def _make(
 
 
 def _is_sound(topics: list[Topic]) -> bool:
-    """Whether there is no error that may be gone at the next request."""
+    """Whether no topic has an error, which may be resolved at the next request."""
     return not any(topic.error_code for topic in topics)
 
 
