@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from storage.directory.checkpoints import decode_lines, encode_lines
+from storage.checkpoint_file import decode_lines, encode_lines
 from storage.errors import EXHAUSTION, DamagedFileError
 from storage.segment import file_names
 
