@@ -30,16 +30,6 @@ Steps = Generator[None, None, R]
 """The steps of a handler that returns R."""
 
 
-def finished(steps: Steps[R]) -> R:
-    """Run the steps to their end at once; returns their result."""
-    try:
-        while True:
-            next(steps)
-    except StopIteration as end:
-        outcome: R = end.value
-        return outcome
-
-
 def in_steps(
     handler: Callable[Concatenate[Context, P], Steps[R]],
 ) -> Callable[Concatenate[Context, P], R | Deferred[Any]]:

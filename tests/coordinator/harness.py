@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker.requests.steps import finished
 from coordinator.groups.join import Caller
 from coordinator.offsets.offset_store import NO_PRODUCER
 from coordinator.settings import GroupSettings
@@ -27,6 +26,7 @@ from protocol.messages.group_membership import (
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from tests.support.steps import finished
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from broker.requests.steps import finished
 from coordinator.settings import GroupSettings
 from protocol.errors import ErrorCode
 from protocol.messages.offset_fetch import OffsetDeleteRequest, OffsetFetchRequest
 from tests.coordinator.harness import GROUP, Harness
+from tests.support.steps import finished
 
 NONE = ErrorCode.NONE
 RETENTION_MS = 1_000
