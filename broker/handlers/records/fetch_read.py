@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from broker.fetch.replica_selection import RACK_AWARE, follower_in_rack
 from broker.handlers.records.current_leader import current_leader
 from broker.handlers.records.delayed_fetch import ENOUGH_BYTES
+from broker.handlers.records.local_replica import absence_error
 from broker.replication.replica_machine import NO_EPOCH
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
@@ -381,15 +382,13 @@ class FetchRead:
         return True
 
     def _absent(self, wanted: FetchedPartition) -> ErrorCode:
-        metadata = self._context.broker.metadata
-        name: str | None = wanted.topic
-        if self._context.api_version >= FIRST_VERSION_BY_ID:
-            name = metadata.topic_name(wanted.topic_id)
-            if name is None:
-                return ErrorCode.UNKNOWN_TOPIC_ID
-        if name is None or metadata.partition(name, wanted.index) is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        broker = self._context.broker
+        if self._context.api_version < FIRST_VERSION_BY_ID:
+            return absence_error(broker, wanted.topic, wanted.index)
+        name = broker.metadata.topic_name(wanted.topic_id)
+        if name is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        return absence_error(broker, name, wanted.index)
 
 
 def _in_groups(items: Sequence[T]) -> Iterator[Sequence[T]]:
