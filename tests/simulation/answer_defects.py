@@ -14,7 +14,8 @@ from broker.partitions.commit_waiters import CommitWaiter, CommitWaiters
 from broker.partitions.watchers import Watchers
 from broker.runtime.deferred import Deferred
 from protocol.errors import ErrorCode
-from storage.log import epoch_recovery, log
+from storage.append import leader_appends
+from storage.log import epoch_recovery
 from storage.producer.producer_state import ProducerState
 from tests.simulation.sockets import End
 
@@ -132,7 +133,7 @@ def know_no_duplicates() -> None:
 
 def know_one_batch_after_a_start() -> None:
     """A producer with several requests under way is out of order when it sends them again."""
-    log.recall = lambda *_: False  # type: ignore[attr-defined]
+    leader_appends.recall = lambda *_: False  # type: ignore[attr-defined]
 
 
 def believe_the_epoch_file() -> None:
