@@ -12,6 +12,7 @@ import socket
 from typing import TYPE_CHECKING, cast
 
 from broker.network.links import LinkError
+from broker.network.unconnected import UNCONNECTED
 from protocol.headers import request_front, response_header_bytes
 from protocol.wire import DecodeError
 
@@ -123,16 +124,18 @@ class _Wire(asyncio.BufferedProtocol):
         self._answer: asyncio.Future[memoryview] | None = None
         self._asked_at = 0.0
         self._watchdog: asyncio.TimerHandle | None = None
-        self._transport: asyncio.Transport = cast("asyncio.Transport", None)
-        self._socket: socket.socket = cast("socket.socket", None)
+        self._transport: asyncio.Transport = UNCONNECTED
+        self._socket: socket.socket | None = None
+        """None until the connection is made."""
         self._low_water = 1
         self.is_lost = False
         self._has_ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._socket = transport.get_extra_info("socket")
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected: socket.socket = transport.get_extra_info("socket")
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = connected
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_lost = self._has_ended = True
@@ -188,6 +191,7 @@ class _Wire(asyncio.BufferedProtocol):
     def _wake_at(self, count: int) -> None:
         """Have the loop see the socket as readable only once so many bytes have arrived."""
         if count != self._low_water:
+            assert self._socket is not None
             self._low_water = count
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 from broker.network.foreign_protocols import recognise
 from broker.network.frame_buffer import FrameBuffer
 from broker.network.send_queue import SendQueue, SocketSender
+from broker.network.unconnected import UNCONNECTED
 from broker.runtime.deferred import Deferred
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ class Connection(asyncio.BufferedProtocol):
         self._is_turn_due = False
         self._is_processing = False
         self._is_at_end = False
-        self._outgoing: SendQueue = cast("SendQueue", None)
-        self._transport: asyncio.Transport = cast("asyncio.Transport", None)
+        self._transport: asyncio.Transport = UNCONNECTED
+        self._outgoing = SendQueue(UNCONNECTED, None, self._process)
 
     @property
     def listener(self) -> str:

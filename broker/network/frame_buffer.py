@@ -25,10 +25,8 @@ from __future__ import annotations
 
 import mmap
 import sys
-from typing import TYPE_CHECKING, cast
 
-if TYPE_CHECKING:
-    from broker.network.request_memory import RequestMemory
+from broker.network.request_memory import RequestMemory
 
 BUFFER_BYTES = 128 * 1024
 """Room for the five requests of 16 KB that a Java producer has in flight at its defaults.
@@ -162,5 +160,7 @@ def _mapping(capacity: int) -> mmap.mmap:
 _NOTHING = _mapping(1)
 """The mapping of a released buffer."""
 
-_OWN_REFERENCES = FrameBuffer(cast("RequestMemory", None), BUFFER_BYTES).count_references()
+_OWN_REFERENCES = FrameBuffer(
+    RequestMemory(0, lambda call: call()), BUFFER_BYTES
+).count_references()
 """The references of a buffer of which no frame is held."""
