@@ -16,8 +16,7 @@ import struct
 import tempfile
 import time
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import broker.handlers.records.produce  # noqa: F401  (the handler registers itself)
@@ -26,13 +25,11 @@ from broker.network.connection import Connection
 from broker.network.connection_services import ConnectionServices, InFlight
 from broker.network.frame_buffer import BUFFER_BYTES
 from broker.network.request_memory import RequestMemory
-from broker.partitions.partition import Partition
 from broker.requests.dispatch import Dispatcher
 from broker.runtime.clock import SystemClock
-from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
-from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.produce import ProduceRequest
 from protocol.records.builder import NewRecord, build_batch
@@ -41,10 +38,12 @@ from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log.log_settings import LogSettings
-from tests.broker.replica_fetchers.harness import surroundings
+from tests.support.services import Adapters, parts_in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from broker.requests.services import BrokerServices
 
 VERSION = 13
 BATCH_BYTES = 16_384
@@ -156,48 +155,24 @@ class _Sink(asyncio.Transport):
         """No answer is ever held back."""
 
 
-def _broker(directories: LogDirectories) -> Any:
-    """As much of a broker as produce requests meet, leading one topic of each kind."""
-    clock = _TurnClock()
-    timers = Timers(asyncio.get_running_loop())
-    by_topic = {
-        name: {
-            index: _led(directories, name, index, timers)
-            for index in range(1 if name == "one" else 64)
-        }
-        for name in TOPIC_IDS
-    }
-    names = {topic_id: name for name, topic_id in TOPIC_IDS.items()}
-    replicas = SimpleNamespace(by_topic=by_topic, names_by_id=names)
-    metadata = SimpleNamespace(is_awaited=False)
-    return cast(
-        "Any",
-        SimpleNamespace(
-            clock=clock,
-            config=BrokerConfig(),
-            timers=timers,
-            replicas=replicas,
-            metadata=metadata,
-        ),
-    )
-
-
-def _led(directories: LogDirectories, topic: str, index: int, timers: Timers) -> Partition:
-    now_ms = SystemClock().now_ms()
-    log = directories.create(topic, index, TOPIC_IDS[topic], TopicConfig(), now_ms)
-    partition = Partition(log, surroundings(0, timers))
-    partition.assume(
-        LeaderAndIsrPartitionState(
-            partition_index=index,
-            controller_epoch=0,
-            leader=0,
-            leader_epoch=0,
-            isr=[0],
-            partition_epoch=0,
-            replicas=[0],
-        )
-    )
-    return partition
+def _broker(directories: LogDirectories) -> BrokerServices:
+    """The parts of a broker, leading one topic of each kind."""
+    adapters = Adapters(clock=_TurnClock(), logs=directories)
+    services = parts_in_memory(BrokerConfig(broker_id=0), adapters).services
+    for name, topic_id in TOPIC_IDS.items():
+        for index in range(1 if name == "one" else 64):
+            state = LeaderAndIsrPartitionState(
+                partition_index=index,
+                controller_epoch=0,
+                leader=0,
+                leader_epoch=0,
+                isr=[0],
+                partition_epoch=0,
+                replicas=[0],
+                is_new=True,
+            )
+            assert services.replicas.lead_or_follow(name, topic_id, state) is ErrorCode.NONE
+    return services
 
 
 def _frames(load: Load, producer_id: int, first: int, count: int) -> list[bytes]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from broker.handlers import all_handlers
-from broker.metadata.metadata_cache import MetadataCache
 from broker.network.client import Client
 from broker.requests.dispatch import Dispatcher
 from broker.runtime.clock import SystemClock
+from config.broker import BrokerConfig
 from protocol.api_keys import ApiKey
 from protocol.messages.groups import ListGroupsRequest
+from tests.support.services import Adapters, parts_in_memory
 from tests.support.wire import request_header
 
 if TYPE_CHECKING:
@@ -36,15 +36,12 @@ class OneConnection:
     """A dispatcher with one client."""
 
     def __init__(self, *, is_in_cluster: bool = False) -> None:
-        self.metadata = MetadataCache()
-        surroundings: Any = SimpleNamespace(
-            clock=SystemClock(),
-            is_in_cluster=is_in_cluster,
-            metadata=self.metadata,
-            spawn=self._spawn,
-        )
+        services = parts_in_memory(BrokerConfig(), Adapters(SystemClock())).services
+        services.is_in_cluster = is_in_cluster
+        services.spawn = self._spawn
+        self.metadata = services.metadata
         self.connection = ClosableConnection()
-        self._dispatcher = Dispatcher(surroundings)
+        self._dispatcher = Dispatcher(services)
         self._peer = Client("PLAINTEXT", {})
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from random import Random
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from broker.partitions.partition import Partition
+from broker.runtime.timers import Timers
+from config.topic import TopicConfig
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.broker.replica_fetchers.harness import surroundings
+from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.hosts import HOST, Host
 from tests.simulation.network import READ_BYTES, Network
 from tests.simulation.pipeline import SIZE_BYTES, Answer, Pipeline
@@ -18,11 +22,12 @@ from tests.simulation.promptness import Promptness
 from tests.simulation.refusals import REPORTS
 from tests.simulation.sockets import SOCKETS, End
 from tests.simulation.virtual_loop import VirtualLoop
+from tests.storage.produced import TOPIC_ID, append, batch
+from tests.support.services import logs_in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.simulation.cluster import Machine, SimulatedCluster
 
 PORT = 9092
 LATENCY_MS = 1.0, 5.0
@@ -136,12 +141,15 @@ def test_what_is_carried_takes_about_as_long_as_the_network_says(
 def test_who_has_not_the_whole_request_is_not_late(
     loop: VirtualLoop, left_at: float, is_late: bool
 ) -> None:
-    cluster: Any = SimpleNamespace(loop=loop, network=network_of(loop), calm_since=0.0)
-    promptness = Promptness(cast("SimulatedCluster", cluster))
-    machine: Any = SimpleNamespace(number=1, lives=1)
-    log = SimpleNamespace(high_watermark=5)
-    partition: Any = SimpleNamespace(topic="ledger", index=0, log=log)
-    promptness.note(cast("Machine", machine), partition)
+    cluster = SimulatedCluster(loop, Random(0), 2)
+    cluster.network = network_of(loop)
+    promptness = Promptness(cluster)
+    machine = cluster.machines[1]
+    machine.lives = 1
+    log = logs_in_memory().create("ledger", 0, TOPIC_ID, TopicConfig())
+    append(log, batch(5))
+    log.advance_high_watermark(5)
+    promptness.note(machine, Partition(log, surroundings(1, Timers(loop))))
     reports: list[str] = []
     REPORTS[:] = [reports.append]
     answer = Answer(None, "FetchRequest", 1000.0, left_at, began_at=1000.92, previous_at=0.0)

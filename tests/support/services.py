@@ -87,6 +87,16 @@ def logs_in_memory() -> LogDirectories:
     return LogDirectories.open(["/data"], disk, LogSettings())
 
 
+def running_loop() -> asyncio.AbstractEventLoop:
+    """The loop that runs; off any, one that is closed: parts can do what waits for nothing."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        loop = asyncio.new_event_loop()
+        loop.close()
+        return loop
+
+
 @dataclasses.dataclass
 class Adapters:
     """What a test has of its own."""
@@ -94,7 +104,7 @@ class Adapters:
     clock: Clock = dataclasses.field(default_factory=StandingClock)
     store: MetadataStore = dataclasses.field(default_factory=lambda: MemoryEnsemble().connect())
     logs: LogDirectories = dataclasses.field(default_factory=logs_in_memory)
-    loop: asyncio.AbstractEventLoop = dataclasses.field(default_factory=asyncio.get_running_loop)
+    loop: asyncio.AbstractEventLoop = dataclasses.field(default_factory=running_loop)
     given_up: list[str] = dataclasses.field(default_factory=list)
     """Why the broker could not go on, if it could not."""
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from broker.handlers.brokers.api_versions import api_versions
+from broker.requests.context import Context
+from config.broker import BrokerConfig
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from tests.controller.harness import NOW_MS
+from tests.support.services import parts_in_memory
 
 
 def ask(version: int, *, is_in_cluster: bool) -> Any:
-    context: Any = SimpleNamespace(
-        api_version=version, broker=SimpleNamespace(is_in_cluster=is_in_cluster)
-    )
+    config = BrokerConfig(zookeeper_connect="elsewhere:2181" if is_in_cluster else None)
+    services = parts_in_memory(config).services
+    context = Context(services, version, None, "PLAINTEXT", "/127.0.0.1", "User:A", NOW_MS)
     request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
     response: Any = api_versions(context, request)
     return ApiVersionsResponse.decode(version, response.encode(version))

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import broker.handlers.records.fetch
 import broker.handlers.records.list_offsets  # noqa: F401  (the handlers register themselves)
 from broker.fetch.fetch_sessions import FetchSessions
-from broker.metadata.metadata_cache import MetadataCache
 from broker.network.links import LinkError
 from broker.partitions.replicas import Replicas
 from broker.partitions.throttle import replication_throttles
@@ -24,7 +23,6 @@ from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
 from broker.runtime.clock import SystemClock
 from broker.runtime.deferred import Deferred
-from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from protocol.errors import ErrorCode
@@ -39,6 +37,7 @@ from tests.broker.replica_fetchers.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch
 from tests.support.arrival import arrival
 from tests.support.disk_thread import DiskThread
+from tests.support.services import Adapters, parts_in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
@@ -80,27 +79,28 @@ class Node:
     def __init__(self, ensemble: Ensemble, node_id: int, directory: Path) -> None:
         self.id = node_id
         self.is_up = True
-        self.config = BrokerConfig(broker_id=node_id)
-        self.clock = SystemClock()
-        self.timers = Timers(asyncio.get_running_loop())
-        self.metadata = MetadataCache()
+        config = BrokerConfig(broker_id=node_id)
+        clock = SystemClock()
         settings = LogSettings(run_later=ensemble.disk_thread.run_later)
         self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), settings)
         self.topic_configs = TopicConfigs()
         self.logs.load(self.topic_configs.topic_config)
-        self.throttles = replication_throttles(self.config, self.clock.monotonic_ms)
+        self.services = parts_in_memory(config, Adapters(clock, logs=self.logs)).services
+        self.timers, self.metadata = self.services.timers, self.services.metadata
+        self.throttles = replication_throttles(config, clock.monotonic_ms)
         around = surroundings(
-            node_id, self.timers, self.clock, Agreement(), alive=ensemble.nodes.keys()
+            node_id, self.timers, clock, Agreement(), alive=ensemble.nodes.keys()
         )._replace(throttle=self.throttles.leader)
         self.replicas = Replicas(self.logs, self.topic_configs, around)
         identities = iter(range(1, 10_000))
         self.fetch_sessions = FetchSessions(100, 120_000, lambda: next(identities))
+        self.services.replicas, self.services.fetch_sessions = self.replicas, self.fetch_sessions
         fetching = FetcherSettings(
             local_id=node_id,
             broker_epoch=lambda: node_id + 100,
             limits=ensemble.limits,
             backoff_ms=BACKOFF_MS,
-            clock=self.clock,
+            clock=clock,
             timers=self.timers,
             disk_threads=ensemble.threads,
             throttle=self.throttles.follower,
@@ -130,7 +130,7 @@ class Node:
 
     async def answer(self, request: Request, version: int) -> Response:
         cls = type(request)
-        context = Context(cast("Any", self), version, None, "PLAINTEXT", "/127.0.0.1", "", NOW_MS)
+        context = Context(self.services, version, None, "PLAINTEXT", "/127.0.0.1", "", NOW_MS)
         decoded = cls.decode(version, request.encode(version))
         answer: Any = ROUTES[int(cls.API_KEY)].handler(context, decoded)
         if isinstance(answer, Deferred):

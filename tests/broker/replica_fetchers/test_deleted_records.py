@@ -77,8 +77,7 @@ def delete(
     request = DeleteRecordsRequest(
         topics=[kind(name=TOPIC, partitions=partitions)], timeout_ms=timeout_ms
     )
-    node = cast("Any", nodes[0])
-    context = Context(node, 2, None, "PLAINTEXT", "/127.0.0.1", "", NOW_MS)
+    context = Context(nodes[0].services, 2, None, "PLAINTEXT", "/127.0.0.1", "", NOW_MS)
     return cast("Deferred[DeleteRecordsResponse]", handler.delete_records(context, request))
 
 
@@ -205,10 +204,9 @@ def test_a_start_that_is_not_on_the_disk_is_a_storage_error(tmp_path: Path) -> N
         response = DeleteRecordsResponse(
             topics=[DeleteRecordsResponse.Topic(name=TOPIC, partitions=[answer])]
         )
-        node = cast("Any", nodes[0])
         for offset in (0, 4):
             delayed = DelayedDeleteRecords(
-                node, response, [Deletion(partition, offset, answer)], LONG_MS
+                nodes[0].services, response, [Deletion(partition, offset, answer)], LONG_MS
             )
 
             delayed.note_written(frozenset())

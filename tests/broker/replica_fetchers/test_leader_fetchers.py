@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from broker.replica_fetchers import fetcher
@@ -91,29 +91,38 @@ class Fetcher:
         self.is_over = True
 
 
+async def for_ever() -> None:
+    await asyncio.Event().wait()
+
+
 def test_one_that_may_be_in_sync_again_is_never_without_somebody_who_asks() -> None:
-    fetchers: list[Fetcher] = []
+    async def scenario() -> None:
+        fetchers: list[Fetcher] = []
 
-    def start(lane: object, *, is_for_those_behind: bool) -> Running:
-        assert is_for_those_behind is bool(fetchers)
-        fetchers.append(Fetcher())
-        return Running(cast("Any", fetchers[-1]), cast("Any", SimpleNamespace(cancel=lambda: None)))
+        def start(lane: object, *, is_for_those_behind: bool) -> Running:
+            assert is_for_those_behind is bool(fetchers)
+            fetchers.append(Fetcher())
+            return Running(
+                cast("Any", fetchers[-1]), asyncio.get_running_loop().create_task(for_ever())
+            )
 
-    lane, one, other = LeaderFetchers(start), cast("Any", "one"), cast("Any", "other")
-    lane.follow(one)
-    lane.follow(other)
-    lane.found(cast("Any", fetchers[0]), one, is_behind=True)
-    main, aside = fetchers
-    assert (main.has, aside.has) == ({other}, {one})
+        lane, one, other = LeaderFetchers(start), cast("Any", "one"), cast("Any", "other")
+        lane.follow(one)
+        lane.follow(other)
+        lane.found(cast("Any", fetchers[0]), one, is_behind=True)
+        main, aside = fetchers
+        assert (main.has, aside.has) == ({other}, {one})
 
-    lane.found(cast("Any", aside), one, is_behind=False)
-    assert (main.has, aside.has) == ({other}, {one}), "the first has a question under way"
-    assert main.is_woken
-    lane.before_asking(cast("Any", aside))
-    assert aside.has == {one}
-    lane.before_asking(cast("Any", main))
-    assert (main.has, aside.has, aside.is_over) == ({one, other}, set(), True)
-    assert not lane.is_idle
+        lane.found(cast("Any", aside), one, is_behind=False)
+        assert (main.has, aside.has) == ({other}, {one}), "the first has a question under way"
+        assert main.is_woken
+        lane.before_asking(cast("Any", aside))
+        assert aside.has == {one}
+        lane.before_asking(cast("Any", main))
+        assert (main.has, aside.has, aside.is_over) == ({one, other}, set(), True)
+        assert not lane.is_idle
+
+    asyncio.run(scenario())
 
 
 def test_a_role_that_changes_while_it_is_fetched_aside_is_taken_up(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ Live = UpdateMetadataRequest.LiveBroker
 def tell_racks(nodes: Ensemble, racks: dict[int, str | None] | None = None) -> None:
     """Have all nodes choose by rack, and know who is where."""
     for node in nodes.nodes.values():
-        node.config = BrokerConfig(replica_selector_class=RACK_AWARE)
+        node.services.config = BrokerConfig(replica_selector_class=RACK_AWARE)
         node.metadata.update(
             UpdateMetadataRequest(
                 controller_id=0,
@@ -167,7 +167,7 @@ def test_nobody_is_sent_on_unless_the_selector_is_rack_aware(
     async def scenario(nodes: Ensemble) -> None:
         await ten_records(nodes)
         tell_racks(nodes)
-        nodes[0].config = BrokerConfig(replica_selector_class=selector)
+        nodes[0].services.config = BrokerConfig(replica_selector_class=selector)
 
         assert len((await fetch(nodes[0], 3, "south")).records) > 0
 
