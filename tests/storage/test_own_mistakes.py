@@ -12,6 +12,7 @@ import pytest
 from config.topic import TopicConfig
 from storage.compaction.offset_map import OffsetMap
 from storage.segment.aborted_index import AbortedTransaction
+from storage.segment.segment import Segment
 from tests.storage.produced import (
     NOW_MS,
     TOPIC_ID,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from storage.log.log import Log
+    from storage.segment.batch_scan import BatchPlace
 
 
 @pytest.fixture
@@ -85,6 +87,22 @@ def test_last_stable_offset_is_not_before_the_log_start(log: Log) -> None:
 
 def test_last_batch_is_not_looked_for_past_the_end_of_its_file(log: Log) -> None:
     log.segments.active.size = log.segments.active._tail_position
+
+    with pytest.raises(AssertionError):
+        log.read(59, 1000, 60)
+
+
+class Misled(Segment):
+    """Finds its first batch, whatever is looked for."""
+
+    __slots__ = ()
+
+    def locate(self, offset: int) -> BatchPlace | None:
+        return super().locate(min(offset, self.base_offset))
+
+
+def test_batch_that_is_read_holds_the_offset_that_was_looked_for(log: Log) -> None:
+    log.segments.active.__class__ = Misled
 
     with pytest.raises(AssertionError):
         log.read(59, 1000, 60)

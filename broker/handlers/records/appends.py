@@ -232,7 +232,8 @@ class Appends:
         if code is not None:
             raise _not_verified(code, self.context.api_version)
         guard = self.verified.guards.get(key)
-        return self._append(partition, records, source._replace(guard=guard))
+        guarded = source if guard is None else source._replace(guard=guard)
+        return self._append(partition, records, guarded)
 
 
 @cache
