@@ -46,7 +46,7 @@ def test_a_seed_gives_the_same_run_each_time() -> None:
 SEEDS = "0-300"
 """Among which each defect shows; the first that shows it ends the search."""
 
-LIKELY = {"watchers": "91-92", "epochs": "123-124"}
+LIKELY = {"watchers": "91-92", "epochs": "132-133"}
 """Seeds that showed those which show seldom; any change of the broker may have others show them."""
 
 RECORDS = r"producer-\d+|Violation"
