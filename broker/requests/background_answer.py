@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from broker.runtime.deferred import Deferred
+from broker.runtime.deferred import Deferred, fail_if_cancelled
 from controller.metadata_store.store import StoreError
 from protocol.errors import ApiError, ErrorCode
 
@@ -39,7 +39,7 @@ def answer_later(
         except Exception as error:  # noqa: BLE001 - `refuse` is wrong; dispatch says so
             answer.fail(error)
 
-    context.broker.spawn(run(), name)
+    fail_if_cancelled(answer, context.broker.spawn(run(), name))
     return answer
 
 

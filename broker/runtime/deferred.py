@@ -42,6 +42,9 @@ class AbandonedError(Exception):
     """The work behind a Deferred was cancelled: the broker stops."""
 
 
+CANCELLED = "cancelled: the broker stops"
+
+
 class Deferred(Generic[T]):
     """Settled at most once, by `complete` or `fail`; one listener, set by `then`.
 
@@ -134,7 +137,10 @@ class Deferred(Generic[T]):
         return mapped
 
     def follow(self, other: Deferred[T]) -> None:
-        """Be settled as `other` is, and abandon it when this one is abandoned."""
+        """Be settled as `other` is, and abandon it when this one is abandoned, or was before."""
+        if self._on_abandon is _was_abandoned:
+            other.abandon()
+            return
         if self._value is _PENDING:
             self._on_abandon = other.abandon
         other.then(self.complete, self.fail)  # type: ignore[arg-type] # a bool is of no interest
@@ -161,12 +167,16 @@ class Deferred(Generic[T]):
     def abandon(self) -> None:
         """The requester is gone: forget the listener and let the completer free what it holds."""
         self._listener = self._on_error = None
-        on_abandon, self._on_abandon = self._on_abandon, None
+        on_abandon, self._on_abandon = self._on_abandon, _was_abandoned
         if on_abandon is not None:
             try:
                 on_abandon()
             except Exception:
                 logger.exception("waiting request could not be cancelled")
+
+
+def _was_abandoned() -> None:
+    """Stands where the completer's callback was, once the requester is gone."""
 
 
 def from_future(future: asyncio.Future[T]) -> Deferred[T]:
@@ -179,7 +189,7 @@ def from_future(future: asyncio.Future[T]) -> Deferred[T]:
 def settle(deferred: Deferred[T], done: asyncio.Future[T]) -> None:
     """Settle `deferred` as a future was that is done."""
     if done.cancelled():
-        deferred.fail(AbandonedError("cancelled: the broker stops"))
+        deferred.fail(AbandonedError(CANCELLED))
         return
     error = done.exception()
     if error is None:
@@ -188,6 +198,19 @@ def settle(deferred: Deferred[T], done: asyncio.Future[T]) -> None:
         deferred.fail(error)
     else:
         raise error
+
+
+def fail_if_cancelled(deferred: Deferred[Any], task: asyncio.Task[object]) -> None:
+    """Fail `deferred` with AbandonedError if the task that was to settle it is cancelled.
+
+    It may be so before it began, or by what it waits for; no `except Exception` of its own sees it.
+    """
+
+    def ended(done: asyncio.Task[object]) -> None:
+        if done.cancelled():
+            deferred.fail(AbandonedError(CANCELLED))
+
+    task.add_done_callback(ended)
 
 
 def _call(listener: Callable[[Any], object], argument: object) -> None:
@@ -220,4 +243,5 @@ def in_background(
         task.cancel()
 
     deferred: Deferred[T] = Deferred(on_abandon=cancel)
+    fail_if_cancelled(deferred, task)
     return deferred

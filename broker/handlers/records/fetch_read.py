@@ -7,7 +7,7 @@ the first batch of the first partition that has any is returned whatever its siz
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 from broker.fetch.replica_selection import RACK_AWARE, follower_in_rack
 from broker.handlers.records.current_leader import current_leader
@@ -18,7 +18,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from uuid import UUID
 
     from broker.fetch.fetch_sessions import FetchedPartition, FetchSession, Opened
@@ -41,12 +41,9 @@ FIRST_VERSION_WITH_LEADERS = 16
 LED_OTHERWISE = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
 """What a reader is told whose idea of the leader is wrong, with what is right (KIP-951)."""
 READ_COMMITTED = 1
-PARTITIONS_IN_A_STEP = 4
-"""Of a long request. Fixed: about a tenth of a millisecond."""
 NO_OFFSET = -1
 EMPTY = b""
 
-T = TypeVar("T")
 _Topics: TypeAlias = "dict[str | UUID, FetchResponse.Response]"
 """Those of one response."""
 
@@ -115,11 +112,11 @@ class FetchRead:
             self._was_noted = True
 
     def run_in_steps(self) -> Steps[None]:
-        """As `run`, pausing after each few partitions."""
+        """As `run`, pausing after each partition."""
         self._begin()
         try:
-            for some in _in_groups(tuple(self._opened.partitions)):
-                self._read_some(some)
+            for wanted in tuple(self._opened.partitions):
+                self._read_some((wanted,))
                 yield
         finally:
             self._was_noted = True
@@ -180,12 +177,12 @@ class FetchRead:
         return response
 
     def response_in_steps(self) -> Steps[FetchResponse]:
-        """As `response`, pausing after each few partitions."""
+        """As `response`, pausing after each partition."""
         response = self._empty_response()
         if not response.error_code:
             topics: _Topics = {}
-            for some in _in_groups(self._answers):
-                self._answer_some(some, response, topics)
+            for answered in self._answers:
+                self._answer_some((answered,), response, topics)
                 yield
         return response
 
@@ -389,8 +386,3 @@ class FetchRead:
         if name is None:
             return ErrorCode.UNKNOWN_TOPIC_ID
         return absence_error(broker, name, wanted.index)
-
-
-def _in_groups(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    for begin in range(0, len(items), PARTITIONS_IN_A_STEP):
-        yield items[begin : begin + PARTITIONS_IN_A_STEP]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker.runtime.deferred import AbandonedError, Deferred, HangUp, from_future
+from broker.runtime.deferred import AbandonedError, Deferred, HangUp, from_future, in_background
 from protocol.errors import ApiError, ErrorCode
+from tests.controller.harness import turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
 
 def outcomes(deferred: Deferred[int]) -> list[object]:
@@ -113,6 +114,46 @@ def test_function_that_defers_in_turn_is_followed_and_abandoned() -> None:
     first.complete(1)
     second.fail(KeyError("late"))
     assert [type(one) for one in seen] == [KeyError]
+
+
+def test_what_is_followed_after_the_requester_has_gone_is_abandoned_at_once() -> None:
+    freed: list[str] = []
+    whole: Deferred[int] = Deferred()
+    other: Deferred[int] = Deferred(on_abandon=lambda: freed.append("other"))
+
+    whole.abandon()
+    whole.follow(other)
+
+    assert freed == ["other"]
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_work_whose_task_is_cancelled_leaves_no_answer_open(*, has_begun: bool) -> None:
+    """By what it waits for, say: its client would wait for ever, on a connection that rests."""
+
+    async def scenario() -> None:
+        inner: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        tasks: list[asyncio.Task[object]] = []
+
+        async def work() -> int:
+            return await inner
+
+        def spawn(coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[object]:
+            tasks.append(asyncio.get_running_loop().create_task(coroutine, name=name))
+            return tasks[-1]
+
+        seen = outcomes(in_background(spawn, work(), "work"))
+        if has_begun:
+            await turns(1)
+            inner.cancel()
+        else:
+            tasks[0].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await turns(1)
+
+        assert [type(one) for one in seen] == [AbandonedError]
+
+    asyncio.run(scenario())
 
 
 def test_error_before_a_function_skips_it() -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from broker.handlers.records.appends import UNTIMED_PARTITIONS
+from broker.requests.api_table import ROUTES
+from broker.requests.context import Context
 from broker.runtime.compute_pool import ComputePool
 from broker.runtime.deferred import Deferred
 from protocol.errors import ErrorCode
@@ -18,6 +20,7 @@ from tests.broker.handlers.data_broker import (
     records,
     run_data_broker,
 )
+from tests.storage.produced import NOW_MS
 from tests.support.arrival import arrival
 from tests.support.services import StandingClock
 
@@ -148,6 +151,34 @@ def test_request_of_many_batches_is_appended_in_turns(tmp_path: Path) -> None:
         ]
         ends = [partitions[index].log.log_end_offset for index in range(PARTITIONS)]
         assert ends == list(range(1, PARTITIONS + 1))
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_request_in_steps_is_never_late(tmp_path: Path) -> None:
+    """Others are served between its steps: their time is not its own."""
+
+    async def scenario(broker: DataBroker) -> None:
+        await broker.create_topic(count=PARTITIONS)
+        partitions = broker.replicas.by_topic[TOPIC]
+        broker.services.clock = SlowClock()
+        work = broker.services.compute_pool
+        counted = CountedSideWork(work._loop, _SamePlatform(work))
+        broker.services.compute_pool = counted
+        batches: dict[Any, Any] = {(TOPIC, index): records(1) for index in range(PARTITIONS)}
+
+        request = produce_request(batches)
+        context = Context(
+            *(broker.services, 12, "a-client", "PLAINTEXT", "/127.0.0.1", "User:A", NOW_MS),
+            is_long=True,
+        )
+        frame = memoryview(bytearray(request.encode(12)))
+        outcome = ROUTES[int(request.API_KEY)].handler(context, type(request).decode(12, frame))
+        if isinstance(outcome, Deferred):
+            await arrival(outcome)
+
+        assert counted.results == []
+        assert [one.log.log_end_offset for one in partitions.values()] == [1] * PARTITIONS
 
     run_data_broker(tmp_path, scenario)
 
