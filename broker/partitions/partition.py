@@ -100,7 +100,7 @@ class Partition:
         epoch = machine.epoch_to_begin(state)
         if epoch is not None:
             self.log.assign_epoch(epoch, self.log.log_end_offset)
-        self._carry_out(machine.assume(state, self._now_ms()))
+        self._carry_out(machine.assume(state, self._monotonic_ms()))
         return True
 
     def retire(self) -> None:
@@ -109,7 +109,7 @@ class Partition:
 
     def decided(self, proposal: Proposal, code: ErrorCode, stored: Stored | None = None) -> None:
         """The controller answered a proposed in-sync set; `stored` is what it knows now."""
-        self._carry_out(self.machine.decided(proposal, code, stored, self._now_ms()))
+        self._carry_out(self.machine.decided(proposal, code, stored, self._monotonic_ms()))
 
     def fetched_by(self, broker_id: int, broker_epoch: int, offset: int, log_start: int) -> None:
         """A follower asks for `offset`, in one step with the read for it.
@@ -117,22 +117,22 @@ class Partition:
         Raises ApiError NOT_LEADER_OR_FOLLOWER for a broker that has no replica.
         """
         effects = self.machine.fetched_by(
-            broker_id, broker_epoch, offset, log_start, self._now_ms()
+            broker_id, broker_epoch, offset, log_start, self._monotonic_ms()
         )
         if effects is not NOTHING:
             self._carry_out(effects)
 
     def check_lag(self) -> None:
         """Propose to go on without followers that lag; call it by the clock."""
-        self._carry_out(self.machine.tick(self._now_ms()))
+        self._carry_out(self.machine.tick(self._monotonic_ms()))
 
     def brokers_changed(self) -> None:
         """A broker came or died: a dead one is not waited for."""
-        self._carry_out(self.machine.brokers_changed(self._now_ms()))
+        self._carry_out(self.machine.brokers_changed(self._monotonic_ms()))
 
     def config_changed(self) -> None:
         """The topic's configuration has changed, and with it perhaps `min.insync.replicas`."""
-        self._carry_out(self.machine.configured(self._now_ms()))
+        self._carry_out(self.machine.configured(self._monotonic_ms()))
 
     @property
     def throttle(self) -> Throttle | None:
@@ -152,7 +152,7 @@ class Partition:
             return info
         machine.check_append(acks)
         info = log.append_as_leader(records, machine.leader_epoch, now_ms, source)
-        committed = machine.appended(self._now_ms)
+        committed = machine.appended(self._monotonic_ms)
         if committed != NO_OFFSET:
             self._commit_up_to(committed)
         self._followers.wake()
@@ -339,5 +339,5 @@ class Partition:
             if self._commit_waiters.heap:
                 self._commit_waiters.complete(self.log.high_watermark, ErrorCode.NONE)
 
-    def _now_ms(self) -> int:
+    def _monotonic_ms(self) -> int:
         return self._services.clock.monotonic_ms()
