@@ -102,8 +102,8 @@ class Dispatcher:
         is_order = short.served.route.is_for_clusters and self._broker.is_in_cluster
         limit = None if is_order else self._broker.config.max_request_elements
         long = LongRequest(steps, limit)
-        if long.read_at_once():
-            return short.handle(long.request)
+        if (whole := long.read_at_once()) is not None:
+            return short.handle(whole)
         answering = _AnsweringInSlices(*short)
         size = len(frame)
         most = min(size, limit or size)  # an element has a byte at least
@@ -111,15 +111,15 @@ class Dispatcher:
         async def read_on() -> list[Part] | Deferred[list[Part] | None] | None:
             try:
                 if is_order:
-                    await long.read_on(self._broker.slices())
+                    request = await long.read_on(self._broker.slices())
                 else:
-                    await self.elements.read(long, most, answering.context)
+                    request = await self.elements.read(long, most, answering.context)
             except UNDECODABLE as error:
                 _refuse_frame(answering.served, error, size, answering.connection)
                 return None
             answering.context.now_ms = self._clock.now_ms()
             answering.context.is_long = True
-            return answering.handle(long.request)
+            return answering.handle(request)
 
         return in_background(self._broker.spawn, read_on(), "long request").map(_itself)
 

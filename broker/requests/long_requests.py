@@ -41,10 +41,7 @@ class TooManyElementsError(DecodeError):
 class LongRequest:
     """One request that is being read."""
 
-    __slots__ = ("_limit", "_steps", "elements", "request")
-
-    request: Request
-    """Set once it is read."""
+    __slots__ = ("_limit", "_steps", "elements")
 
     def __init__(self, steps: Generator[int, None, tuple[Request, int]], limit: int | None) -> None:
         """`steps` are those of a step decoder; `limit` is how many elements it may have."""
@@ -53,29 +50,32 @@ class LongRequest:
         self.elements = 0
         """How many were announced so far; when it is read, how many it has."""
 
-    def read_at_once(self) -> bool:
-        """Read it if it is short after all; returns whether it was. Raises UNDECODABLE."""
-        while self._go_on():
+    def read_at_once(self) -> Request | None:
+        """Read it if it is short after all; None if it is not. Raises UNDECODABLE."""
+        while (request := self._go_on()) is None:
             if self.elements > ELEMENTS_AT_ONCE:
-                return False
-        return True
+                return None
+        return request
 
-    async def read_on(self, slices: Slices) -> None:
+    async def read_on(self, slices: Slices) -> Request:
         """Read the rest, serving others between the slices. Raises UNDECODABLE."""
         await slices.give_way()
-        while self._go_on():
+        while (request := self._go_on()) is None:
             await slices.give_way()
+        return request
 
-    def _go_on(self) -> bool:
+    def _go_on(self) -> Request | None:
+        """The request, once it is whole."""
         try:
             self.elements = next(self._steps)
         except StopIteration as end:
-            self.request, _ = end.value
-            return False
+            request: Request
+            request, _ = end.value
+            return request
         if self._limit is not None and self.elements > self._limit:
             limit = f"max.request.elements={self._limit}"
             raise TooManyElementsError(f"more than {self._limit} elements ({limit})")
-        return True
+        return None
 
 
 class HeldElements:
@@ -114,7 +114,7 @@ class ElementBudget:
         self._memory.note(held)
         return held
 
-    async def read(self, long: LongRequest, most: int, context: Context) -> None:
+    async def read(self, long: LongRequest, most: int, context: Context) -> Request:
         """Read the rest of a request when there is room for `most` elements, its upper bound.
 
         Its elements then count as long as its context lives. Raises UNDECODABLE.
@@ -122,9 +122,10 @@ class ElementBudget:
         while not self._memory.has_room():
             await self._room()
         reserved = self.hold(most)
-        await long.read_on(context.broker.slices())
+        request = await long.read_on(context.broker.slices())
         context.held = self.hold(long.elements)
         del reserved
+        return request
 
     async def _room(self) -> None:
         """Return when there may be room; those that wait are called in their order."""
