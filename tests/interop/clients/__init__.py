@@ -1,6 +1,5 @@
-"""The same few verbs for each stock Python client and for kcat.
+"""The same few verbs for each stock Python client and for kcat, and tests of what clients do.
 
 `produce` sends records in one of three styles and returns what the broker said of each;
-`read` returns everything a topic holds, without a group. `record` has the values they share,
-`members` the group member that runs in a process of its own.
+`read` returns everything a topic holds, without a group. `record` has the values they share.
 """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from protocol.schema import Request
     from tests.interop.conftest import NewBroker
 
-SCRIPTS = sorted(Path(__file__).parent.parent.glob("broker/coordinators/golden/*.txt"))
+SCRIPTS = sorted(Path(__file__).parents[2].glob("broker/coordinators/golden/*.txt"))
 GROUPS = ("", "g", "r", "s", "p", "none", "o0", "o1", "o2", "o3")
 CLIENT_ID = "a-client"
 PARKING_SECONDS = 0.3

@@ -15,7 +15,7 @@ from protocol.records.batch import iterate_headers
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
-from tests.interop.test_refused_batches import ask, now_ms
+from tests.interop.hostility.test_refused_batches import ask, now_ms
 from tests.support.wire import RawConnection, request_header
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from kazoo.client import KazooClient
 from tests.interop.clients import confluent
 from tests.interop.clients.record import Sending, numbered_records
 from tests.interop.conftest import against_apache, eventually
-from tests.interop.test_topic_tools import partition_lines
+from tests.interop.tools.test_topic_tools import partition_lines
 from tests.support.apache import apache_3
 from tests.support.ours import ours
 from tests.support.zookeeper import ZooKeeperServer

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.interop.clients import confluent
-from tests.interop.clients.member import MemberOptions
-from tests.interop.clients.member_process import MemberProcess, wait_until, wait_until_shared
 from tests.interop.clients.record import Sending, numbered_records
+from tests.interop.workloads.member import MemberOptions
+from tests.interop.workloads.member_process import MemberProcess, wait_until, wait_until_shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

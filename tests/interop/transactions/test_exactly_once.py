@@ -16,11 +16,11 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients import confluent
-from tests.interop.clients.copier import CopierOptions
 from tests.interop.clients.reading import ConfluentReader, visible
 from tests.interop.clients.record import Sending, numbered_records
-from tests.interop.clients.restarted import Restarted
 from tests.interop.conftest import against_apache, create_topic, patiently
+from tests.interop.workloads.copier import CopierOptions
+from tests.interop.workloads.restarted import Restarted
 from tests.support import jars
 from tests.support.tools import CLASSES, FLAGS
 
@@ -58,7 +58,7 @@ def java_copier(version: str, bootstrap: str, directory: Path) -> Restarted:
 
 def python_copier(client: str, bootstrap: str, directory: Path) -> Restarted:
     options = CopierOptions(client, bootstrap, SOURCE, client, client)
-    module = "tests.interop.clients.copier"
+    module = "tests.interop.workloads.copier"
     return Restarted.python(client, module, options.to_json(), directory / f"{client}.out")
 
 

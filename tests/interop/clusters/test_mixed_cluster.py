@@ -18,10 +18,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ConfigResource,
 )
 
-from tests.interop.clients.moving import Copier, Writer, committed_by, values_in
 from tests.interop.clients.reading import COMMITTED, UNCOMMITTED, ConfluentReader
 from tests.interop.clients.transactional import ConfluentProducer
 from tests.interop.conftest import against_apache
+from tests.interop.workloads.moving import Copier, Writer, committed_by, values_in
 from tests.support.mixed_cluster import APACHE, OURS, WAIT_SECONDS, MixedCluster
 from tests.support.wire import RawConnection, request_header
 

@@ -18,14 +18,14 @@ from coordinator.partitioner import partition_for
 from tests.interop.clients import confluent
 from tests.interop.clients.record import Sending, numbered_records
 from tests.interop.conftest import against_apache, create_topic, eventually, patiently
-from tests.interop.test_exactly_once import (
+from tests.interop.transactions.test_exactly_once import (
     Progress,
     held,
     java_copier,
     python_copier,
     values,
 )
-from tests.interop.test_streams import LINES_AT_ONCE, WORDS_PER_LINE, WordCount
+from tests.interop.transactions.test_streams import LINES_AT_ONCE, WORDS_PER_LINE, WordCount
 from tests.support import jars
 from tests.support.trio import OFFSETS, TRANSACTIONS
 

@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients import confluent
-from tests.interop.clients.pipelined import Manner, PipelinedLoad
 from tests.interop.conftest import against_apache, create_topic, patiently
+from tests.interop.workloads.pipelined import Manner, PipelinedLoad
 from tests.support.ours import ours
 from tests.support.waiting import wait_until
 from tests.support.zookeeper import TICK_MS, ZooKeeperServer

@@ -19,10 +19,10 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients.reading import ConfluentReader
-from tests.interop.clients.restarted import Restarted
 from tests.interop.clients.transactional import ConfluentProducer
-from tests.interop.clients.transactor import TransactorOptions
 from tests.interop.conftest import SHORT_SESSIONS, against_apache, create_topic, eventually
+from tests.interop.workloads.restarted import Restarted
+from tests.interop.workloads.transactor import TransactorOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +78,7 @@ class Writer:
         options = TransactorOptions(WRITERS[name], bootstrap, name, tuple(TOPICS), PARTITIONS)
         self.name = name
         self._output = directory / f"{name}.out"
-        module = "tests.interop.clients.transactor"
+        module = "tests.interop.workloads.transactor"
         self.process = Restarted.python(name, module, options.to_json(), self._output)
 
     def told(self) -> dict[str, Told]:

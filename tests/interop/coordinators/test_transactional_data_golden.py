@@ -16,12 +16,12 @@ from protocol.records.record import iterate_records
 from storage.producer.producer_snapshot import decode
 from storage.segment.aborted_index import ENTRY
 from tests.broker.coordinators.data_script import DataScript
-from tests.interop.test_transaction_golden import ConnectedProducer
+from tests.interop.coordinators.test_transaction_golden import ConnectedProducer
 
 if TYPE_CHECKING:
     from tests.interop.conftest import NewBroker
 
-GOLDEN = Path(__file__).parent.parent / "broker" / "coordinators" / "golden_data"
+GOLDEN = Path(__file__).parents[2] / "broker" / "coordinators" / "golden_data"
 SCRIPTS = sorted(GOLDEN.glob("*.txt"))
 FILES = GOLDEN / "files.dump"
 """Of the topics of the scripts, as Apache Kafka 4.3.1 leaves them."""

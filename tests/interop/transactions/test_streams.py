@@ -16,8 +16,8 @@ from tests.interop.clients import confluent
 from tests.interop.clients.java import SOURCES
 from tests.interop.clients.reading import ConfluentReader
 from tests.interop.clients.record import Record, Sending
-from tests.interop.clients.restarted import Restarted
 from tests.interop.conftest import create_topic, eventually
+from tests.interop.workloads.restarted import Restarted
 from tests.support import jars
 from tests.support.tools import FLAGS
 

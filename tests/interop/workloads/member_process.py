@@ -14,7 +14,7 @@ from tests.support.jars import REPOSITORY
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tests.interop.clients.member import MemberOptions
+    from tests.interop.workloads.member import MemberOptions
 
 WAIT_SECONDS = 120.0
 LEAVE_SECONDS = 120.0
@@ -31,7 +31,7 @@ class MemberProcess:
         self.records: list[tuple[int, int]] = []
         self._errors: list[str] = []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.interop.clients.member", options.to_json()],
+            [sys.executable, "-m", "tests.interop.workloads.member", options.to_json()],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from protocol.errors import ErrorCode
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
-from tests.interop.test_refused_batches import ask, now_ms
+from tests.interop.hostility.test_refused_batches import ask, now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable

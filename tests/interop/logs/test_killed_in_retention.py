@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients import confluent
 from tests.interop.conftest import against_apache, create_topic, patiently
-from tests.interop.test_kill_under_load import PARTITIONS, Load
+from tests.interop.logs.test_kill_under_load import PARTITIONS, Load
 from tests.support.ours import ours
 
 if TYPE_CHECKING:

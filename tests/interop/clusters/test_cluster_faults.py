@@ -25,8 +25,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from protocol.records.batch import iterate_headers
 from tests.interop.clients import confluent
-from tests.interop.clients.steady_load import ConfluentLoad, JavaLoad, Target
 from tests.interop.conftest import against_apache, patiently
+from tests.interop.workloads.steady_load import ConfluentLoad, JavaLoad, Target
 from tests.support import cluster_faults
 from tests.support.cluster import Cluster
 from tests.support.cluster_faults import FOR_ALL, ON_A_BROKER, Fault
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from tests.interop.clients.record import Record
-    from tests.interop.clients.steady_load import Load
+    from tests.interop.workloads.steady_load import Load
 
 SEEDS = [
     int(seed) for seed in os.environ.get("CLUSTER_FAULT_SEEDS", "1 2 3 4 5 6 7 8 9 10").split()

@@ -1,7 +1,7 @@
 """Copies a topic into another one exactly once; a process of its own, so that it can be killed.
 
-Run as `python -m tests.interop.clients.copier '<json of CopierOptions>'`. It reads from its group's
-offsets up to the end that the source has when it starts, a few records per transaction, and
+Run as `python -m tests.interop.workloads.copier '<json of CopierOptions>'`. It reads from its
+group's offsets up to the end that the source has when it starts, a few records per transaction, and
 commits their offsets with them; every `ABORT_EVERY`-th transaction is aborted and done again. It
 ends with 0 when all is copied. On any error it just ends: who runs it starts it again.
 """

@@ -1,9 +1,9 @@
 """Writes transactions to several topics alike until it is killed, and says what became of each.
 
-Run as `python -m tests.interop.clients.transactor '<json of TransactorOptions>'`. Before it begins
-a transaction it prints a line with all its records, `{"txn": name, "records": [[partition, key,
-value], ...]}`; then `{"txn": name, "state": "committing"}`, and once it knows, `"committed"` or
-`"aborted"`. On any error it ends: who runs it starts it again.
+Run as `python -m tests.interop.workloads.transactor '<json of TransactorOptions>'`. Before it
+begins a transaction it prints a line with all its records, `{"txn": name, "records": [[partition,
+key, value], ...]}`; then `{"txn": name, "state": "committing"}`, and once it knows, `"committed"`
+or `"aborted"`. On any error it ends: who runs it starts it again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
-from tests.interop.clients.copier import PATIENCE_SECONDS
 from tests.interop.clients.transactional import PRODUCERS
+from tests.interop.workloads.copier import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from tests.interop.clients.transactional import TransactionalProducer

@@ -1,6 +1,6 @@
 """A consumer group member as a process of its own, so that it can be killed.
 
-Run as `python -m tests.interop.clients.member '<json of MemberOptions>'`. It polls until it gets
+Run as `python -m tests.interop.workloads.member '<json of MemberOptions>'`. It polls until it gets
 SIGTERM, then leaves the group. It prints one JSON line when its assignment changes,
 `{"assigned": [0, 2]}`, and one for each record, `{"record": [partition, offset]}`; it commits
 after each poll, what was printed before. All clients are driven through the same verbs.

@@ -1,0 +1,1 @@
+"""Several brokers with a ZooKeeper: faults, leaders that change, and Apache's broker among ours."""

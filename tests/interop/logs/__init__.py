@@ -1,0 +1,1 @@
+"""What becomes of logs: compaction, retention, deleted records, kills, Apache's directories."""

@@ -1,0 +1,1 @@
+"""Kafka's own command-line tools, of two versions, against a running broker."""

@@ -1,0 +1,1 @@
+"""Transactions of stock clients, whoever is killed in their midst: all of each, or nothing."""
