@@ -10,12 +10,12 @@ import subprocess
 import sys
 import time
 
+from tests.simulation.checks.refusals import SEEN, watch
 from tests.simulation.defects import DEFECTS
-from tests.simulation.hosts import HOST
-from tests.simulation.refusals import SEEN, watch
+from tests.simulation.machine.hosts import HOST
+from tests.simulation.machine.sockets import SENDFILE
+from tests.simulation.machine.virtual_loop import START_SECONDS
 from tests.simulation.run import Run
-from tests.simulation.sockets import SENDFILE
-from tests.simulation.virtual_loop import START_SECONDS
 
 FOUND = 1
 SEEDS_PER_PROCESS = 50

@@ -17,7 +17,7 @@ from protocol.errors import ErrorCode
 from storage.append import leader_appends
 from storage.log import epoch_recovery
 from storage.producer.producer_state import ProducerState
-from tests.simulation.sockets import End
+from tests.simulation.machine.sockets import End
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,18 +12,18 @@ from broker.startup.logs import REPLICAS
 from broker.startup.start_error import StartError
 from config.broker import BrokerConfig
 from controller.znodes import CONTROLLER, decode_controller
-from tests.simulation.disk import SimulatedDisk
-from tests.simulation.ensemble import SimulatedZooKeeper
-from tests.simulation.hosts import HOST, Host
-from tests.simulation.network import Network
-from tests.simulation.promptness import Promptness
+from tests.simulation.checks.promptness import Promptness
+from tests.simulation.machine.disk import SimulatedDisk
+from tests.simulation.machine.ensemble import SimulatedZooKeeper
+from tests.simulation.machine.hosts import HOST, Host
+from tests.simulation.machine.network import Network
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from broker.partitions.partition import Partition
     from controller.metadata_store.store import MetadataStore
-    from tests.simulation.virtual_loop import VirtualLoop
+    from tests.simulation.machine.virtual_loop import VirtualLoop
 
 PORT = 9092
 EPOCH_MS = 1_795_000_000_000

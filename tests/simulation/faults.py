@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.simulation.ensemble import ZOOKEEPER
+from tests.simulation.machine.ensemble import ZOOKEEPER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 from broker.network import send_queue
 from broker.replica_fetchers import fetcher
-from tests.simulation.audit import audit
+from tests.simulation.checks.audit import audit
+from tests.simulation.checks.refusals import REPORTS
+from tests.simulation.checks.watchman import Violation, Watchman
+from tests.simulation.clients.producers import KINDS, Producer
+from tests.simulation.clients.readers import Reader
+from tests.simulation.clients.values import Sent
 from tests.simulation.cluster import GRAVEYARD, SimulatedCluster
 from tests.simulation.faults import Faults, Schedule
-from tests.simulation.hosts import HOST, Host
-from tests.simulation.producers import KINDS, Producer
-from tests.simulation.readers import Reader
-from tests.simulation.refusals import REPORTS
-from tests.simulation.sockets import SOCKETS, stand_in
-from tests.simulation.values import Sent
-from tests.simulation.virtual_loop import VirtualLoop
-from tests.simulation.watchman import Violation, Watchman
+from tests.simulation.machine.hosts import HOST, Host
+from tests.simulation.machine.sockets import SOCKETS, stand_in
+from tests.simulation.machine.virtual_loop import VirtualLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from broker.partitions.partition import Partition
     from controller.metadata_store.store import Operation
-    from tests.simulation.values import At
+    from tests.simulation.clients.values import At
 
 LEDGER = "ledger"
 """On all brokers."""

@@ -36,7 +36,7 @@ from storage.disk import Disk
 from storage.log.log_settings import LogSettings
 from tests.controller.harness import NOW_MS
 from tests.controller.memory_store import MemoryEnsemble
-from tests.simulation.disk import SimulatedDisk
+from tests.simulation.machine.disk import SimulatedDisk
 from tests.support.slices import one_step_at_a_time
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from storage.log.log_settings import LogSettings
 from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import NOW_MS, turns
 from tests.controller.memory_store import MemoryEnsemble
-from tests.simulation.disk import SimulatedDisk
+from tests.simulation.machine.disk import SimulatedDisk
 from tests.support.services import Adapters, foundation_in_memory
 from tests.support.supervised import end
 

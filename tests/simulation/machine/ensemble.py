@@ -22,13 +22,13 @@ from controller.metadata_store.store import (
 from controller.metadata_store.tree_store import TreeStore
 from controller.znodes import CONTROLLER
 from tests.controller.memory_store import MemoryEnsemble, MemoryStore
-from tests.simulation.hosts import HOST, Host
+from tests.simulation.machine.hosts import HOST, Host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tests.simulation.network import Network
-    from tests.simulation.virtual_loop import VirtualLoop
+    from tests.simulation.machine.network import Network
+    from tests.simulation.machine.virtual_loop import VirtualLoop
 
 ZOOKEEPER = "zookeeper"
 HEARTBEAT_SECONDS = 0.5

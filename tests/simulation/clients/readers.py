@@ -11,16 +11,16 @@ from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest
 from protocol.records.batch import compute_crc, iterate_headers
 from protocol.records.record import iterate_records
-from tests.simulation.clients import RETRY_SECONDS, Client
-from tests.simulation.refusals import report
+from tests.simulation.checks.refusals import report
+from tests.simulation.clients.client import RETRY_SECONDS, Client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.simulation.checks.promptness import Promptness
+    from tests.simulation.clients.pipeline import Answer, Pipeline
+    from tests.simulation.clients.values import At, Origin, Sent
     from tests.simulation.cluster import SimulatedCluster
-    from tests.simulation.pipeline import Answer, Pipeline
-    from tests.simulation.promptness import Promptness
-    from tests.simulation.values import At, Origin, Sent
 
 VERSION = 11
 MAX_WAITS_MS = 200, 5000, 1_000_000

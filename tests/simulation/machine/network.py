@@ -14,14 +14,14 @@ from asyncio.selector_events import _SelectorSocketTransport  # type: ignore[att
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.hosts import HOST, Host
-from tests.simulation.sockets import End, SimulatedSocket
+from tests.simulation.machine.hosts import HOST, Host
+from tests.simulation.machine.sockets import End, SimulatedSocket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from random import Random
 
-    from tests.simulation.virtual_loop import VirtualLoop
+    from tests.simulation.machine.virtual_loop import VirtualLoop
 
 GIVE_UP_SECONDS = 8.0
 """How long a connection survives a cut."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tests.simulation.cluster import Machine
-    from tests.simulation.network import SimulatedServer
-    from tests.simulation.sockets import End
+    from tests.simulation.machine.network import SimulatedServer
+    from tests.simulation.machine.sockets import End
 
 
 @dataclass(eq=False)

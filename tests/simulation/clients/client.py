@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 from broker.network.links import LinkError
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from protocol.messages.topics import CreateTopicsRequest
-from tests.simulation.pipeline import Pipeline
+from tests.simulation.clients.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from tests.simulation.clients.pipeline import Answer
+    from tests.simulation.clients.values import At
     from tests.simulation.cluster import SimulatedCluster
-    from tests.simulation.pipeline import Answer
-    from tests.simulation.values import At
 
 PORT = 9092
 TIMEOUT_MS = 3000

@@ -17,16 +17,16 @@ from protocol.errors import ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from protocol.records.builder import NewRecord, build_batch
-from tests.simulation.clients import RETRY_SECONDS, TIMEOUT_MS, Client
+from tests.simulation.checks.refusals import report
+from tests.simulation.clients.client import RETRY_SECONDS, TIMEOUT_MS, Client
+from tests.simulation.clients.readers import fetch_request, records_of
 from tests.simulation.cluster import EPOCH_MS
-from tests.simulation.readers import fetch_request, records_of
-from tests.simulation.refusals import report
 
 if TYPE_CHECKING:
+    from tests.simulation.checks.promptness import Promptness
+    from tests.simulation.clients.pipeline import Answer, Pipeline
+    from tests.simulation.clients.values import At, Sent
     from tests.simulation.cluster import SimulatedCluster
-    from tests.simulation.pipeline import Answer, Pipeline
-    from tests.simulation.promptness import Promptness
-    from tests.simulation.values import At, Sent
 
 UNDER_WAY = 5
 VERSION = 9

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, cast
 from broker.network.links import LinkError
 from protocol.headers import request_front, response_header_bytes
 from protocol.wire import DecodeError
-from tests.simulation.network import READ_BYTES
-from tests.simulation.refusals import report
-from tests.simulation.sockets import SOCKETS
+from tests.simulation.checks.refusals import report
+from tests.simulation.machine.network import READ_BYTES
+from tests.simulation.machine.sockets import SOCKETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.simulation.sockets import End
-    from tests.simulation.virtual_loop import VirtualLoop
+    from tests.simulation.machine.sockets import End
+    from tests.simulation.machine.virtual_loop import VirtualLoop
 
 SIZE_BYTES = 4
 

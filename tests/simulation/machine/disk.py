@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from storage.filesystem import Entry, Space
-from tests.simulation.sockets import file_descriptor
+from tests.simulation.machine.sockets import file_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

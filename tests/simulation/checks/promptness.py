@@ -9,13 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from tests.simulation.refusals import report
+from tests.simulation.checks.refusals import report
 
 if TYPE_CHECKING:
     from broker.partitions.partition import Partition
+    from tests.simulation.clients.pipeline import Answer
+    from tests.simulation.clients.values import At
     from tests.simulation.cluster import Machine, SimulatedCluster
-    from tests.simulation.pipeline import Answer
-    from tests.simulation.values import At
 
 DELAYS = 2
 """How many times the network's longest delay an answer may take."""

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from protocol.records.batch import iterate_headers
 from protocol.records.record import iterate_records
-from tests.simulation.producers import ACKS_ALL
-from tests.simulation.watchman import Violation
+from tests.simulation.checks.watchman import Violation
+from tests.simulation.clients.producers import ACKS_ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from broker.partitions.partition import Partition
-    from tests.simulation.producers import Producer
-    from tests.simulation.readers import Reader
+    from tests.simulation.clients.producers import Producer
+    from tests.simulation.clients.readers import Reader
+    from tests.simulation.clients.values import At, Origin
     from tests.simulation.run import Run
-    from tests.simulation.values import At, Origin
 
 
 def audit(run: Run) -> None:

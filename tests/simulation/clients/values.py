@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.simulation.refusals import report
+from tests.simulation.checks.refusals import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,16 +8,16 @@ import itertools
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from tests.simulation.hosts import HOST
-from tests.simulation.sockets import SOCKETS
+from tests.simulation.machine.hosts import HOST
+from tests.simulation.machine.sockets import SOCKETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
-    from tests.simulation.hosts import Host
-    from tests.simulation.network import Network
-    from tests.simulation.sockets import End
+    from tests.simulation.machine.hosts import Host
+    from tests.simulation.machine.network import Network
+    from tests.simulation.machine.sockets import End
 
 T = TypeVar("T")
 

@@ -14,14 +14,14 @@ from broker.runtime.timers import Timers
 from config.topic import TopicConfig
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.broker.replica_fetchers.harness import surroundings
+from tests.simulation.checks.promptness import Promptness
+from tests.simulation.checks.refusals import REPORTS
+from tests.simulation.clients.pipeline import SIZE_BYTES, Answer, Pipeline
 from tests.simulation.cluster import SimulatedCluster
-from tests.simulation.hosts import HOST, Host
-from tests.simulation.network import READ_BYTES, Network
-from tests.simulation.pipeline import SIZE_BYTES, Answer, Pipeline
-from tests.simulation.promptness import Promptness
-from tests.simulation.refusals import REPORTS
-from tests.simulation.sockets import SOCKETS, End
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.machine.hosts import HOST, Host
+from tests.simulation.machine.network import READ_BYTES, Network
+from tests.simulation.machine.sockets import SOCKETS, End
+from tests.simulation.machine.virtual_loop import VirtualLoop
 from tests.storage.produced import TOPIC_ID, append, batch
 from tests.support.services import logs_in_memory
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from protocol.wire import Buffer
-    from tests.simulation.hosts import Host
-    from tests.simulation.network import Network
+    from tests.simulation.machine.hosts import Host
+    from tests.simulation.machine.network import Network
 
 FIRST_DESCRIPTOR = 1 << 20
 """Far above those of this process: what slips through to the real system calls fails there."""

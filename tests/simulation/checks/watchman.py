@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from controller.metadata_store.store import Create, SetData
 from controller.znodes import CONTROLLER_EPOCH, decode_epoch, decode_state
-from tests.simulation.hosts import HOST
+from tests.simulation.machine.hosts import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,1 @@
+"""What must hold: at each step, in each answer, and of the logs in the end."""

@@ -1,0 +1,1 @@
+"""Producers and consumers of a run, and what they send."""
