@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 from tests.hostile.bisection import narrowed
-from tests.hostile.bystanders import Crowd
-from tests.hostile.frames import make_frame
-from tests.hostile.names import Identifiers
+from tests.hostile.clients.bystanders import Crowd
+from tests.hostile.frames.frame import make_frame
+from tests.hostile.frames.names import Identifiers
 from tests.hostile.run import Run, Settings
 from tests.hostile.verdict import coverage, describe
 

@@ -16,15 +16,15 @@ from protocol.messages.metadata import MetadataResponse
 from protocol.messages.producer_ids import InitProducerIdResponse
 from protocol.messages.topics import CreateTopicsResponse
 from protocol.wire import DecodeError
-from tests.hostile.requests import declared
+from tests.hostile.frames.requests import declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from protocol.schema import Response
     from tests.hostile.findings import Findings
-    from tests.hostile.frames import Frame
-    from tests.hostile.names import Identifiers
+    from tests.hostile.frames.frame import Frame
+    from tests.hostile.frames.names import Identifiers
 
 LARGEST_ANSWER: Final = 200_000_000
 ALWAYS_DECODED_BYTES: Final = 20_000

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.hostile.frames import Frame
+    from tests.hostile.frames.frame import Frame
 
 MOST_SHOWN: Final = 3
 """Of one kind; the others are counted."""

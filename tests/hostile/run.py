@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from protocol.headers import request_front
-from tests.hostile.afterwards import compare
-from tests.hostile.attackers import Attack
-from tests.hostile.blocks import blocks
 from tests.hostile.broker_log import BrokerLog
-from tests.hostile.bystanders import Bystanders, Crowd
-from tests.hostile.control_process import ControlProcess, ControlReport
+from tests.hostile.clients.afterwards import compare
+from tests.hostile.clients.attackers import Attack
+from tests.hostile.clients.bystanders import Bystanders, Crowd
+from tests.hostile.clients.control_process import ControlProcess, ControlReport
+from tests.hostile.clients.janitor import Janitor
 from tests.hostile.findings import Findings
-from tests.hostile.janitor import Janitor
-from tests.hostile.names import Identifiers
-from tests.hostile.requests import served
+from tests.hostile.frames.blocks import blocks
+from tests.hostile.frames.names import Identifiers
+from tests.hostile.frames.requests import served
 from tests.support.broker_process import BrokerError
 from tests.support.ours import ours
 from tests.support.wire import RawConnection

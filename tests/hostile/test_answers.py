@@ -14,8 +14,8 @@ from protocol.messages.producer_ids import InitProducerIdRequest, InitProducerId
 from tests.hostile.answers import Answers, Expected
 from tests.hostile.broker_log import BrokerLog
 from tests.hostile.findings import Findings
-from tests.hostile.frames import Frame
-from tests.hostile.names import Identifiers
+from tests.hostile.frames.frame import Frame
+from tests.hostile.frames.names import Identifiers
 from tests.support.response_headers import response_front
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from protocol.api_keys import ApiKey
-from tests.hostile.requests import served
+from tests.hostile.frames.requests import served
 from tests.hostile.run import MEGABYTE
 from tests.hostile.watched_broker import TOLD_MS
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.hostile.bystanders import Crowd
+from tests.hostile.clients.bystanders import Crowd
 from tests.hostile.run import MEGABYTE, Run, Settings
 from tests.hostile.verdict import describe
 from tests.interop.conftest import against_apache

@@ -15,13 +15,13 @@ from protocol.headers import parse_request_header, request_front
 from protocol.messages.configs import IncrementalAlterConfigsRequest
 from protocol.messages.list_offsets import ListOffsetsRequest
 from protocol.messages.topics import CreateTopicsRequest, DeleteTopicsRequest
-from tests.hostile import names
-from tests.hostile.blocks import FRAMES, Manner, blocks
-from tests.hostile.draw import Draw
-from tests.hostile.frames import SIZE_BYTES, make_frame
-from tests.hostile.lawful_harm import harm_of
-from tests.hostile.names import Identifiers
-from tests.hostile.requests import PLACEHOLDER, build, declared, served, spliced
+from tests.hostile.frames import names
+from tests.hostile.frames.blocks import FRAMES, Manner, blocks
+from tests.hostile.frames.draw import Draw
+from tests.hostile.frames.frame import SIZE_BYTES, make_frame
+from tests.hostile.frames.lawful_harm import harm_of
+from tests.hostile.frames.names import Identifiers
+from tests.hostile.frames.requests import PLACEHOLDER, build, declared, served, spliced
 
 if TYPE_CHECKING:
     from protocol.schema import Request

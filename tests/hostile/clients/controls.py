@@ -1,9 +1,9 @@
 """Honest clients beside the hostile ones: stock clients, and some that ask for Metadata.
 
-A process of its own, so that what it measures is the broker: `python -m tests.hostile.controls
-PORT`. It reports on standard output, one JSON object a line: `ready` once everything works, `stall`
-when Metadata was not answered for long, and at the end, which comes with the end of its standard
-input, `report`.
+A process of its own, so that what it measures is the broker: `python -m
+tests.hostile.clients.controls PORT`. It reports on standard output, one JSON object a line: `ready`
+once everything works, `stall` when Metadata was not answered for long, and at the end, which comes
+with the end of its standard input, `report`.
 """
 
 from __future__ import annotations

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 from protocol.api_keys import ApiKey
 from protocol.headers import request_front
 from protocol.wire import encode_uvarint
-from tests.hostile import names
-from tests.hostile.draw import Draw
-from tests.hostile.lawful_harm import harm_of
-from tests.hostile.mutations import mutate
-from tests.hostile.requests import build, declared, deepen, served, spliced, twist
+from tests.hostile.frames import names
+from tests.hostile.frames.draw import Draw
+from tests.hostile.frames.lawful_harm import harm_of
+from tests.hostile.frames.mutations import mutate
+from tests.hostile.frames.requests import build, declared, deepen, served, spliced, twist
 
 if TYPE_CHECKING:
     from protocol.schema import Request
-    from tests.hostile.names import Identifiers
+    from tests.hostile.frames.names import Identifiers
 
 SIZE_BYTES: Final = 4
 HEADER_BYTES: Final = SIZE_BYTES + 8

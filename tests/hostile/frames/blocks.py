@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from tests.hostile.frames import make_frame
+from tests.hostile.frames.frame import make_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tests.hostile.frames import Frame
-    from tests.hostile.names import Identifiers
+    from tests.hostile.frames.frame import Frame
+    from tests.hostile.frames.names import Identifiers
 
 FRAMES: Final = 32
 

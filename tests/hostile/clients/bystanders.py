@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from protocol.headers import request_front
 from protocol.messages.fetch import FetchRequest
 from protocol.messages.metadata import MetadataRequest
-from tests.hostile import names
+from tests.hostile.frames import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

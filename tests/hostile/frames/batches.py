@@ -12,7 +12,7 @@ from protocol.records.compression import Codec
 from tests.protocol.records import damage
 
 if TYPE_CHECKING:
-    from tests.hostile.draw import Draw
+    from tests.hostile.frames.draw import Draw
 
 ATTRIBUTES_POSITION: Final = 21
 PRODUCER_POSITION: Final = 43

@@ -15,14 +15,14 @@ from confluent_kafka.cimpl import NewTopic
 
 from protocol.headers import request_front, response_header_bytes
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
-from tests.hostile import names
-from tests.hostile.controls import GROUP, TOPICS
+from tests.hostile.clients.controls import GROUP, TOPICS
+from tests.hostile.frames import names
 from tests.support.wire import RawConnection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tests.hostile.names import Identifiers
+    from tests.hostile.frames.names import Identifiers
 
 CALL_SECONDS: Final = 60.0
 METADATA_VERSION: Final = 12

@@ -29,7 +29,7 @@ from protocol.messages.topics import (
 from protocol.messages.transactions import WriteTxnMarkersRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
 from protocol.wire import DecodeError
-from tests.hostile.names import INTERNAL_TOPICS
+from tests.hostile.frames.names import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -48,7 +48,7 @@ class ControlProcess:
         self._ready = threading.Event()
         self._report: dict[str, Any] = {}
         self._process = subprocess.Popen(
-            [*DIES_WITH_PARENT, sys.executable, "-m", "tests.hostile.controls", str(port)],
+            [*DIES_WITH_PARENT, sys.executable, "-m", "tests.hostile.clients.controls", str(port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=REPOSITORY,

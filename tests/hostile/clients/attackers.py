@@ -15,14 +15,14 @@ import time
 from typing import TYPE_CHECKING, Final, cast
 
 from tests.hostile.answers import Answers, Expected
-from tests.hostile.blocks import Block, Manner, joined
+from tests.hostile.frames.blocks import Block, Manner, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.hostile.findings import Findings
-    from tests.hostile.frames import Frame
-    from tests.hostile.names import Identifiers
+    from tests.hostile.frames.frame import Frame
+    from tests.hostile.frames.names import Identifiers
 
 ATTACKERS: Final = 64
 UNDER_WAY: Final = 6

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from protocol.uuids import ZERO_UUID
-from tests.hostile import names
+from tests.hostile.frames import names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
     from uuid import UUID
 
-    from tests.hostile.names import Identifiers
+    from tests.hostile.frames.names import Identifiers
 
 T = TypeVar("T")
 

@@ -15,15 +15,15 @@ from protocol.api_keys import ApiKey
 from protocol.fields import Field, Kind
 from protocol.schema import Request
 from protocol.wire import encode_uvarint
-from tests.hostile.values import extremes_of, maker_of
+from tests.hostile.frames.values import extremes_of, maker_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from broker.requests.api_table import Route
     from protocol.schema import Struct
-    from tests.hostile.draw import Draw
-    from tests.hostile.values import Maker
+    from tests.hostile.frames.draw import Draw
+    from tests.hostile.frames.values import Maker
 
 COUNTS: Final = (0, 1, 1, 1, 1, 1, 2, 2, 3, 5)
 SELDOM_COUNTS: Final = (0, 0, 0, 0, 0, 0, 1, 2)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from config.catalogue import BROKER_KEYS, TOPIC_KEYS
 from protocol.fields import Kind
 from protocol.uuids import ZERO_UUID
-from tests.hostile import names
-from tests.hostile.batches import draw_batch
-from tests.hostile.draw import Draw
+from tests.hostile.frames import names
+from tests.hostile.frames.batches import draw_batch
+from tests.hostile.frames.draw import Draw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

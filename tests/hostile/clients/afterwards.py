@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.hostile.controls import LEDGER, PARTITIONS, TRANSFERS
+from tests.hostile.clients.controls import LEDGER, PARTITIONS, TRANSFERS
 
 if TYPE_CHECKING:
-    from tests.hostile.control_process import ControlReport
+    from tests.hostile.clients.control_process import ControlReport
     from tests.hostile.findings import Findings
 
 READ_SECONDS: Final = 120.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.hostile.draw import Draw
+    from tests.hostile.frames.draw import Draw
 
     Mutation = Callable[[Draw, bytearray], bytes | bytearray]
 

@@ -1,0 +1,1 @@
+"""Hostile frames, each made from its seed and number. Start reading in `frame`."""
