@@ -108,7 +108,7 @@ class KafkaOptions(Options):
     """HOST:PORT of one or more brokers, separated by commas"""
 
     options_file: Path | None = None
-    """TOML file with more options: at its top those of all jobs, in [JOB] those of one"""
+    """TOML file with options: those of all jobs at its top, those of one job in [JOB]"""
 
 
 class SparkOptions(KafkaOptions):
@@ -118,13 +118,13 @@ class SparkOptions(KafkaOptions):
     """a setting of the Kafka clients inside Spark, e.g. security.protocol=SSL; may be repeated"""
 
     master: str = "local[2]"
-    """Spark's master; under spark-submit its --master counts unless this is given"""
+    """Spark's master; under spark-submit, its --master unless this is given"""
 
     spark: dict[str, str] = {}
     """a setting of Spark, e.g. spark.executor.memory=2g; may be repeated"""
 
     driver_memory: str = "1g"
-    """heap of the driver, which in local mode does all the work"""
+    """heap of the driver, which does all the work in local mode"""
 
     shuffle_partitions: PositiveInt = 2
     """tasks per shuffle; fixed for the life of a checkpoint"""
@@ -133,32 +133,32 @@ class SparkOptions(KafkaOptions):
     """Maven coordinates of the Kafka connector"""
 
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR", "OFF"] = "ERROR"
-    """how much Spark writes to its log"""
+    """least severe lines that Spark logs"""
 
     spark_log: Path = Path("data/spark_jobs/spark.log")
-    """where Spark's own output goes, so that the terminal stays readable"""
+    """file for Spark's own output, which stays off the terminal"""
 
 
 class StreamOptions(SparkOptions):
     """How a streaming query runs."""
 
     checkpoint: Path = Path("data/spark_jobs/checkpoint")
-    """directory that remembers how far each query came; a rerun goes on from there"""
+    """directory for the position of each query; a rerun continues from there"""
 
     once: bool = False
-    """take in what is there now, then end; without it, run until stopped"""
+    """process what is there now, then end; without it, run until stopped"""
 
     partitions: PositiveInt = 2
     """partitions of topics that the job creates"""
 
     max_offsets_per_trigger: PositiveInt | None = None
-    """most records per batch; all that is there when not given"""
+    """maximum number of records per batch; no limit if not given"""
 
     trigger_seconds: Annotated[float, Field(ge=0)] = 1.0
-    """shortest time between batches when running until stopped"""
+    """shortest time between batches, without --once"""
 
     metrics: Path | None = None
-    """file to add a line of JSON to for each batch: rates, lag by partition, watermark"""
+    """file to append a line of JSON to per batch: rates, lag by partition, watermark"""
 
 
 class DefinitionOptions(StreamOptions):
@@ -168,13 +168,13 @@ class DefinitionOptions(StreamOptions):
     """topic to read"""
 
     definition: str = "flights"
-    """TOML file that says what a record is, or the name of one that is built in"""
+    """TOML file that defines the records, or the name of a built-in one"""
 
     set: dict[str, str] = {}
     """a parameter of the definition, e.g. delayed_from_minutes=30; may be repeated"""
 
     rejects_topic: TopicName | None = None
-    """topic for records that break a rule; TOPIC.rejected when not given"""
+    """topic for records that break a rule; TOPIC.rejected if not given"""
 
     def load_definition(self) -> Definition:
         """Read the definition; raise `BadOptionError` when it is not there or wrong."""

@@ -1,4 +1,4 @@
-"""Job: follow the activity on a website: sessions of visitors, funnels, ways and top pages.
+"""Job: follow a website's visitors: sessions, funnels, transitions between pages, top pages.
 
     TOPIC  ->  PREFIX.sessions       a record per session, once it is closed
            ->  PREFIX.funnels        per window, funnel and step: sessions that reached it
@@ -82,16 +82,16 @@ class ActivityOptions(DefinitionOptions):
     """topic to read"""
 
     definition: str = "activity"
-    """TOML file that says what an event is, or the name of one that is built in"""
+    """TOML file that defines the events, or the name of a built-in one"""
 
     table: Path = Path("data/spark_jobs/tables")
-    """directory for the tables, each in one of its name"""
+    """directory for the tables; each has a subdirectory"""
 
     only: tuple[Literal["sessions", "pages"], ...] = ("sessions", "pages")
     """what to do: sessions, with funnels and transitions; pages, with rejects"""
 
     keep_rejects: bool = True
-    """write records that break a rule to the topic of rejects"""
+    """send records that break a rule to the rejects topic"""
 
     def section(self) -> ActivitySection:
         """Return the section [activity] of the definition."""

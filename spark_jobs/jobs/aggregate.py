@@ -1,4 +1,4 @@
-"""Job: count and sum up records over windows of event time, of several lengths at once.
+"""Job: count and sum records in event-time windows of several lengths.
 
     TOPIC  ->  topic of the aggregate      one record per window and group, keyed by both
            ->  TABLE/NAME/latest/*.jsonl   the same windows as a table, one version of it
@@ -75,13 +75,13 @@ class AggregateOptions(DefinitionOptions):
     """Options of the aggregating job."""
 
     only: tuple[str, ...] = ()
-    """names of aggregates to run; all that the definition has when not given"""
+    """names of aggregates to run; all in the definition if not given"""
 
     table: Path = Path("data/spark_jobs/tables")
-    """directory for the tables, each in one of its aggregate's name"""
+    """directory for the tables; each aggregate has a subdirectory"""
 
     keep_rejects: bool = True
-    """write records that break a rule to the topic of rejects; not needed where `route` does"""
+    """send records that break a rule to the rejects topic; unnecessary if `route` does"""
 
     def aggregates(self) -> dict[str, Aggregate]:
         """Return the aggregates to run by name; raise `BadOptionError` for an unknown one."""

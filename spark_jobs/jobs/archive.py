@@ -1,4 +1,4 @@
-"""Job: keep a topic as Parquet files, by date and hour of its records' event time.
+"""Job: archive a topic as Parquet files, by date and hour of event time.
 
     TOPIC  ->  DIRECTORY/event_date=2013-03-01/event_hour=05/part-….parquet     valid records
            ->  TOPIC.rejected          what breaks a rule of the definition, with the reason
@@ -69,22 +69,22 @@ class ArchiveOptions(DefinitionOptions):
     """the archive; driver and executors reach it by this path"""
 
     send_rejects: bool = True
-    """send what breaks a rule to the rejects topic; --no-send-rejects if another job does"""
+    """send records that break a rule to the rejects topic; unnecessary if another job does"""
 
     compact: bool = False
     """compact the archive instead of adding to it"""
 
     file_mb: PositiveInt = 128
-    """size that compaction brings files to; larger hours stay several files"""
+    """file size that compaction aims at; an hour with more has several files"""
 
     reader_seconds: PositiveInt = 60
-    """how long compaction waits for readers before each change"""
+    """how long compaction waits for readers before it replaces files"""
 
     read_from: Instant = None
-    """print the rows from this event time on, ISO, UTC unless it says otherwise"""
+    """print the rows from this event time on (ISO, UTC by default)"""
 
     read_to: Instant = None
-    """print the rows up to before this event time"""
+    """print the rows before this event time"""
 
     output: Path | None = None
     """file to write the rows to instead of printing them: .jsonl or .csv"""

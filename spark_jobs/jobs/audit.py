@@ -1,4 +1,4 @@
-"""Job: compare a topic with its archive; tell gaps, doubles and differing contents.
+"""Job: compare a topic with its archive; list gaps, duplicates and differing contents.
 
     TOPIC  (from the begin that the broker has, to its end)   <->   DIRECTORY  and  TOPIC.rejected
 
@@ -69,25 +69,25 @@ class AuditOptions(SparkOptions):
     """Options of the audit."""
 
     topic: TopicName = "flights"
-    """topic that is archived"""
+    """topic to compare"""
 
     directory: Path = Path("data/spark_jobs/archive")
     """the archive"""
 
     rejects_topic: TopicName | None = None
-    """topic of rejected records; TOPIC.rejected when not given"""
+    """topic of rejected records; TOPIC.rejected if not given"""
 
     rejects_of: tuple[str, ...] = ("archive",)
-    """jobs whose rejects count; others reject for reasons of their own"""
+    """jobs whose rejects count; other jobs may reject other records"""
 
     behind_is_well: bool = False
-    """records that the archive has not come to yet are no difference"""
+    """ignore records that the archive has not reached yet"""
 
     list_at_most: PositiveInt = 20
-    """gaps, findings and keys to list; all are counted"""
+    """maximum number of gaps, findings and keys to list; all are counted"""
 
     json_: Path | None = None
-    """file to write everything to as JSON"""
+    """file to write all findings to, as JSON"""
 
     def rejects(self) -> str:
         """Return the topic of rejected records."""

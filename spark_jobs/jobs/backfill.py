@@ -4,21 +4,21 @@
     python -m spark_jobs backfill archive --from-offset '{"0": 500, "1": 480}' --to-offset 9000
 
 After the job's name come the range and the job's own options. Each bound is an offset (a number
-for all partitions, or JSON by partition) or a time (ISO, UTC unless it says otherwise); the first
-is in the range, the second is not. A bound that is not given is the topic's begin or its end of
-now. The range is fixed, and told, before anything is read.
+for all partitions, or JSON by partition) or a time (ISO, UTC by default); the range includes the
+first bound and excludes the second. The bounds default to the topic's current start and end. The
+range is fixed, and shown, before anything is read.
 
-A time stands for an offset, as everywhere in Kafka: that of the first record not older than it.
-Where a topic's timestamps do not ascend, a range by times may hold records of other times.
+A time stands for an offset, as everywhere in Kafka: that of the first record with the same or a
+later timestamp. If a topic's timestamps do not ascend, a range by time can hold records of other
+times.
 
-What lies before the first record that is still there cannot be read, and a bound that asks for it
-is an error; one beyond the end is the end.
+A bound before the topic's first record is an error; one beyond the end is the end.
 
-Backfill keeps no checkpoint and disturbs none: the streaming job goes on from where it was. Run
-over the same range again, it does the same again: jobs that write to topics write equal copies,
-with equal header `source`, which who needs each record once counts once; the archive knows its
-ranges by their offsets, and holds each record once; windows and sessions are written under the
-same keys with the same values, if the range is the same, and hold only what the range does.
+Backfill neither keeps a checkpoint nor touches one: the streaming job continues from where it was.
+A second run over the same range writes the same again. Jobs that write to topics write duplicates
+with the same header `source`, so that readers can drop them. The archive knows each record by its
+offset and holds it once. Windows and sessions get the same keys and values, and hold only the
+records of the range.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class RangeOptions(SparkOptions):
     """offset to stop before, given like --from-offset"""
 
     from_time: Instant = None
-    """time of the first record, ISO; UTC unless it says otherwise"""
+    """time of the first record (ISO, UTC by default)"""
 
     to_time: Instant = None
     """time to stop before"""

@@ -9,21 +9,21 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 JOBS = {
-    "route": "filter records, give them names, send each to the topic it belongs to",
-    "archive": "keep a topic as Parquet files by event date and hour, each record once",
-    "aggregate": "count and sum up over windows of event time, into a compacted topic and a table",
-    "activity": "sessions of visitors, funnels from page to page, top pages",
-    "collect_logs": "follow log files and produce each of their lines to a topic, once",
-    "logs": "parse the lines of log files, watch their error rate",
-    "enrich": "join a stream with a compacted topic that is a slowly changing table",
-    "retry": "try failed records again, later and later, then keep them as dead letters",
-    "audit": "compare what was produced with what is archived; tell gaps and doubles",
-    "backfill": "run a job over a range of offsets or times, as a batch",
-    "report": "a page of plots from topics or an archive, in one HTML file",
-    "produce_flights": "produce the flights of 2013, with damaged lines between them",
-    "produce_planes": "produce the planes that fly, as a table by tail number",
-    "produce_activity": "produce made-up website activity, the same for the same seed",
-    "pipeline": "all of it on a year of flights, end to end",
+    "route": "validate each record, add names to its codes, send it to its topic",
+    "archive": "archive a topic as Parquet by event date and hour, each record exactly once",
+    "aggregate": "count and sum in event-time windows, into a compacted topic and a table",
+    "activity": "follow a website's visitors: sessions, funnels, transitions, top pages",
+    "collect_logs": "tail log files and produce each line to a topic, exactly once",
+    "logs": "parse the lines that collect_logs produced, monitor their error rate",
+    "enrich": "join a stream with a slowly changing table, kept in a compacted topic",
+    "retry": "retry rejected records at growing intervals, then keep them as dead letters",
+    "audit": "compare a topic with its archive, record by record; list gaps and duplicates",
+    "backfill": "run another job over a range of offsets or times, as a batch",
+    "report": "plot throughput, lag, windows and rejects on one HTML page",
+    "produce_flights": "produce the flights of 2013, with damaged lines among them",
+    "produce_planes": "produce the planes of these flights, as a table keyed by tail number",
+    "produce_activity": "produce synthetic website activity, the same for the same seed",
+    "pipeline": "run all jobs on a year of flights, end to end",
 }
 """Each is a module with a `main(argv)` that returns an exit code; see `job_module`."""
 

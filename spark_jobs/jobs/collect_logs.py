@@ -1,4 +1,4 @@
-"""Job: follow log files, and produce each of their lines to a topic, once.
+"""Job: tail log files, and produce each line to a topic, exactly once.
 
     /var/log/dpkg.log, .1, .2.gz ...  ->  logs             a record for each line, in order
                                           logs.positions   how far each log was read; compacted
@@ -76,37 +76,37 @@ class CollectOptions(KafkaOptions):
     """Options of the collecting job."""
 
     files: tuple[str, ...] = ()
-    """log files to follow; patterns as '/var/log/*.log', in quotes; ** for any directories"""
+    """log files to tail, or quoted patterns: '/var/log/*.log'; ** matches any directories"""
 
     topic: TopicName = "logs"
-    """topic to produce to; created when it is not there"""
+    """topic to produce to; created if it does not exist"""
 
     positions_topic: TopicName | None = None
-    """compacted topic that remembers how far each log was read; TOPIC.positions when not given"""
+    """compacted topic for the position in each log; TOPIC.positions if not given"""
 
     partitions: PositiveInt = 2
-    """partitions of the topic, if it has to be created"""
+    """partitions of the topic, if it is created"""
 
     collector: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]*$", max_length=100)] = ""
-    """what this collector is called, once per machine; the machine's name when not given"""
+    """name of this collector, unique; the machine's name if not given"""
 
     once: bool = False
-    """take what is there now, then end; without it, run until stopped"""
+    """collect what is there now, then end; without it, run until stopped"""
 
     poll_seconds: PositiveFloat = 1.0
     """how often to look for new lines"""
 
     settle_seconds: Annotated[float, Field(ge=0)] = 5.0
-    """how long a rotated file must not have changed before the next one is begun"""
+    """how long a rotated file must be unchanged before the next file is read"""
 
     max_line_bytes: Annotated[int, Field(ge=1000)] = 900_000
-    """longer lines are produced in pieces"""
+    """longer lines are split"""
 
     transaction_lines: PositiveInt = 10_000
-    """most lines in a transaction"""
+    """maximum number of lines in a transaction"""
 
     metrics: Path | None = None
-    """file to add a line of JSON to for each transaction"""
+    """file to append a line of JSON to per transaction"""
 
     client: dict[str, str] = Field(default={})
     """a setting of librdkafka, e.g. security.protocol=SSL; may be repeated"""

@@ -1,4 +1,4 @@
-"""Job: join a stream with a compacted topic that is a slowly changing table.
+"""Job: join a stream with a slowly changing table, kept in a compacted topic.
 
     TOPIC        ->  TOPIC.enriched     each valid record, with the table's row of its key
     table topic  ->                     (built in: flights, with the plane of the tail number)
@@ -91,10 +91,10 @@ class EnrichOptions(DefinitionOptions):
     """topic that holds the table: the latest record of a key is its row"""
 
     target_topic: TopicName | None = None
-    """topic for enriched records; TOPIC.enriched when not given"""
+    """topic for enriched records; TOPIC.enriched if not given"""
 
     unmatched: Literal["pass", "reject"] = "pass"
-    """what becomes of records whose key is not in the table"""
+    """what happens to records whose key is not in the table"""
 
     def target(self) -> str:
         """Return the topic for enriched records."""

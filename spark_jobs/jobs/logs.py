@@ -1,4 +1,4 @@
-"""Job: find out what each line of collected logs says, and how many errors there are.
+"""Job: parse the lines that collect_logs produced, and monitor their error rate.
 
     logs  ->  logs.parsed      a JSON object per line: format, time, level, and what the format has
           ->  logs.rejected    lines that no format knows, whole, with the reason `unknown-format`
@@ -61,7 +61,7 @@ class LogsOptions(DefinitionOptions):
     """TOML file that says which formats there are, or the name of one that is built in"""
 
     parsed_topic: TopicName | None = None
-    """topic for lines of a known format; TOPIC.parsed when not given"""
+    """topic for lines of a known format; TOPIC.parsed if not given"""
 
     def parsed(self) -> str:
         """Return the topic of lines of a known format."""

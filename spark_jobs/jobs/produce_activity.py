@@ -1,4 +1,4 @@
-"""Job: produce made-up website activity, the same for the same seed.
+"""Job: produce synthetic website activity, the same for the same seed.
 
 The events are those of `visits`: heavy-tailed visitors, sessions, pages by a small Markov chain,
 referrers, and on request some that come late, have a wrong clock or are malformed. Each is one
@@ -43,13 +43,13 @@ class ActivityProducerOptions(ProducerOptions, Site):
     """Options of the producing job."""
 
     topic: TopicName = "activity"
-    """topic to produce to; created when it is not there"""
+    """topic to produce to; created if it does not exist"""
 
     events: PositiveInt = 100_000
-    """records that the topic is to hold, malformed ones included"""
+    """number of records in the topic when done, including malformed ones"""
 
     rate: PositiveFloat | None = None
-    """records a second; as fast as can be when not given"""
+    """records per second; no limit if not given"""
 
     def site(self) -> Site:
         """Return the stream that these options choose."""

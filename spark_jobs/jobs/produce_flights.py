@@ -1,4 +1,4 @@
-"""Job: produce the flights of 2013 to a topic, with damaged lines between them.
+"""Job: produce the flights of 2013 to a topic, with damaged lines among them.
 
 Every line is one record: key, JSON value, event time as the record's timestamp, and the header
 `line` with the feed's name and the line's number. Delivery of each is checked.
@@ -46,13 +46,13 @@ class ProduceOptions(ProducerOptions):
     """Options of the producing job."""
 
     topic: TopicName = "flights"
-    """topic to produce to; created when it is not there"""
+    """topic to produce to; created if it does not exist"""
 
     months: tuple[Annotated[int, Field(ge=1, le=12)], ...] = ()
     """only flights of these months"""
 
     damaged: Annotated[int, Field(ge=0, le=20_000)] = 300
-    """damaged lines to put between the flights"""
+    """number of damaged lines to put among the flights"""
 
     def feed(self) -> Feed:
         """Return the feed that these options choose."""

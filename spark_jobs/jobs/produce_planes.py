@@ -47,10 +47,10 @@ class PlanesOptions(ProducerOptions):
     """Options of the producing job."""
 
     topic: TopicName = "planes"
-    """topic to produce to; created compacted when it is not there"""
+    """topic to produce to; created as a compacted topic if it does not exist"""
 
     partitions: PositiveInt = 2
-    """partitions of the topic, if it has to be created"""
+    """partitions of the topic, if it is created"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Job: a page of plots from topics, consumer groups and the jobs' metrics, in one HTML file.
+"""Job: plot topics, consumer groups and the jobs' metrics on one HTML page.
 
     topic, or archive   records by event time; records that break a rule
     --topics            records by append time, beside the topic's own
@@ -67,28 +67,28 @@ class ReportOptions(SparkOptions):
     """topic whose records are counted by event time"""
 
     archive: Path | None = None
-    """archive of that topic, to count by event time instead of the topic, which may be gone"""
+    """archive to count by event time in place of the topic, which need not exist"""
 
     definition: str = "flights"
-    """TOML file that says what a record is, or the name of one that is built in"""
+    """TOML file that defines the records, or the name of a built-in one"""
 
     set: dict[str, str] = Field(default={})
     """a parameter of the definition, e.g. delayed_from_minutes=30; may be repeated"""
 
     topics: tuple[TopicName, ...] = ()
-    """further topics, to show the throughput of"""
+    """more topics to show the throughput of"""
 
     rejects_topic: TopicName | None = None
-    """topic with rejected records; TOPIC.rejected when not given"""
+    """topic with rejected records; TOPIC.rejected if not given"""
 
     metrics: tuple[Path, ...] = ()
     """files that jobs have written with --metrics"""
 
     groups: tuple[str, ...] | None = None
-    """consumer groups to show the lag of; all when not given"""
+    """consumer groups whose lag to show; all if not given"""
 
     title: str = ""
-    """heading of the page; names the topic when not given"""
+    """heading of the page"""
 
     output: Path = Path("data/spark_jobs/report.html")
     """file to write"""

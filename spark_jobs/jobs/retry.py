@@ -1,4 +1,4 @@
-"""Job: try rejected records again, later and later, then keep them as dead letters.
+"""Job: retry rejected records at growing intervals, then keep them as dead letters.
 
     TOPIC.rejected  ->  TOPIC.retry.1   waits for the first of --delays, is tried again,
                         TOPIC.retry.2   waits for the second, and so on
@@ -69,16 +69,16 @@ class RetryOptions(DefinitionOptions):
     """Options of the job that tries again."""
 
     delays: Annotated[tuple[Duration, ...], Field(min_length=1)] = ("1 minute", "10 minutes")
-    """how long to wait before each attempt; as many attempts as delays"""
+    """delay before each attempt; there are as many attempts as delays"""
 
     target_topic: TopicName | None = None
-    """topic for records that break no rule any more; TOPIC.retried when not given"""
+    """topic for records that no longer break a rule; TOPIC.retried if not given"""
 
     dead_topic: TopicName | None = None
-    """topic of dead letters; TOPIC.dead when not given"""
+    """topic of dead letters; TOPIC.dead if not given"""
 
     replay: bool = False
-    """put all dead letters there are now back to where they came from, then end"""
+    """send all dead letters back to the topics they came from, then end"""
 
     client: dict[str, str] = Field(default={})
     """a setting of librdkafka for --replay, e.g. security.protocol=SSL; may be repeated"""

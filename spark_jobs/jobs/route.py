@@ -1,4 +1,4 @@
-"""Job: check each record, give it names, and send it on to the topic it belongs to.
+"""Job: validate each record, add names to its codes, and send it to its topic.
 
     TOPIC  ->  the topic of the first route whose condition holds      [route] of the definition
            ->  TOPIC.rejected      it breaks a rule, or no route takes it; with the reason
