@@ -44,13 +44,21 @@ def in_steps(
             except StopIteration as end:
                 outcome: R = end.value
                 return outcome
-        answer: Deferred[Any] = Deferred()
-        broker = context.broker
-        task = broker.spawn(_finish(steps, broker.slices(), answer), "steps of a long request")
-        fail_if_cancelled(answer, task)
-        return answer
+        return in_slices(context, steps)
 
     return cast("Callable[Concatenate[Context, P], R | Deferred[Any]]", handle)
+
+
+def in_slices(context: Context, steps: Steps[object]) -> Deferred[Any]:
+    """What the steps return, once they are done, or what that brings if it is a Deferred.
+
+    Others are served before the first of them, and then whenever a slice is over.
+    """
+    answer: Deferred[Any] = Deferred()
+    broker = context.broker
+    task = broker.spawn(_finish(steps, broker.slices(), answer), "steps of a long request")
+    fail_if_cancelled(answer, task)
+    return answer
 
 
 async def _finish(steps: Steps[object], slices: Slices, answer: Deferred[Any]) -> None:

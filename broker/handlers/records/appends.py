@@ -40,7 +40,7 @@ ADDS_PARTITIONS_SINCE = 12
 FIRST_VERSION_BY_ID = 13
 FIRST_VERSION_WITH_LEADERS = 10
 VALID_ACKS = (-1, 0, 1)
-UNTIMED_PARTITIONS = 8
+UNTIMED_BATCHES = 8
 """Batches between two looks at the clock. Fixed: most requests have fewer, and pay for none."""
 
 ADMIN_CLIENT_ID = "__admin_client"
@@ -84,11 +84,10 @@ class Appends:
     __slots__ = (
         "_began_ms",
         "_count",
-        "_is_late",
-        "_is_timed",
         "_source",
         "context",
         "endpoints",
+        "is_late",
         "pending",
         "request",
         "verified",
@@ -105,34 +104,53 @@ class Appends:
         """Those of the leaders that answers name."""
         self.verified: Verified | None = None
         """The answer of the transaction's coordinator, if the request is part of one."""
+        self.is_late = False
+        """Whether `append_all` has left batches to later turns of the loop."""
         self._count = 0
         self._began_ms = 0
-        self._is_late = False
-        self._is_timed = True
-        """Whether the batches after those that took long are left to later turns of the loop."""
         self._source = _client_source(context.api_version)
 
     def append_all(self) -> ProduceResponse:
-        """Append the batches that are quickly checked; the others go into `waiting`."""
-        return ProduceResponse(
-            responses=[self.append(topic, self._source) for topic in self.request.topic_data]
-        )
+        """Append the batches that are quickly checked; the others go into `waiting`.
 
-    def append_in_steps(self) -> Generator[None, None, ProduceResponse]:
-        """As `append_all`, for requests that name many partitions.
-
-        Others are served between two steps, so that the time which all of it takes says nothing.
+        When `is_late`, it has stopped after some: `append_rest` appends the others.
         """
-        self._is_timed = False
         response = ProduceResponse(responses=[])
         for topic in self.request.topic_data:
             answers: list[Answer] = []
-            for data in topic.partition_data:
+            response.responses.append(_response(topic, answers))
+            self._append_in_time(topic, answers)
+            if self.is_late:
+                break
+        return response
+
+    def _append_in_time(self, topic: ProduceRequest.TopicData, answers: list[Answer]) -> None:
+        """Append to one topic, with a look at the clock now and then."""
+        batches = topic.partition_data
+        begin, count = 0, len(batches)
+        while begin < count:
+            looks_in = UNTIMED_BATCHES - self._count % UNTIMED_BATCHES
+            if looks_in == UNTIMED_BATCHES and self._count and self._has_taken_long():
+                return
+            end = min(begin + looks_in, count)
+            some = batches if end - begin == count else batches[begin:end]
+            self._append_some(topic, some, answers, self._source)
+            self._count += end - begin
+            begin = end
+
+    def append_rest(self, response: ProduceResponse) -> Generator[None, None, None]:
+        """Append in steps what is not in `response` yet: all of it, if that is empty.
+
+        Others are served between two steps, so that the time which all of it takes says nothing.
+        """
+        for position, topic in enumerate(self.request.topic_data):
+            if position == len(response.responses):
+                response.responses.append(_response(topic, []))
+            answers = response.responses[position].partition_responses
+            for data in topic.partition_data[len(answers) :]:
                 self._append_some(topic, (data,), answers, self._source)
                 yield
-            response.responses.append(_response(topic, answers))
             yield
-        return response
 
     def append(
         self, topic: ProduceRequest.TopicData, source: AppendSource
@@ -214,21 +232,15 @@ class Appends:
         if records is None:
             raise ApiError(ErrorCode.INVALID_RECORD, "there is no record batch")
         assert isinstance(records, memoryview)
-        if source.origin is AppendOrigin.CLIENT:
-            self._count = count = self._count + 1
-            if self._is_late or (
-                self._is_timed and not count % UNTIMED_PARTITIONS and self._has_taken_long()
-            ):
-                raise AsideError
         return partition.append_records(records, self.request.acks, source, self.context.now_ms)
 
     def _has_taken_long(self) -> bool:
         """Whether to leave the rest of the request to later turns of the loop."""
         now_ms = self.context.broker.clock.monotonic_ms()
-        if self._count == UNTIMED_PARTITIONS:
+        if self._count == UNTIMED_BATCHES:
             self._began_ms = now_ms
-        self._is_late = now_ms - self._began_ms >= BUDGET_MS
-        return self._is_late
+        self.is_late = now_ms - self._began_ms >= BUDGET_MS
+        return self.is_late
 
     def _append_verified(
         self, partition: Partition, records: Part | None, source: AppendSource

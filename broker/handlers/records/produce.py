@@ -23,7 +23,7 @@ from broker.handlers.records.appends import (
 from broker.handlers.records.recompression import Recompression, Recompressions, Result
 from broker.handlers.records.transaction_verification import Support, Transaction, Verification
 from broker.requests.api_table import handles
-from broker.requests.steps import in_steps
+from broker.requests.steps import in_slices, in_steps
 from broker.runtime.deferred import Deferred, HangUp
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -63,12 +63,18 @@ def _produce(
     if appends.context.is_long:
         return _produce_in_steps(appends.context, appends)
     response = appends.append_all()
+    if appends.is_late:
+        return in_slices(appends.context, _append_rest(appends, response))
     return _after(appends, response) if appends.waiting else _conclude(appends, response)
 
 
 @in_steps
 def _produce_in_steps(_: Context, appends: Appends) -> Steps[Now | Later]:
-    response = yield from appends.append_in_steps()
+    return (yield from _append_rest(appends, ProduceResponse(responses=[])))
+
+
+def _append_rest(appends: Appends, response: ProduceResponse) -> Steps[Now | Later]:
+    yield from appends.append_rest(response)
     return _after(appends, response)
 
 

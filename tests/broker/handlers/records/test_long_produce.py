@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from broker.handlers.records.appends import UNTIMED_PARTITIONS
+from broker.handlers.records.appends import UNTIMED_BATCHES
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
 from broker.runtime.compute_pool import ComputePool
@@ -43,7 +43,7 @@ class SlowClock(StandingClock):
 
     def monotonic_ms(self) -> int:
         self._looks += 1
-        return self._looks * UNTIMED_PARTITIONS
+        return self._looks * UNTIMED_BATCHES
 
 
 class CountedSideWork(ComputePool):
@@ -136,6 +136,9 @@ def test_request_of_many_batches_is_appended_in_turns(tmp_path: Path) -> None:
         await broker.create_topic(count=PARTITIONS)
         partitions = broker.replicas.by_topic[TOPIC]
         broker.services.clock = SlowClock()
+        work = broker.services.compute_pool
+        counted = CountedSideWork(work._loop, _SamePlatform(work))
+        broker.services.compute_pool = counted
         batches: dict[Any, Any] = {
             (TOPIC, index): records(index + 1) for index in range(PARTITIONS)
         }
@@ -151,6 +154,7 @@ def test_request_of_many_batches_is_appended_in_turns(tmp_path: Path) -> None:
         ]
         ends = [partitions[index].log.log_end_offset for index in range(PARTITIONS)]
         assert ends == list(range(1, PARTITIONS + 1))
+        assert counted.results == [], "a thread would cost more than the batch"
 
     run_data_broker(tmp_path, scenario)
 
