@@ -14,9 +14,9 @@ from protocol.errors import ErrorCode
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.transactions import WriteTxnMarkersRequest
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from tests.broker.coordinators.golden.test_golden import InMemory
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
 from tests.broker.coordinators.loading import until_loaded
-from tests.broker.coordinators.test_golden import InMemory
 from tests.broker.handlers.transaction_registry import TransactionRegistry
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.topics import CreateTopicsRequest
-from tests.broker.coordinators.golden_script import Script
+from tests.broker.coordinators.golden.golden_script import Script
 from tests.support import wire
 from tests.support.wire import RawConnection
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from protocol.schema import Request
     from tests.interop.conftest import NewBroker
 
-SCRIPTS = sorted(Path(__file__).parents[2].glob("broker/coordinators/golden/*.txt"))
+SCRIPTS = sorted(Path(__file__).parents[2].glob("broker/coordinators/golden/groups/*.txt"))
 GROUPS = ("", "g", "r", "s", "p", "none", "o0", "o1", "o2", "o3")
 CLIENT_ID = "a-client"
 PARKING_SECONDS = 0.3

@@ -13,13 +13,13 @@ from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.producer_ids import InitProducerIdRequest
 from protocol.messages.producers import DescribeTransactionsRequest
-from tests.broker.coordinators.transaction_script import TransactionScript
+from tests.broker.coordinators.golden.transaction_script import TransactionScript
 from tests.interop.coordinators.test_group_golden import START_SECONDS, Connected
 
 if TYPE_CHECKING:
     from tests.interop.conftest import NewBroker
 
-SCRIPTS = sorted(Path(__file__).parents[2].glob("broker/coordinators/golden_transactions/*.txt"))
+SCRIPTS = sorted(Path(__file__).parents[2].glob("broker/coordinators/golden/transactions/*.txt"))
 IDS = ("t", "n", "f", "r", "tool-1", "tool-2", "tool-3", "nobody", "unheard")
 TRANSACTION_KEY = 1
 

@@ -15,13 +15,13 @@ from protocol.records.batch import iterate_headers
 from protocol.records.record import iterate_records
 from storage.producer.producer_snapshot import decode
 from storage.segment.aborted_index import ENTRY
-from tests.broker.coordinators.data_script import DataScript
+from tests.broker.coordinators.golden.data_script import DataScript
 from tests.interop.coordinators.test_transaction_golden import ConnectedProducer
 
 if TYPE_CHECKING:
     from tests.interop.conftest import NewBroker
 
-GOLDEN = Path(__file__).parents[2] / "broker" / "coordinators" / "golden_data"
+GOLDEN = Path(__file__).parents[2] / "broker" / "coordinators" / "golden" / "data"
 SCRIPTS = sorted(GOLDEN.glob("*.txt"))
 FILES = GOLDEN / "files.dump"
 """Of the topics of the scripts, as Apache Kafka 4.3.1 leaves them."""

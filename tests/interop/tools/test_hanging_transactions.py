@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from tests.broker.coordinators.data_script import DataScript, where
+from tests.broker.coordinators.golden.data_script import DataScript, where
 from tests.interop.coordinators.test_transaction_golden import ConnectedProducer
 
 if TYPE_CHECKING:

@@ -34,8 +34,12 @@ from protocol.records.builder import NewRecord, build_batch
 from protocol.records.control import parse_marker
 from protocol.schema import Struct
 from protocol.uuids import ZERO_UUID
-from tests.broker.coordinators.golden_script import MEMBER_ID, Script, fetch, shown
-from tests.broker.coordinators.transaction_script import NOW_MS, POLL_SECONDS, TransactionScript
+from tests.broker.coordinators.golden.golden_script import MEMBER_ID, Script, fetch, shown
+from tests.broker.coordinators.golden.transaction_script import (
+    NOW_MS,
+    POLL_SECONDS,
+    TransactionScript,
+)
 from tests.broker.handlers.one_broker import as_bytes
 
 if TYPE_CHECKING:
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
 
     from protocol.messages.offset_fetch import OffsetFetchRequest
     from protocol.schema import Request
-    from tests.broker.coordinators.golden_script import Words
+    from tests.broker.coordinators.golden.golden_script import Words
 
 OFFSETS_PARTITIONS = 50
 MIB = 1 << 20

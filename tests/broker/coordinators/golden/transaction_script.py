@@ -34,7 +34,7 @@ from protocol.messages.transactions import (
 from protocol.records.builder import NewRecord, build_batch
 from protocol.schema import Struct
 from protocol.uuids import ZERO_UUID
-from tests.broker.coordinators.golden_script import Client, Script, Words, shown
+from tests.broker.coordinators.golden.golden_script import Client, Script, Words, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controller.topics.topics import NewTopic
-from tests.broker.coordinators.golden_script import Script
+from tests.broker.coordinators.golden.golden_script import Script
 from tests.broker.coordinators.group_broker import GroupBroker, run_group_broker
 
 if TYPE_CHECKING:
     from protocol.schema import Request
 
-SCRIPTS = sorted(Path(__file__).with_name("golden").glob("*.txt"))
+SCRIPTS = sorted(Path(__file__).with_name("groups").glob("*.txt"))
 TURNS = 20
 """Turns of the event loop after which a request that is not waited for has arrived."""
 
