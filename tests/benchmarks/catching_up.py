@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaException, Producer
 from rich.console import Console
 
-from tests.benchmarks import performance_tools, report
-from tests.benchmarks.contestants import APACHE, OURS
+from tests.benchmarks.measurement import performance_tools, report
+from tests.benchmarks.measurement.contestants import APACHE, OURS
+from tests.benchmarks.measurement.report import RowReport
+from tests.benchmarks.measurement.rows import Result
 from tests.benchmarks.replication import BROKERS, MEGABYTE, Brokers
-from tests.benchmarks.report import RowReport
-from tests.benchmarks.rows import Result
 from tests.support.broker_process import BrokerError
 from tests.support.waiting import wait_until
 

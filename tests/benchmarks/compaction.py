@@ -40,11 +40,11 @@ from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log.log_loader import create_log
 from storage.log.log_settings import LogPlace, LogSettings
-from tests.benchmarks import report
-from tests.benchmarks.contestants import APACHE, OURS
-from tests.benchmarks.report import RowReport
-from tests.benchmarks.rows import Result
-from tests.benchmarks.watching import NOW_MS, STEADY, PeakMemory, SteadyProducer
+from tests.benchmarks.measurement import report
+from tests.benchmarks.measurement.contestants import APACHE, OURS
+from tests.benchmarks.measurement.report import RowReport
+from tests.benchmarks.measurement.rows import Result
+from tests.benchmarks.measurement.watching import NOW_MS, STEADY, PeakMemory, SteadyProducer
 from tests.support.apache import apache_4
 from tests.support.broker_process import BrokerError
 from tests.support.ours import ours

@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 
-from tests.benchmarks import contestants, report
 from tests.benchmarks.catching_up import CatchingUpRows
 from tests.benchmarks.compaction import CompactionRows
-from tests.benchmarks.contestants import APACHE, OURS
 from tests.benchmarks.many_partitions import ManyPartitionsRows
-from tests.benchmarks.performance_tools import PerformanceToolError
+from tests.benchmarks.measurement import contestants, report
+from tests.benchmarks.measurement.contestants import APACHE, OURS
+from tests.benchmarks.measurement.performance_tools import PerformanceToolError
+from tests.benchmarks.measurement.report import RowReport
+from tests.benchmarks.measurement.rows import ROWS, Result, Row
 from tests.benchmarks.recovery import RecoveryRows
 from tests.benchmarks.replication import ReplicationRows
-from tests.benchmarks.report import RowReport
-from tests.benchmarks.rows import ROWS, Result, Row
 from tests.support.jars import REPOSITORY
 
 if TYPE_CHECKING:

@@ -26,11 +26,11 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from rich.console import Console
 
-from tests.benchmarks import report
-from tests.benchmarks.contestants import APACHE, OURS
+from tests.benchmarks.measurement import report
+from tests.benchmarks.measurement.contestants import APACHE, OURS
+from tests.benchmarks.measurement.report import RowReport
+from tests.benchmarks.measurement.rows import Result
 from tests.benchmarks.replication import BROKERS, MEGABYTE, Brokers, kill_and_wait
-from tests.benchmarks.report import RowReport
-from tests.benchmarks.rows import Result
 from tests.support.broker_process import BrokerError
 from tests.support.waiting import wait_until
 

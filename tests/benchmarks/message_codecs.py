@@ -20,7 +20,7 @@ from protocol.messages.group_membership import HeartbeatRequest, HeartbeatRespon
 from protocol.messages.metadata import MetadataResponse
 from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.produce import ProduceRequest, ProduceResponse
-from tests.benchmarks.timing import best_microseconds, is_smoke_run
+from tests.benchmarks.measurement.timing import best_microseconds, is_smoke_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

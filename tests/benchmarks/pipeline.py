@@ -22,10 +22,12 @@ from rich.console import Console
 
 from spark_jobs.options import SparkOptions
 from spark_jobs.spark.spark_session import start_spark
-from tests.benchmarks import contestants, report
-from tests.benchmarks.contestants import APACHE, OURS
 from tests.benchmarks.end_to_end import MEGABYTE, OUTPUT, machine
-from tests.benchmarks.pipeline_jobs import (
+from tests.benchmarks.measurement import contestants, report
+from tests.benchmarks.measurement.contestants import APACHE, OURS
+from tests.benchmarks.measurement.report import RowReport
+from tests.benchmarks.measurement.rows import Result
+from tests.benchmarks.spark.pipeline_jobs import (
     JOB_ROWS,
     Feed,
     Turn,
@@ -33,11 +35,9 @@ from tests.benchmarks.pipeline_jobs import (
     produce_feed,
     run_row,
 )
-from tests.benchmarks.pipeline_load import Verdict, table_of, verdict
-from tests.benchmarks.pipeline_scan import READS, ScanRows
-from tests.benchmarks.pipeline_sustained import Load, sustain
-from tests.benchmarks.report import RowReport
-from tests.benchmarks.rows import Result
+from tests.benchmarks.spark.pipeline_load import Verdict, table_of, verdict
+from tests.benchmarks.spark.pipeline_scan import READS, ScanRows
+from tests.benchmarks.spark.pipeline_sustained import Load, sustain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

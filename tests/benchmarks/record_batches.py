@@ -17,7 +17,7 @@ from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
 from protocol.records.validation import ProduceRules, check_produced
-from tests.benchmarks.timing import best_microseconds, is_smoke_run
+from tests.benchmarks.measurement.timing import best_microseconds, is_smoke_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

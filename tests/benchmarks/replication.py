@@ -27,10 +27,10 @@ from confluent_kafka.cimpl import NewTopic
 from kazoo.client import KazooClient
 from rich.console import Console
 
-from tests.benchmarks import performance_tools, report
-from tests.benchmarks.contestants import APACHE, OURS
-from tests.benchmarks.report import RowReport
-from tests.benchmarks.rows import Load, Result
+from tests.benchmarks.measurement import performance_tools, report
+from tests.benchmarks.measurement.contestants import APACHE, OURS
+from tests.benchmarks.measurement.report import RowReport
+from tests.benchmarks.measurement.rows import Load, Result
 from tests.support.apache import apache_3
 from tests.support.broker_process import BrokerError
 from tests.support.cluster import told_by

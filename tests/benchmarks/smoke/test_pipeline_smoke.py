@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.benchmarks import pipeline
-from tests.benchmarks.pipeline_jobs import JOB_ROWS
-from tests.benchmarks.pipeline_load import Sample, verdict
-from tests.benchmarks.pipeline_sustained import taken, taken_by
+from tests.benchmarks.spark.pipeline_jobs import JOB_ROWS
+from tests.benchmarks.spark.pipeline_load import Sample, verdict
+from tests.benchmarks.spark.pipeline_sustained import taken, taken_by
 from tests.spark_jobs.job_process import Job
 from tests.support.jars import REPOSITORY
 from tests.support.java_command import SHORT_LIVED_JVM

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.benchmarks import performance_tools
-from tests.benchmarks.performance_tools import TransactionLoad
+from tests.benchmarks.measurement import performance_tools
+from tests.benchmarks.measurement.performance_tools import TransactionLoad
 from tests.support.broker_process import BrokerError
 
 if TYPE_CHECKING:

@@ -58,7 +58,9 @@ def produce(
 
 def produce_in_transactions(bootstrap: str, topic: str, load: TransactionLoad) -> Throughput:
     """Run producers beside each other that commit after every so many records."""
-    classes = jars.compiled(jars.KAFKA_4, Path(__file__).parent / "java" / "TransactionLoad.java")
+    classes = jars.compiled(
+        jars.KAFKA_4, Path(__file__).parents[1] / "java" / "TransactionLoad.java"
+    )
     classpath = f"{classes}:{jars.classpath(jars.KAFKA_4)}"
     sizes = (load.records, load.record_bytes, load.records_per_transaction, load.producers)
     arguments = [bootstrap, topic, *map(str, sizes)]

@@ -21,7 +21,7 @@ from spark_jobs.kafka.line_producer import Numbered, ProducerOptions, produce_st
 from spark_jobs.options import parse_options
 from spark_jobs.spark.streams import run_to_end
 from spark_jobs.visitors.visits import Site
-from tests.benchmarks.rows import TOPIC_TIMEOUT_SECONDS, Result
+from tests.benchmarks.measurement.rows import TOPIC_TIMEOUT_SECONDS, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -23,10 +23,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from spark_jobs.visitors.visits import Site
-from tests.benchmarks.pipeline_jobs import PARTITIONS, PipelineBenchError
-from tests.benchmarks.pipeline_load import Sample
-from tests.benchmarks.replaying import record
-from tests.benchmarks.rows import TOPIC_TIMEOUT_SECONDS
+from tests.benchmarks.measurement.rows import TOPIC_TIMEOUT_SECONDS
+from tests.benchmarks.spark.pipeline_jobs import PARTITIONS, PipelineBenchError
+from tests.benchmarks.spark.pipeline_load import Sample
+from tests.benchmarks.spark.replaying import record
 from tests.spark_jobs.job_process import Job, running
 from tests.support.children import DIES_WITH_PARENT
 from tests.support.jars import REPOSITORY
@@ -138,7 +138,7 @@ def _events(load: Load, directory: Path) -> Path:
 def _generating(
     broker: BrokerProcess, load: Load, topic: str, events: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "tests.benchmarks.replaying", str(events)]
+    command = [sys.executable, "-m", "tests.benchmarks.spark.replaying", str(events)]
     command += [broker.bootstrap, topic, str(load.rate)]
     with events.with_name("generator.out").open("wb") as output:
         process = subprocess.Popen(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from tests.benchmarks.contestants import APACHE, OURS
+from tests.benchmarks.measurement.contestants import APACHE, OURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tests.benchmarks.rows import Result
+    from tests.benchmarks.measurement.rows import Result
 
 HEADINGS = (
     "row",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.benchmarks import end_to_end, performance_tools
-from tests.benchmarks.rows import ROWS
+from tests.benchmarks import end_to_end
+from tests.benchmarks.measurement import performance_tools
+from tests.benchmarks.measurement.rows import ROWS
 
 if TYPE_CHECKING:
     from pathlib import Path

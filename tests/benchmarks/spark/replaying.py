@@ -1,4 +1,6 @@
-"""Made-up events from a file: `python -m tests.benchmarks.replaying FILE BOOTSTRAP TOPIC RATE`.
+"""Made-up events out of a file into a topic, at a steady rate.
+
+    python -m tests.benchmarks.spark.replaying FILE BOOTSTRAP TOPIC RATE
 
 To make an event costs several times what sending it does, and no website makes its events on the
 machine that takes them in. So they are made before a run (`record`), and a process that costs

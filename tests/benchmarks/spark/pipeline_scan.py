@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from tests.benchmarks import performance_tools
-from tests.benchmarks.pipeline_jobs import PARTITIONS, PipelineBenchError, Stopwatch
-from tests.benchmarks.report import RowReport
-from tests.benchmarks.rows import FreshTopic, Result
+from tests.benchmarks.measurement import performance_tools
+from tests.benchmarks.measurement.report import RowReport
+from tests.benchmarks.measurement.rows import FreshTopic, Result
+from tests.benchmarks.spark.pipeline_jobs import PARTITIONS, PipelineBenchError, Stopwatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
