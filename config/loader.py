@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _OVERRIDE = "--override"
 
 _WITHOUT_EFFECT = {
-    "process.roles": "there is no Raft quorum here: metadata is kept beside the logs (GAPS.md)",
+    "process.roles": "there is no KRaft; metadata is kept beside the logs (GAPS.md)",
 }
 """What to say of keys whose lack of effect a user must not miss."""
 

@@ -129,7 +129,7 @@ def make_offsets_topic(ports: list[int]) -> None:
                 break
             time.sleep(0.2)
     addresses = ", ".join(f"localhost:{port}" for port in ports)
-    show("cluster", f"all serve: {addresses}; Ctrl-C ends them")
+    show("cluster", f"all brokers ready: {addresses}; Ctrl-C stops them")
 
 
 def end_on_signals(servers: list[Server]) -> None:
@@ -150,7 +150,7 @@ def end_on_signals(servers: list[Server]) -> None:
 
 def end_all(servers: list[Server]) -> None:
     """One after the other: each hands over what it leads, which together they could not."""
-    show("\n  cluster", "ends broker by broker; Ctrl-C again kills them")
+    show("\n  cluster", "stopping one broker after the other; Ctrl-C again kills them")
     for server in reversed(servers):
         server.end()
 

@@ -112,9 +112,10 @@ class ControlChannels:
             except LinkError as error:
                 if str(error) != failure:
                     failure = str(error)
-                    logger.warning("%s is sent again: %s", type(request).__name__, error)
+                    name = type(request).__name__
+                    logger.warning("%s to broker %d failed, retrying: %s", name, broker_id, error)
             await self._supervision.timers.sleep(RETRY_AFTER_MS)
-        logger.info("broker %d is gone; %s is not sent", broker_id, type(request).__name__)
+        logger.info("%s to broker %d dropped: it has left", type(request).__name__, broker_id)
         return None
 
 

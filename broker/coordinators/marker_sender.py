@@ -206,7 +206,7 @@ class MarkerSender:
             elif code is ErrorCode.TRANSACTION_COORDINATOR_FENCED:
                 _explain(task, partition, code, "has another coordinator")
             else:
-                _explain(task, partition, code, "is tried again")
+                _explain(task, partition, code, "is retried")
                 again.append((task, partition))
         if again:
             self._retry_later(again)
@@ -282,7 +282,7 @@ def _explain(task: _Task, partition: TopicPartition, code: ErrorCode, outcome: s
         return
     task.told.add(code)
     logger.warning(
-        "%r: no marker in %s-%d (%s); the transaction %s",
+        "%r: marker not written to %s-%d (%s); the transaction %s",
         task.transaction.transactional_id,
         *partition,
         code.name,

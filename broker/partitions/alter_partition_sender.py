@@ -67,7 +67,7 @@ class AlterPartitionSender:
             if response.error_code:
                 raise ApiError(ErrorCode(response.error_code))
         except ApiError as error:
-            logger.info("AlterPartition is sent again: %s", error)
+            logger.info("AlterPartition failed, retrying: %s", error)
             self._rest(asked)
         except Exception:
             self._rest(asked)

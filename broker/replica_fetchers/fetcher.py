@@ -320,7 +320,7 @@ class ReplicaFetcher:
             names = [f"{one.topic}-{one.index}" for one in some[:NAMES_IN_A_LINE]]
             if len(some) > NAMES_IN_A_LINE:
                 names.append(f"{len(some) - NAMES_IN_A_LINE} more")
-            logger.info("broker %d answers %s: %s", self.leader_id, code.name, ", ".join(names))
+            logger.info("leader %d returned %s for %s", self.leader_id, code.name, ", ".join(names))
 
     # Waiting
 

@@ -113,9 +113,10 @@ class OpenFiles:
             self._disk = Disk(filesystem)
             return self._disk
         logger.info(
-            "open files: the limit was %d and is %d; up to %d files of logs and %d indexes stay "
-            "open, and connections leave %d descriptors",
-            *self._limit,
+            "open files: limit %d, %d at start; at most %d log files and %d indexes are kept open, "
+            "and %d descriptors are reserved",
+            self._limit.now,
+            self._limit.found,
             shares.files,
             shares.indexes,
             shares.reserved,

@@ -91,7 +91,7 @@ def test_the_limit_is_raised_as_far_as_it_may_be_and_both_are_said(
     assert limits == [(hard - 7, hard), (hard, hard)]
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
     OpenFiles(limits[0], KEYS_DEFAULT, clock).disk(LocalFileSystem())
-    assert caplog.messages[0].startswith(f"open files: the limit was {hard - 7} and is {hard}; ")
+    assert caplog.messages[0].startswith(f"open files: limit {hard}, {hard - 7} at start; ")
 
 
 def test_a_limit_that_cannot_be_raised_is_used_as_it_is(
