@@ -38,6 +38,8 @@ NOUNS = {"follower_batching", "housekeeping", "listing"}
 ROOMS_OF_TESTS = {
     "broker/coordinators/failures",
     "broker/coordinators/golden",
+    "spark_jobs/data",
+    "spark_jobs/kills",
 }
 
 # What may hold up an event loop in a test. Strike out what is mended; nothing may be added.

@@ -11,7 +11,7 @@ import pytest
 
 from spark_jobs.jobs.produce_flights import Outcome, ProduceOptions, produce
 from spark_jobs.options import SparkOptions
-from tests.spark_jobs.month import DAMAGED, MONTH
+from tests.spark_jobs.data.month import DAMAGED, MONTH
 from tests.support.apache import apache_4
 from tests.support.java_command import LONG_TEST_JVM
 from tests.support.ours import ours

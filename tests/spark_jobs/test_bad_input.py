@@ -18,8 +18,8 @@ import pytest
 
 from spark_jobs.jobs.route import NAME, RouteOptions, start
 from spark_jobs.spark.streams import run_to_end
-from tests.spark_jobs.consuming import Read, read_topic
-from tests.spark_jobs.producing import Record, create_topic, produce_records
+from tests.spark_jobs.kafka.consuming import Read, read_topic
+from tests.spark_jobs.kafka.producing import Record, create_topic, produce_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,9 +17,9 @@ from spark_jobs.jobs import enrich, route
 from spark_jobs.jobs.enrich import EnrichOptions
 from spark_jobs.jobs.route import RouteOptions
 from spark_jobs.spark.streams import run_to_end, run_until_stopped
-from tests.spark_jobs.consuming import read_topic
-from tests.spark_jobs.month import FEED
-from tests.spark_jobs.producing import Record, admin, create_topic, produce_records
+from tests.spark_jobs.data.month import FEED
+from tests.spark_jobs.kafka.consuming import read_topic
+from tests.spark_jobs.kafka.producing import Record, admin, create_topic, produce_records
 from tests.support.ours import ours
 from tests.support.waiting import wait_until
 

@@ -14,7 +14,7 @@ from tests.benchmarks import pipeline
 from tests.benchmarks.spark.pipeline_jobs import JOB_ROWS
 from tests.benchmarks.spark.pipeline_load import Sample, verdict
 from tests.benchmarks.spark.pipeline_sustained import taken, taken_by
-from tests.spark_jobs.job_process import Job
+from tests.spark_jobs.kills.job_process import Job
 from tests.support.jars import REPOSITORY
 from tests.support.java_command import SHORT_LIVED_JVM
 

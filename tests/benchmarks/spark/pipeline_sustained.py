@@ -27,7 +27,7 @@ from tests.benchmarks.measurement.rows import TOPIC_TIMEOUT_SECONDS
 from tests.benchmarks.spark.pipeline_jobs import PARTITIONS, PipelineBenchError
 from tests.benchmarks.spark.pipeline_load import Sample
 from tests.benchmarks.spark.replaying import record
-from tests.spark_jobs.job_process import Job, running
+from tests.spark_jobs.kills.job_process import Job, running
 from tests.support.children import DIES_WITH_PARENT
 from tests.support.jars import REPOSITORY
 from tests.support.process_use import group_members, use_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.spark_jobs.job_process import JobProcess
+    from tests.spark_jobs.kills.job_process import JobProcess
     from tests.support.broker_process import BrokerProcess
 
 START_SECONDS = 300.0

@@ -14,8 +14,8 @@ from spark_jobs.definitions.typed_records import parsed
 from spark_jobs.jobs.archive import NAME, ArchiveOptions
 from spark_jobs.options import DefinitionOptions
 from spark_jobs.spark.streams import read_batch
-from tests.spark_jobs import days
-from tests.spark_jobs.archives import listed, options_for, places, places_of_flights
+from tests.spark_jobs.data import days
+from tests.spark_jobs.data.archives import listed, options_for, places, places_of_flights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,8 +13,8 @@ from spark_jobs.archive.compaction import compact
 from spark_jobs.archive.directory_exchange import exchange
 from spark_jobs.errors import JobError
 from spark_jobs.locks import locked
-from tests.spark_jobs import days
-from tests.spark_jobs.archives import archived, filled, listed, places, places_of_flights
+from tests.spark_jobs.data import days
+from tests.spark_jobs.data.archives import archived, filled, listed, places, places_of_flights
 
 if TYPE_CHECKING:
     from collections.abc import Callable

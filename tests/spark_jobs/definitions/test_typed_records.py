@@ -10,7 +10,7 @@ import pytest
 from spark_jobs.definitions.definition import load_definition
 from spark_jobs.definitions.typed_records import parsed
 from spark_jobs.errors import BadOptionError
-from tests.spark_jobs.month import FEED
+from tests.spark_jobs.data.month import FEED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from spark_jobs.definitions.rejection_rules import reasons
 from spark_jobs.flights.damage import DAMAGES
 from spark_jobs.flights.flight_feed import Feed
 from spark_jobs.flights.flights import fields
-from tests.spark_jobs.month import DAMAGED, FEED, damaged_lines, month_of_flights
+from tests.spark_jobs.data.month import DAMAGED, FEED, damaged_lines, month_of_flights
 
 
 def test_every_flight_is_there_once_and_in_order_of_event_time() -> None:

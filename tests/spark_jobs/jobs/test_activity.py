@@ -25,9 +25,9 @@ from spark_jobs.spark.progress import reports_of
 from spark_jobs.spark.streams import read_batch, run_to_end
 from spark_jobs.visitors.page_views import counted, opened, page_views
 from spark_jobs.visitors.visitor_sessions import ActivitySection, events, funnels, sessions
-from tests.spark_jobs import website
-from tests.spark_jobs.activity_results import check, of_tables, of_topics
-from tests.spark_jobs.consuming import read_topic
+from tests.spark_jobs.data import website
+from tests.spark_jobs.data.activity_results import check, of_tables, of_topics
+from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,8 +22,8 @@ from spark_jobs.pipeline.tally import tally_windows
 from spark_jobs.spark.progress import reports_of
 from spark_jobs.spark.streams import read_batch, run_to_end
 from tests.spark_jobs.conftest import TOPIC
-from tests.spark_jobs.consuming import read_topic
-from tests.spark_jobs.month import FEED, MONTH, month_of_flights
+from tests.spark_jobs.data.month import FEED, MONTH, month_of_flights
+from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,8 +18,8 @@ from spark_jobs.archive.archive_rows import field_columns, row_crc32_sql
 from spark_jobs.definitions.definition import BUILT_IN, Field, Record
 from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError, JobError
 from spark_jobs.jobs.archive import ArchiveOptions, main, start
-from tests.spark_jobs import days
-from tests.spark_jobs.archives import (
+from tests.spark_jobs.data import days
+from tests.spark_jobs.data.archives import (
     archived,
     filled,
     listed,
@@ -28,7 +28,7 @@ from tests.spark_jobs.archives import (
     places_of_flights,
     sources_of_rejects,
 )
-from tests.spark_jobs.consuming import read_topic
+from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,15 +26,15 @@ from spark_jobs.archive.audit_findings import (
 )
 from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError
 from spark_jobs.jobs.audit import AuditOptions, as_json, audit, main, tell
-from tests.spark_jobs import days
-from tests.spark_jobs.archives import (
+from tests.spark_jobs.data import days
+from tests.spark_jobs.data.archives import (
     archived,
     filled,
     options_for,
     places_of_flights,
     sources_of_rejects,
 )
-from tests.spark_jobs.consuming import read_topic
+from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -28,8 +28,8 @@ from spark_jobs.jobs.backfill import (
 from spark_jobs.jobs.catalogue import JOBS, job_module
 from spark_jobs.options import parse_options
 from tests.spark_jobs.conftest import TOPIC
-from tests.spark_jobs.consuming import read_topic
-from tests.spark_jobs.month import month_of_flights
+from tests.spark_jobs.data.month import month_of_flights
+from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,8 +18,8 @@ import pytest
 from spark_jobs.errors import EXIT_BAD_OPTION, JobError
 from spark_jobs.jobs.collect_logs import CollectOptions, Collector
 from spark_jobs.log_collection.log_files import files_of
-from tests.spark_jobs.consuming import read_committed
-from tests.spark_jobs.machine_logs import copy_of_logs, lines_of
+from tests.spark_jobs.data.machine_logs import copy_of_logs, lines_of
+from tests.spark_jobs.kafka.consuming import read_committed
 from tests.support.jars import REPOSITORY
 from tests.support.ours import ours
 from tests.support.waiting import wait_until

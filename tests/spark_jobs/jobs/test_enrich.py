@@ -14,10 +14,10 @@ from spark_jobs.errors import BadOptionError, JobError
 from spark_jobs.jobs.enrich import NAME, EnrichOptions, start, take
 from spark_jobs.spark.streams import read_batch, run_to_end
 from tests.spark_jobs.conftest import TOPIC
-from tests.spark_jobs.consuming import Read, read_topic
-from tests.spark_jobs.month import DAMAGED, FEED
-from tests.spark_jobs.planes import flights_with_planes, plane_records, produce_table
-from tests.spark_jobs.producing import Record, create_topic, produce_records
+from tests.spark_jobs.data.month import DAMAGED, FEED
+from tests.spark_jobs.data.planes import flights_with_planes, plane_records, produce_table
+from tests.spark_jobs.kafka.consuming import Read, read_topic
+from tests.spark_jobs.kafka.producing import Record, create_topic, produce_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable

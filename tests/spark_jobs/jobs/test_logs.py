@@ -18,9 +18,9 @@ import pytest
 from spark_jobs.jobs.collect_logs import CollectOptions
 from spark_jobs.jobs.logs import NAME, LogsOptions, start, take
 from spark_jobs.spark.streams import read_batch, run_to_end
-from tests.spark_jobs.consuming import read_topic
+from tests.spark_jobs.data.machine_logs import copy_of_logs, lines_of
 from tests.spark_jobs.jobs.test_collect_logs import _collect
-from tests.spark_jobs.machine_logs import copy_of_logs, lines_of
+from tests.spark_jobs.kafka.consuming import read_topic
 from tests.support.ours import ours
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from spark_jobs.jobs.produce_flights import ProduceOptions, main, partition_of, 
 from spark_jobs.kafka.feed_position import REPLAYED_HEADER, TIMEOUT_SECONDS, line_header
 from spark_jobs.pipeline.local_broker import _free_port
 from tests.spark_jobs.conftest import TOPIC
-from tests.spark_jobs.consuming import read_topic
-from tests.spark_jobs.month import DAMAGED, FEED, MONTH, month_of_flights
+from tests.spark_jobs.data.month import DAMAGED, FEED, MONTH, month_of_flights
+from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

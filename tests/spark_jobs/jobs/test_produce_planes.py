@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from spark_jobs.jobs.produce_planes import PlanesOptions, produce
-from tests.spark_jobs.consuming import read_topic
-from tests.spark_jobs.planes import all_planes
+from tests.spark_jobs.data.planes import all_planes
+from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

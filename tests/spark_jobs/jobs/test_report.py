@@ -25,7 +25,7 @@ from spark_jobs.options import parse_options
 from spark_jobs.report.report_sources import job_numbers
 from spark_jobs.spark.streams import run_to_end
 from tests.spark_jobs.conftest import TOPIC
-from tests.spark_jobs.month import (
+from tests.spark_jobs.data.month import (
     DAMAGED,
     damaged_lines,
     flights_by_route,

@@ -27,10 +27,10 @@ from spark_jobs.errors import JobError
 from spark_jobs.jobs.retry import NAME, RetryOptions, retry, take
 from spark_jobs.retry.replay import replay
 from spark_jobs.spark.streams import read_batch, write_batch
-from tests.spark_jobs.consuming import Ends, Read, read_committed, read_topic
-from tests.spark_jobs.job_process import Job, run_job
-from tests.spark_jobs.killing import drawn_moments, kill_while_writing, run_through_kills
-from tests.spark_jobs.month import damaged_lines
+from tests.spark_jobs.data.month import damaged_lines
+from tests.spark_jobs.kafka.consuming import Ends, Read, read_committed, read_topic
+from tests.spark_jobs.kills.job_process import Job, run_job
+from tests.spark_jobs.kills.killing import drawn_moments, kill_while_writing, run_through_kills
 from tests.support.jars import REPOSITORY
 
 if TYPE_CHECKING:

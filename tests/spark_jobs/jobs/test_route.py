@@ -15,8 +15,8 @@ from spark_jobs.jobs.route import NAME, RouteOptions, start
 from spark_jobs.pipeline.tally import tally_routes
 from spark_jobs.spark.streams import run_to_end
 from tests.spark_jobs.conftest import TOPIC
-from tests.spark_jobs.consuming import Read, read_topic
-from tests.spark_jobs.month import damaged_lines, flights_by_route, month_of_flights
+from tests.spark_jobs.data.month import damaged_lines, flights_by_route, month_of_flights
+from tests.spark_jobs.kafka.consuming import Read, read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,15 +19,15 @@ from spark_jobs.pipeline import pipeline
 from spark_jobs.pipeline.other_stages import package_log_lines
 from spark_jobs.pipeline.pipeline_options import JOBS, PipelineOptions
 from spark_jobs.pipeline.pipeline_stages import STAGES
-from tests.spark_jobs.month import (
+from tests.spark_jobs.data.month import (
     DAMAGED,
     MONTH,
     damaged_lines,
     flights_by_route,
     month_of_flights,
 )
+from tests.spark_jobs.data.planes import all_planes
 from tests.spark_jobs.page_reading import Page
-from tests.spark_jobs.planes import all_planes
 from tests.support.jars import REPOSITORY
 from tests.support.waiting import wait_until
 

@@ -14,9 +14,9 @@ from spark_jobs.errors import JobError
 from spark_jobs.options import SparkOptions
 from spark_jobs.spark.lookup_pins import Pin, Pins
 from spark_jobs.spark.lookup_table import RELOAD_SECONDS, LookupSource, LookupTable, table_of_now
-from tests.spark_jobs.consuming import read_topic
-from tests.spark_jobs.planes import produce_table
-from tests.spark_jobs.producing import admin, create_topic
+from tests.spark_jobs.data.planes import produce_table
+from tests.spark_jobs.kafka.consuming import read_topic
+from tests.spark_jobs.kafka.producing import admin, create_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

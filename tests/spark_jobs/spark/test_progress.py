@@ -14,7 +14,7 @@ from spark_jobs.errors import JobError
 from spark_jobs.options import StreamOptions
 from spark_jobs.spark.progress import BatchReport, Followed, Follower, reports_of
 from spark_jobs.spark.streams import read_stream, run_to_end, start_query
-from tests.spark_jobs.producing import Record, create_topic, produce_records
+from tests.spark_jobs.kafka.producing import Record, create_topic, produce_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ import pytest
 from spark_jobs.errors import JobError
 from spark_jobs.jobs.produce_activity import ActivityProducerOptions, main, produce
 from spark_jobs.visitors.visits import BEGIN_MS, Site
-from tests.spark_jobs.consuming import read_topic
+from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

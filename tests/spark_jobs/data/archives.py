@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.jobs.archive import NAME, ArchiveOptions, start
 from spark_jobs.spark.streams import run_to_end
-from tests.spark_jobs import days
-from tests.spark_jobs.consuming import read_topic
+from tests.spark_jobs.data import days
+from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
     from pathlib import Path

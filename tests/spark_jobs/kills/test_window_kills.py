@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark_jobs import website
-from tests.spark_jobs.activity_results import check, of_tables, of_topics
-from tests.spark_jobs.consuming import read_topic
-from tests.spark_jobs.exact_jobs import BATCHES, EXACT_JOBS, Setting
-from tests.spark_jobs.killing import drawn_moments, run_through_kills
+from tests.spark_jobs.data import website
+from tests.spark_jobs.data.activity_results import check, of_tables, of_topics
+from tests.spark_jobs.kafka.consuming import read_topic
+from tests.spark_jobs.kills.exact_jobs import BATCHES, EXACT_JOBS, Setting
+from tests.spark_jobs.kills.killing import drawn_moments, run_through_kills
 
 if TYPE_CHECKING:
     from collections.abc import Callable

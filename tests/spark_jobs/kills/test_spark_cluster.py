@@ -11,10 +11,10 @@ import pytest
 
 from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_FAILED
 from spark_jobs.options import CONNECTOR
-from tests.spark_jobs import days
-from tests.spark_jobs.exact_jobs import BATCHES, EXACT_JOBS, Setting
-from tests.spark_jobs.job_process import RUN_SECONDS, Job, run_job
-from tests.spark_jobs.killing import drawn_moments, run_through_strikes
+from tests.spark_jobs.data import days
+from tests.spark_jobs.kills.exact_jobs import BATCHES, EXACT_JOBS, Setting
+from tests.spark_jobs.kills.job_process import RUN_SECONDS, Job, run_job
+from tests.spark_jobs.kills.killing import drawn_moments, run_through_strikes
 from tests.support.broker_process import free_port
 from tests.support.spark_cluster import SparkCluster
 

@@ -15,9 +15,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.visitors.visits import Site
-from tests.spark_jobs import activity_results, days, website
-from tests.spark_jobs.consuming import read_topic
-from tests.spark_jobs.job_process import Job
+from tests.spark_jobs.data import activity_results, days, website
+from tests.spark_jobs.kafka.consuming import read_topic
+from tests.spark_jobs.kills.job_process import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tests.spark_jobs.month import month_of_flights
-from tests.spark_jobs.producing import Record, create_topic, produce_records
+from tests.spark_jobs.data.month import month_of_flights
+from tests.spark_jobs.kafka.producing import Record, create_topic, produce_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

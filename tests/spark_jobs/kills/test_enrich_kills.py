@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.spark_jobs.consuming import Ends, read_topic
-from tests.spark_jobs.job_process import Job
-from tests.spark_jobs.killing import drawn_moments, kill_while_writing, run_through_kills
-from tests.spark_jobs.month import FEED
-from tests.spark_jobs.planes import plane_records, produce_table
-from tests.spark_jobs.producing import Record, create_topic, produce_records
+from tests.spark_jobs.data.month import FEED
+from tests.spark_jobs.data.planes import plane_records, produce_table
+from tests.spark_jobs.kafka.consuming import Ends, read_topic
+from tests.spark_jobs.kafka.producing import Record, create_topic, produce_records
+from tests.spark_jobs.kills.job_process import Job
+from tests.spark_jobs.kills.killing import drawn_moments, kill_while_writing, run_through_kills
 
 if TYPE_CHECKING:
     from collections.abc import Callable

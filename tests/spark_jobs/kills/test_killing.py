@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark_jobs.job_process import Job
-from tests.spark_jobs.killing import (
+from tests.spark_jobs.kills.job_process import Job
+from tests.spark_jobs.kills.killing import (
     Moment,
     Stage,
     drawn_moments,

@@ -7,14 +7,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.visitors.activity_tables import TOPICS
-from tests.spark_jobs import website
-from tests.spark_jobs.consuming import read_topic
+from tests.spark_jobs.data import website
+from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tests.spark_jobs.website import Event
+    from tests.spark_jobs.data.website import Event
 
 Rows = list[dict[str, Any]]
 

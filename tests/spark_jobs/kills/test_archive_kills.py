@@ -18,10 +18,10 @@ import pytest
 
 from spark_jobs.archive.archive_directory import ArchiveDirectory
 from spark_jobs.errors import EXIT_FAILED
-from tests.spark_jobs import days
-from tests.spark_jobs.archives import listed, options_for, places, places_of_flights
-from tests.spark_jobs.job_process import POLL_SECONDS, RUN_SECONDS, Job, run_job, running
-from tests.spark_jobs.killing import drawn_moments, run_through_kills
+from tests.spark_jobs.data import days
+from tests.spark_jobs.data.archives import listed, options_for, places, places_of_flights
+from tests.spark_jobs.kills.job_process import POLL_SECONDS, RUN_SECONDS, Job, run_job, running
+from tests.spark_jobs.kills.killing import drawn_moments, run_through_kills
 from tests.support.jars import REPOSITORY
 from tests.support.waiting import wait_until
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_jobs.jobs.archive import ArchiveOptions
-    from tests.spark_jobs.job_process import JobProcess
+    from tests.spark_jobs.kills.job_process import JobProcess
 
 SEEDS = (1, 2, 3)
 BATCH = 300

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark_jobs.exact_jobs import BATCHES, EXACT_JOBS, Setting
-from tests.spark_jobs.job_process import RUN_SECONDS
-from tests.spark_jobs.killing import Moment, Stage, drawn_moments, run_through_broker_kills
+from tests.spark_jobs.kills.exact_jobs import BATCHES, EXACT_JOBS, Setting
+from tests.spark_jobs.kills.job_process import RUN_SECONDS
+from tests.spark_jobs.kills.killing import Moment, Stage, drawn_moments, run_through_broker_kills
 from tests.support.apache import apache_4
 from tests.support.ours import ours
 

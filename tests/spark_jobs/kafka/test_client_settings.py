@@ -16,8 +16,8 @@ from spark_jobs.jobs.produce_flights import ProduceOptions, produce
 from spark_jobs.jobs.report import ReportOptions, gather
 from spark_jobs.jobs.route import RouteOptions
 from spark_jobs.spark.streams import run_to_end
-from tests.spark_jobs.month import MONTH
-from tests.spark_jobs.tapped_link import (
+from tests.spark_jobs.data.month import MONTH
+from tests.spark_jobs.kafka.tapped_link import (
     CREATE_TOPICS,
     FETCH,
     LIST_OFFSETS,

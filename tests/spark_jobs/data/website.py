@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tests.spark_jobs.consuming import Read
+    from tests.spark_jobs.kafka.consuming import Read
 
 GAP, WATERMARK = timedelta(minutes=30), timedelta(minutes=15)
 WINDOWS = {"1 hour": timedelta(hours=1), "1 day": timedelta(days=1)}

@@ -20,13 +20,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import EXIT_FAILED
-from tests.spark_jobs.job_process import POLL_SECONDS, RUN_SECONDS, run_job, running
+from tests.spark_jobs.kills.job_process import POLL_SECONDS, RUN_SECONDS, run_job, running
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tests.spark_jobs.job_process import Job, JobProcess
+    from tests.spark_jobs.kills.job_process import Job, JobProcess
     from tests.support.broker_process import BrokerProcess
 
 SHORT_DELAY_SECONDS = 0.2
