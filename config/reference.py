@@ -19,18 +19,18 @@ _INTRODUCTION = """\
 # Configuration
 
 Written by `make docs` from the rows in `config/`. Keys, types, defaults and ranges are those of
-Apache Kafka 3.9.1, and of 4.3.1 where only that has the key; those it has not at all stand in a
-section of their own. A broker that is given a key without
-effect says so when it starts, with file and line number.
+Apache Kafka 3.9.1, or of 4.3.1 for keys that only it has. Keys that Apache Kafka does not have are
+in a section of their own. At startup, a broker logs a warning for each key without effect, with
+file and line number.
 
 | mark | meaning |
 |---|---|
 | ● | the broker acts on it |
 | ○ | known, no effect |
 
-A broker key is set in the property file or with `--override key=value`. What holds, strongest
-first: the topic's own setting, this broker's dynamic setting, the cluster's dynamic default, the
-property file, the default.
+A broker key is set in the property file or with `--override key=value`. In
+order of precedence: the topic's own setting, this broker's dynamic setting, the cluster-wide
+dynamic default, the property file, the default.
 """
 
 _BROKER_HEADER = "| | key | type | default | valid | change |\n|---|---|---|---|---|---|"
