@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.terminal import Terminal
-from tests.support.waiting import wait_until
+from tests.support.processes.terminal import Terminal
+from tests.support.processes.waiting import wait_until
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "cluster.py"
 SECONDS = 120.0

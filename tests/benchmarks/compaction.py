@@ -45,16 +45,16 @@ from tests.benchmarks.measurement.contestants import APACHE, OURS
 from tests.benchmarks.measurement.report import RowReport
 from tests.benchmarks.measurement.rows import Result
 from tests.benchmarks.measurement.watching import NOW_MS, STEADY, PeakMemory, SteadyProducer
-from tests.support.apache import apache_4
-from tests.support.broker_process import BrokerError
-from tests.support.ours import ours
+from tests.support.brokers.apache import apache_4
+from tests.support.brokers.broker_process import BrokerError
+from tests.support.brokers.ours import ours
 from tests.support.wire import RawConnection, request_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from storage.log.log import Log
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 MEBIBYTE = 1 << 20
 BATCH_BYTES = 16_000

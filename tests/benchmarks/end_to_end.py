@@ -37,7 +37,7 @@ from tests.support.jars import REPOSITORY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 OUTPUT = REPOSITORY / "build" / "benchmarks"
 DEFAULT_ROUNDS = 3

@@ -31,8 +31,8 @@ from tests.benchmarks.measurement.contestants import APACHE, OURS
 from tests.benchmarks.measurement.report import RowReport
 from tests.benchmarks.measurement.rows import Result
 from tests.benchmarks.replication import BROKERS, MEGABYTE, Brokers, kill_and_wait
-from tests.support.broker_process import BrokerError
-from tests.support.waiting import wait_until
+from tests.support.brokers.broker_process import BrokerError
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 JOBS, SCAN, SUSTAINED = "jobs", "scan", "sustained"
 PARTS = (JOBS, SCAN, SUSTAINED)

@@ -38,7 +38,7 @@ from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log.log_settings import LogSettings
-from tests.support.services import Adapters, parts_in_memory
+from tests.support.broker_parts.services import Adapters, parts_in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

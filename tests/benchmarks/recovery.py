@@ -38,14 +38,14 @@ from tests.benchmarks.measurement import report
 from tests.benchmarks.measurement.contestants import APACHE, OURS
 from tests.benchmarks.measurement.report import RowReport
 from tests.benchmarks.measurement.rows import FreshTopic, Result
-from tests.support.apache import apache_4
-from tests.support.broker_process import BrokerError
-from tests.support.ours import ours
+from tests.support.brokers.apache import apache_4
+from tests.support.brokers.broker_process import BrokerError
+from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 TOPIC = "recovered"
 MEBIBYTE = 1 << 20

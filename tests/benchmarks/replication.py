@@ -31,18 +31,18 @@ from tests.benchmarks.measurement import performance_tools, report
 from tests.benchmarks.measurement.contestants import APACHE, OURS
 from tests.benchmarks.measurement.report import RowReport
 from tests.benchmarks.measurement.rows import Load, Result
-from tests.support.apache import apache_3
-from tests.support.broker_process import BrokerError
-from tests.support.cluster import told_by
-from tests.support.ours import ours
-from tests.support.waiting import wait_until
-from tests.support.zookeeper import ZooKeeperServer
+from tests.support.brokers.apache import apache_3
+from tests.support.brokers.broker_process import BrokerError
+from tests.support.brokers.cluster import told_by
+from tests.support.brokers.ours import ours
+from tests.support.brokers.zookeeper import ZooKeeperServer
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 BROKERS = 3
 PARTITIONS = 3

@@ -12,7 +12,7 @@ from broker.runtime.clock import SystemClock
 from config.broker import BrokerConfig
 from protocol.api_keys import ApiKey
 from protocol.messages.groups import ListGroupsRequest
-from tests.support.services import Adapters, parts_in_memory
+from tests.support.broker_parts.services import Adapters, parts_in_memory
 from tests.support.wire import request_header
 
 if TYPE_CHECKING:

@@ -23,16 +23,16 @@ from tests.broker.handlers.data_broker import (
     records,
     wanted,
 )
-from tests.support.ours import ours
-from tests.support.terminal import Terminal
-from tests.support.waiting import wait_until
+from tests.support.brokers.ours import ours
+from tests.support.processes.terminal import Terminal
+from tests.support.processes.waiting import wait_until
 from tests.support.wire import RawConnection, request_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from protocol.schema import Request
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.process
 

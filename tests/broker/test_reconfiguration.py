@@ -18,8 +18,8 @@ from storage.directory.directories import LogDirectories
 from storage.disk import Disk
 from storage.filesystem import LocalFileSystem
 from storage.log.log_settings import LogSettings
-from tests.support.slices import one_step_at_a_time
-from tests.support.supervised import end, supervision
+from tests.support.broker_parts.slices import one_step_at_a_time
+from tests.support.broker_parts.supervised import end, supervision
 
 if TYPE_CHECKING:
     from pathlib import Path

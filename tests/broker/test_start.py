@@ -22,7 +22,7 @@ from controller.metadata_store.embedded_store import JOURNAL_NAME, EmbeddedStore
 from controller.metadata_store.store import StoreUnavailableError
 from storage.errors import LogDirectoryError
 from tests.storage.produced import SMALL, TOPIC_ID, append, batch, crash, open_directories
-from tests.support.broker_process import free_port
+from tests.support.brokers.broker_process import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

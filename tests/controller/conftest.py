@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.zookeeper import ZooKeeperServer
+from tests.support.brokers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from protocol.messages.leader_and_isr import (
 from protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from tests.controller.memory_store import MemoryEnsemble, MemoryStore
-from tests.support.slices import one_step_at_a_time
+from tests.support.broker_parts.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

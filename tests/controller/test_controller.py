@@ -36,7 +36,7 @@ from protocol.messages.stop_replica import StopReplicaRequest
 from protocol.messages.update_metadata import UpdateMetadataRequest
 from tests.controller.harness import NOW_MS, Cluster, NotingChannels, run_cluster, turns
 from tests.controller.volatile_files import VolatileFiles
-from tests.support.slices import one_step_at_a_time
+from tests.support.broker_parts.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from protocol.schema import Request

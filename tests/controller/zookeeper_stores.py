@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from controller.zookeeper.address import parse_address
 from controller.zookeeper.store import RequestLimits, ZooKeeperStore
-from tests.support.zookeeper import SHORTEST_SESSION_MS
+from tests.support.brokers.zookeeper import SHORTEST_SESSION_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.zookeeper import ZooKeeperServer
+    from tests.support.brokers.zookeeper import ZooKeeperServer
 
 CONNECTION_TIMEOUT_MS = 15_000
 MAX_REQUEST_BYTES = 1_000_000

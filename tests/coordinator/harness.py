@@ -26,7 +26,7 @@ from protocol.messages.group_membership import (
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
-from tests.support.steps import finished
+from tests.support.broker_parts.steps import finished
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -22,16 +22,16 @@ from tests.hostile.findings import Findings
 from tests.hostile.frames.blocks import blocks
 from tests.hostile.frames.names import Identifiers
 from tests.hostile.frames.requests import served
-from tests.support.broker_process import BrokerError
-from tests.support.ours import ours
+from tests.support.brokers.broker_process import BrokerError
+from tests.support.brokers.ours import ours
+from tests.support.brokers.zookeeper import ZooKeeperServer
 from tests.support.wire import RawConnection
-from tests.support.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 LOOK_SECONDS: Final = 0.5
 TIDY_SECONDS: Final = 5.0

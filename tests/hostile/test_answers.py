@@ -16,7 +16,7 @@ from tests.hostile.broker_log import BrokerLog
 from tests.hostile.findings import Findings
 from tests.hostile.frames.frame import Frame
 from tests.hostile.frames.names import Identifiers
-from tests.support.response_headers import response_front
+from tests.support.broker_parts.response_headers import response_front
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,16 +13,16 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.support import jars
-from tests.support.apache import apache_4
-from tests.support.ours import ours
+from tests.support.brokers.apache import apache_4
+from tests.support.brokers.ours import ours
+from tests.support.brokers.trio import Trio
 from tests.support.tools import Tools
-from tests.support.trio import Trio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
     NewBroker = Callable[..., BrokerProcess]
     NewName = Callable[[str], str]

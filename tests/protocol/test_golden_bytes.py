@@ -15,8 +15,8 @@ from tests.golden import declarations
 from tests.golden.cases import INCOMPATIBLE, cases, versions_of
 from tests.golden.definitions import VERSIONS, definitions
 from tests.golden.java_bytes import Question, ask
+from tests.support.broker_parts.response_headers import response_header
 from tests.support.jars import KAFKA_3
-from tests.support.response_headers import response_header
 
 pytestmark = pytest.mark.java
 

@@ -15,7 +15,7 @@ from protocol.headers import (
 from protocol.schema import Request
 from protocol.wire import DecodeError
 from tests.golden import declarations
-from tests.support.response_headers import response_front, response_header
+from tests.support.broker_parts.response_headers import response_front, response_header
 
 
 def fixed(api_key: int, version: int, correlation_id: int = 7) -> bytes:

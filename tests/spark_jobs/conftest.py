@@ -12,9 +12,9 @@ import pytest
 from spark_jobs.jobs.produce_flights import Outcome, ProduceOptions, produce
 from spark_jobs.options import SparkOptions
 from tests.spark_jobs.data.month import DAMAGED, MONTH
-from tests.support.apache import apache_4
+from tests.support.brokers.apache import apache_4
+from tests.support.brokers.ours import ours
 from tests.support.java_command import LONG_TEST_JVM
-from tests.support.ours import ours
 from tests.support.spark_session import end_spark, same_signal_handlers
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from spark_jobs.spark.streams import run_to_end, run_until_stopped
 from tests.spark_jobs.data.month import FEED
 from tests.spark_jobs.kafka.consuming import read_topic
 from tests.spark_jobs.kafka.producing import Record, admin, create_topic, produce_records
-from tests.support.ours import ours
-from tests.support.waiting import wait_until
+from tests.support.brokers.ours import ours
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

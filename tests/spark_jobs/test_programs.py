@@ -18,7 +18,7 @@ from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_FAILED
 from spark_jobs.jobs.catalogue import JOBS as ALL_JOBS
 from spark_jobs.options import CONNECTOR
 from tests.spark_jobs.conftest import TOPIC
-from tests.support.broker_process import free_port
+from tests.support.brokers.broker_process import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import jars
-from tests.support.children import DIES_WITH_PARENT
+from tests.support.processes.children import DIES_WITH_PARENT
 
 TOOL_TIMEOUT_SECONDS = 240.0
 FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

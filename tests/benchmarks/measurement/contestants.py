@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tests.support.apache import apache_4
-from tests.support.ours import ours
+from tests.support.brokers.apache import apache_4
+from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 OURS = "ours"
 APACHE = "apache"

@@ -11,12 +11,12 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.benchmarks.measurement import performance_tools
 from tests.benchmarks.measurement.performance_tools import TransactionLoad
-from tests.support.broker_process import BrokerError
+from tests.support.brokers.broker_process import BrokerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 TOPIC_TIMEOUT_SECONDS = 120.0
 

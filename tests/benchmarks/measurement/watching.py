@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Self
 
 from protocol.messages.produce import ProduceRequest
 from protocol.records.builder import NewRecord, build_batch
-from tests.support.children import children_of
+from tests.support.processes.children import children_of
 from tests.support.wire import RawConnection, request_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 STEADY = "steady"
 """The topic that is produced to; it has one partition."""

@@ -14,7 +14,7 @@ from tests.benchmarks.spark.pipeline_jobs import PARTITIONS, PipelineBenchError,
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 RECORD_BYTES = 1024
 MEGABYTE = 1 << 20

@@ -28,17 +28,17 @@ from tests.benchmarks.spark.pipeline_jobs import PARTITIONS, PipelineBenchError
 from tests.benchmarks.spark.pipeline_load import Sample
 from tests.benchmarks.spark.replaying import record
 from tests.spark_jobs.kills.job_process import Job, running
-from tests.support.children import DIES_WITH_PARENT
 from tests.support.jars import REPOSITORY
-from tests.support.process_use import group_members, use_of
-from tests.support.spark_cluster import SparkCluster, WorkerSize
+from tests.support.processes.children import DIES_WITH_PARENT
+from tests.support.processes.process_use import group_members, use_of
+from tests.support.processes.spark_cluster import SparkCluster, WorkerSize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.spark_jobs.kills.job_process import JobProcess
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 START_SECONDS = 300.0
 POLL_SECONDS = 0.1

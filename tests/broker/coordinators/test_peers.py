@@ -22,7 +22,7 @@ from protocol.messages.update_metadata import (
     UpdateMetadataRequest,
 )
 from protocol.uuids import ZERO_UUID
-from tests.support.services import parts_in_memory
+from tests.support.broker_parts.services import parts_in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

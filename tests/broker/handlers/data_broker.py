@@ -22,7 +22,7 @@ from protocol.records.record import iterate_records
 from tests.broker.handlers.one_broker import OneBroker, as_bytes
 from tests.broker.handlers.transaction_registry import TransactionRegistry
 from tests.controller.harness import NOW_MS
-from tests.support.arrival import arrival
+from tests.support.broker_parts.arrival import arrival
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -22,10 +22,10 @@ from storage.log.log_settings import LogSettings
 from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import NOW_MS
 from tests.controller.memory_store import MemoryEnsemble
-from tests.support.arrival import arrival
-from tests.support.disk_thread import DiskThread
-from tests.support.services import Adapters, StandingClock, foundation_in_memory
-from tests.support.supervised import end
+from tests.support.broker_parts.arrival import arrival
+from tests.support.broker_parts.disk_thread import DiskThread
+from tests.support.broker_parts.services import Adapters, StandingClock, foundation_in_memory
+from tests.support.broker_parts.supervised import end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

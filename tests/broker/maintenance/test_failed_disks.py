@@ -17,8 +17,8 @@ from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import NOW_MS, turns
 from tests.controller.memory_store import MemoryEnsemble
 from tests.simulation.machine.disk import SimulatedDisk
-from tests.support.services import Adapters, foundation_in_memory
-from tests.support.supervised import end
+from tests.support.broker_parts.services import Adapters, foundation_in_memory
+from tests.support.broker_parts.supervised import end
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -19,8 +19,8 @@ from storage.log.log_settings import LogSettings
 from tests.controller.harness import turns
 from tests.storage.exhaustion import ExhaustedFileSystem
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, crash, open_directories
-from tests.support.disk_thread import DiskThread
-from tests.support.slices import one_step_at_a_time
+from tests.support.broker_parts.disk_thread import DiskThread
+from tests.support.broker_parts.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator

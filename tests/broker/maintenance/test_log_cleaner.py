@@ -18,8 +18,8 @@ from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from tests.storage.compaction.compacting import keyed
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, open_directories
-from tests.support.slices import one_step_at_a_time
-from tests.support.supervised import end, supervision
+from tests.support.broker_parts.slices import one_step_at_a_time
+from tests.support.broker_parts.supervised import end, supervision
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from broker.requests.context import Context
 from config.broker import BrokerConfig
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from tests.controller.harness import NOW_MS
-from tests.support.services import parts_in_memory
+from tests.support.broker_parts.services import parts_in_memory
 
 
 def ask(version: int, *, is_in_cluster: bool) -> Any:

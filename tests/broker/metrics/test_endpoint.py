@@ -13,14 +13,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from protocol.errors import ErrorCode
 from tests.broker.test_processes import create, produce, read_offsets
-from tests.support.broker_process import free_port
-from tests.support.ours import ours
+from tests.support.brokers.broker_process import free_port
+from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.process
 

@@ -13,7 +13,7 @@ from protocol.headers import parse_request_header
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from protocol.messages.produce import ProduceRequest
-from tests.support.response_headers import response_front
+from tests.support.broker_parts.response_headers import response_front
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine

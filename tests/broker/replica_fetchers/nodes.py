@@ -35,9 +35,9 @@ from storage.log.log_settings import LogSettings
 from tests.broker.handlers.one_broker import as_bytes
 from tests.broker.replica_fetchers.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, batch
-from tests.support.arrival import arrival
-from tests.support.disk_thread import DiskThread
-from tests.support.services import Adapters, parts_in_memory
+from tests.support.broker_parts.arrival import arrival
+from tests.support.broker_parts.disk_thread import DiskThread
+from tests.support.broker_parts.services import Adapters, parts_in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine

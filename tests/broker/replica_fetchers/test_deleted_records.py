@@ -18,7 +18,7 @@ from protocol.messages.update_metadata import (
 )
 from tests.broker.replica_fetchers.nodes import TOPIC, Ensemble, run_ensemble
 from tests.storage.produced import NOW_MS, TOPIC_ID
-from tests.support.arrival import arrival
+from tests.support.broker_parts.arrival import arrival
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from tests.broker.replica_fetchers.harness import surroundings
 from tests.broker.replica_fetchers.nodes import BACKOFF_MS, LIMITS, TOPIC
 from tests.storage.produced import NOW_MS, TOPIC_ID, open_directories
-from tests.support.supervised import end, supervision
+from tests.support.broker_parts.supervised import end, supervision
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -33,7 +33,7 @@ from tests.broker.handlers.data_broker import (
     run_data_broker,
 )
 from tests.controller.harness import NOW_MS
-from tests.support.arrival import arrival
+from tests.support.broker_parts.arrival import arrival
 from tests.support.wire import request_header
 
 if TYPE_CHECKING:

@@ -36,8 +36,8 @@ from tests.broker.replica_fetchers.nodes import BACKOFF_MS, LIMITS
 from tests.controller.memory_store import MemoryEnsemble
 from tests.storage.compaction.compacting import keyed
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, open_directories
-from tests.support.slices import one_step_at_a_time
-from tests.support.supervised import end, supervision
+from tests.support.broker_parts.slices import one_step_at_a_time
+from tests.support.broker_parts.supervised import end, supervision
 from tests.support.written_configs import write_config
 
 if TYPE_CHECKING:

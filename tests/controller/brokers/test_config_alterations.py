@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from controller.metadata_store.store import MetadataStore, Operation
     from controller.zookeeper.store import ZooKeeperStore
-    from tests.support.zookeeper import ZooKeeperServer
+    from tests.support.brokers.zookeeper import ZooKeeperServer
 
 PATH = config_path("topics", "orders")
 CHANGES = 3

@@ -23,7 +23,7 @@ from controller.znodes import (
 from tests.controller.breaking_store import BreakingStore
 from tests.controller.harness import NOW_MS, Cluster, NotingChannels, run_cluster, turns
 from tests.controller.memory_store import MemoryEnsemble, MemoryStore
-from tests.support.slices import one_step_at_a_time
+from tests.support.broker_parts.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

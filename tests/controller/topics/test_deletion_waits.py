@@ -12,7 +12,7 @@ from controller.topics.topics import NewTopic
 from controller.znodes import CONTROLLER
 from protocol.messages.stop_replica import StopReplicaRequest
 from tests.controller.harness import Cluster, run_cluster, turns
-from tests.support.slices import one_step_at_a_time
+from tests.support.broker_parts.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

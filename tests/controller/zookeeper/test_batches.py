@@ -21,7 +21,7 @@ from controller.zookeeper.batches import BYTES_LIMIT, OPERATIONS_LIMIT, gather
 from tests.controller.zookeeper_stores import MAX_REQUEST_BYTES, connect
 
 if TYPE_CHECKING:
-    from tests.support.zookeeper import ZooKeeperServer
+    from tests.support.brokers.zookeeper import ZooKeeperServer
 
 FENCE = Check("/epoch", 3)
 

@@ -27,8 +27,8 @@ from controller.metadata_store.store import (
 from controller.zookeeper.address import parse_address
 from controller.zookeeper.store import RequestLimits, ZooKeeperStore
 from tests.controller.zookeeper_stores import MAX_REQUEST_BYTES, connect, eventually
-from tests.support.broker_process import free_port
-from tests.support.zookeeper import LONGEST_SESSION_MS, SHORTEST_SESSION_MS, ZooKeeperServer
+from tests.support.brokers.broker_process import free_port
+from tests.support.brokers.zookeeper import LONGEST_SESSION_MS, SHORTEST_SESSION_MS, ZooKeeperServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

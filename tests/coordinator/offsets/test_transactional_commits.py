@@ -8,7 +8,7 @@ from coordinator.settings import GroupSettings
 from protocol.errors import ErrorCode
 from protocol.messages.offset_fetch import OffsetDeleteRequest, OffsetFetchRequest
 from tests.coordinator.harness import GROUP, Harness
-from tests.support.steps import finished
+from tests.support.broker_parts.steps import finished
 
 NONE = ErrorCode.NONE
 RETENTION_MS = 1_000

@@ -9,8 +9,8 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.support.children import DIES_WITH_PARENT
 from tests.support.jars import REPOSITORY
+from tests.support.processes.children import DIES_WITH_PARENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ two run on while brokers, disks, links and ZooKeeper fail and come back; clocks 
 
 `CLUSTER_FAULT_SEEDS="5 6 7"` runs these seeds instead, and `CLUSTER_FAULT_EPISODES=20` makes each
 of them as long as that (both together: minutes). `CLUSTER_FAULTS="frozen killed"` takes only those
-of `tests.support.cluster_faults`.
+of `tests.support.brokers.cluster_faults`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from protocol.records.batch import iterate_headers
 from tests.interop.clients import confluent
 from tests.interop.conftest import against_apache, patiently
 from tests.interop.workloads.steady_load import ConfluentLoad, JavaLoad, Target
-from tests.support import cluster_faults
-from tests.support.cluster import Cluster
-from tests.support.cluster_faults import FOR_ALL, ON_A_BROKER, Fault
-from tests.support.waiting import wait_until
+from tests.support.brokers import cluster_faults
+from tests.support.brokers.cluster import Cluster
+from tests.support.brokers.cluster_faults import FOR_ALL, ON_A_BROKER, Fault
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The first walk through a cluster, with Kafka's tools: describe, produce, kill a leader, read on.
 
-As README shows it, on `tests.support.cluster` instead of `make cluster`. What the znodes of the
-topic hold meanwhile is compared with Apache's in `test_znodes`.
+As README shows it, on `tests.support.brokers.cluster` instead of `make cluster`. What the znodes of
+the topic hold meanwhile is compared with Apache's in `test_znodes`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.interop.conftest import against_apache
-from tests.support.cluster import Cluster
-from tests.support.waiting import wait_until
+from tests.support.brokers.cluster import Cluster
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

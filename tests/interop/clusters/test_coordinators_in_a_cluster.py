@@ -27,13 +27,13 @@ from tests.interop.transactions.test_exactly_once import (
 )
 from tests.interop.transactions.test_streams import LINES_AT_ONCE, WORDS_PER_LINE, WordCount
 from tests.support import jars
-from tests.support.trio import OFFSETS, TRANSACTIONS
+from tests.support.brokers.trio import OFFSETS, TRANSACTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.interop.conftest import NewName
-    from tests.support.trio import Trio
+    from tests.support.brokers.trio import Trio
 
 pytestmark = [
     pytest.mark.skipif(against_apache(), reason="it is our brokers that are killed"),

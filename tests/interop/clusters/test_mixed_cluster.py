@@ -22,7 +22,7 @@ from tests.interop.clients.reading import COMMITTED, UNCOMMITTED, ConfluentReade
 from tests.interop.clients.transactional import ConfluentProducer
 from tests.interop.conftest import against_apache
 from tests.interop.workloads.moving import Copier, Writer, committed_by, values_in
-from tests.support.mixed_cluster import APACHE, OURS, WAIT_SECONDS, MixedCluster
+from tests.support.brokers.mixed_cluster import APACHE, OURS, WAIT_SECONDS, MixedCluster
 from tests.support.wire import RawConnection, request_header
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tests.support.wire import RawConnection
 if TYPE_CHECKING:
     from protocol.schema import Request
     from tests.interop.conftest import NewName
-    from tests.support.trio import Trio
+    from tests.support.brokers.trio import Trio
 
 METADATA_VERSION, FETCH_VERSION, PRODUCE_VERSION = 12, 17, 13
 WAIT_SECONDS = 30.0

@@ -18,14 +18,14 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.interop.clients.reading import ConfluentReader
 from tests.interop.conftest import against_apache
-from tests.support.ours import ours
-from tests.support.zookeeper import ZooKeeperServer
+from tests.support.brokers.ours import ours
+from tests.support.brokers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 pytestmark = [
     pytest.mark.skipif(against_apache(), reason="it is our brokers that are killed"),

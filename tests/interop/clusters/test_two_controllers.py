@@ -13,14 +13,14 @@ from confluent_kafka.cimpl import NewTopic
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from tests.support.ours import ours
-from tests.support.zookeeper import ZooKeeperServer
+from tests.support.brokers.ours import ours
+from tests.support.brokers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 SESSION_MS = 4000
 WAIT_SECONDS = 180.0

@@ -22,14 +22,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 from kazoo.client import KazooClient
 
-from tests.support.apache import ZooKeeperCluster
-from tests.support.ours import ours
-from tests.support.zookeeper import ZooKeeperServer
+from tests.support.brokers.apache import ZooKeeperCluster
+from tests.support.brokers.ours import ours
+from tests.support.brokers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
     Shape = dict[str, tuple[str, int, str]]
 

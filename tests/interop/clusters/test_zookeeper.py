@@ -11,14 +11,14 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kazoo.client import KazooClient
 
-from tests.support.ours import ours
-from tests.support.zookeeper import LONGEST_SESSION_MS, SHORTEST_SESSION_MS, ZooKeeperServer
+from tests.support.brokers.ours import ours
+from tests.support.brokers.zookeeper import LONGEST_SESSION_MS, SHORTEST_SESSION_MS, ZooKeeperServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
     StartBroker = Callable[..., BrokerProcess]
 

@@ -14,8 +14,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from tests.interop.conftest import ADMIN_TIMEOUT_SECONDS, against_apache
-from tests.support.cluster import Cluster
-from tests.support.garbage_broker import FILE
+from tests.support.brokers.cluster import Cluster
+from tests.support.brokers.garbage_broker import FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def test_requests_are_freed_with_their_answers(tmp_path: Path) -> None:
     for member in cluster.members:
         command = member.process.command
         module = command.index("-m") + 1
-        command[module] = "tests.support.garbage_broker"
+        command[module] = "tests.support.brokers.garbage_broker"
         member.process.environment[FILE] = str(tmp_path / f"{member.number}.json")
     with cluster:
         _work(cluster.bootstrap)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.interop.conftest import NewBroker
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 MOST_GROWTH_BYTES = 64 * 1024 * 1024
 ANSWER_SECONDS = 0.3

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.interop.conftest import NewBroker
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.skipif(against_apache(), reason="it is our broker's memory")
 

@@ -20,7 +20,7 @@ from tests.broker.handlers.data_broker import (
     wanted,
 )
 from tests.interop.conftest import against_apache
-from tests.support.ours import ours
+from tests.support.brokers.ours import ours
 from tests.support.wire import (
     ConnectionClosedError,
     RawConnection,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from protocol.schema import Request
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.skipif(against_apache(), reason="it is our broker's descriptors")
 

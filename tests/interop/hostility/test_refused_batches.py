@@ -22,7 +22,7 @@ from tests.support.wire import RawConnection, request_header
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 PRODUCE = 0
 VERSION = 8

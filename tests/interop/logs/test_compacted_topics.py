@@ -15,13 +15,13 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.interop.conftest import against_apache, create_topic, eventually
-from tests.support.children import children_of
-from tests.support.ours import ours
+from tests.support.brokers.ours import ours
+from tests.support.processes.children import children_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
     NewCleaningBroker = Callable[..., BrokerProcess]
 

@@ -27,7 +27,7 @@ from storage.log.log_loader import LoadHints, load_log
 from storage.log.log_settings import LogPlace, LogSettings
 from tests.interop.conftest import create_topic, eventually, is_served
 from tests.storage.compaction.compacting import compact
-from tests.support.apache import ZOOKEEPER_SESSION_MS, ZooKeeperCluster
+from tests.support.brokers.apache import ZOOKEEPER_SESSION_MS, ZooKeeperCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

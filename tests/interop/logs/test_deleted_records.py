@@ -13,7 +13,7 @@ from tests.interop.conftest import against_apache, create_topic, eventually, pat
 
 if TYPE_CHECKING:
     from tests.interop.conftest import NewName
-    from tests.support.trio import Trio
+    from tests.support.brokers.trio import Trio
 
 pytestmark = pytest.mark.skipif(against_apache(), reason="it is our brokers that are killed")
 

@@ -21,7 +21,7 @@ from tests.interop.conftest import against_apache, create_topic, patiently
 
 if TYPE_CHECKING:
     from tests.interop.clients.record import Record
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 PARTITIONS = 3
 KILLS = 2 if against_apache() else 6

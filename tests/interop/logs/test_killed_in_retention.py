@@ -17,12 +17,12 @@ from confluent_kafka.admin import AdminClient
 from tests.interop.clients import confluent
 from tests.interop.conftest import against_apache, create_topic, patiently
 from tests.interop.logs.test_kill_under_load import PARTITIONS, Load
-from tests.support.ours import ours
+from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 KILLS = 5
 PADDING = bytes(200)

@@ -18,15 +18,15 @@ from confluent_kafka.admin import AdminClient
 from tests.interop.clients import confluent
 from tests.interop.conftest import against_apache, create_topic, patiently
 from tests.interop.workloads.pipelined import Manner, PipelinedLoad
-from tests.support.ours import ours
-from tests.support.waiting import wait_until
-from tests.support.zookeeper import TICK_MS, ZooKeeperServer
+from tests.support.brokers.ours import ours
+from tests.support.brokers.zookeeper import TICK_MS, ZooKeeperServer
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.skipif(against_apache(), reason="starts a broker of ours")
 

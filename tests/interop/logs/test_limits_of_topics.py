@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from protocol.records.record import Record
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 HOUR_MS = 3_600_000
 FETCH, FETCH_VERSION = 1, 11

@@ -34,9 +34,9 @@ from tests.interop.conftest import (
     is_served,
     patiently,
 )
-from tests.support.apache import ZOOKEEPER_SESSION_MS, ZooKeeperCluster
-from tests.support.broker_process import BrokerProcess
-from tests.support.ours import ours
+from tests.support.brokers.apache import ZOOKEEPER_SESSION_MS, ZooKeeperCluster
+from tests.support.brokers.broker_process import BrokerProcess
+from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ from tests.interop.hostility.test_refused_batches import ask, now_ms
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 SPEC: Any = OffsetSpec
 TIMEOUT = 120.0

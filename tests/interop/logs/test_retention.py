@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.interop.conftest import NewBroker
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 TIMEOUT = 120.0
 MEBIBYTE = 1 << 20

@@ -19,16 +19,16 @@ from tests.interop.clients import confluent
 from tests.interop.clients.record import Sending, numbered_records
 from tests.interop.conftest import against_apache, eventually
 from tests.interop.tools.test_topic_tools import partition_lines
-from tests.support.apache import apache_3
-from tests.support.ours import ours
-from tests.support.zookeeper import ZooKeeperServer
+from tests.support.brokers.apache import apache_3
+from tests.support.brokers.ours import ours
+from tests.support.brokers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from tests.interop.conftest import NewName
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
     from tests.support.tools import Tools
 
 SETTINGS = {

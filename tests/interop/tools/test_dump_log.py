@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.interop.conftest import NewTopicFunction
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
     from tests.support.tools import Tools
 
 COMPLAINTS = re.compile(

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from tests.interop.conftest import create_topic, eventually
 
 if TYPE_CHECKING:
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
     from tests.support.tools import Tools
 
 TIMEOUT_SECONDS = 120.0

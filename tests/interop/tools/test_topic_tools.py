@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.interop.conftest import NewName, NewTopicFunction
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
     from tests.support.tools import Outcome, Tools
 
 

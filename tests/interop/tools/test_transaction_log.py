@@ -13,7 +13,7 @@ from tests.interop.conftest import eventually
 
 if TYPE_CHECKING:
     from tests.interop.conftest import NewName, NewTopicFunction
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
     from tests.support.tools import Tools
 
 PARTITIONS = 50

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.interop.conftest import NewBroker, NewName, NewTopicFunction
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
     from tests.support.tools import Outcome, Tools
 
 PRODUCE_VERSION = 9

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.interop.conftest import NewBroker
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 PARTITIONS = 2
 BUSY = {

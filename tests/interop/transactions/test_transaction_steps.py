@@ -20,13 +20,13 @@ from broker.runtime import failpoints
 from tests.interop.clients.reading import COMMITTED, UNCOMMITTED, ConfluentReader, visible
 from tests.interop.clients.transactional import ConfluentProducer
 from tests.interop.conftest import SHORT_SESSIONS, against_apache, create_topic, eventually
-from tests.support.ours import ours
+from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.interop.conftest import NewName
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 pytestmark = [
     pytest.mark.slow,

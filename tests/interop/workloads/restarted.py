@@ -6,8 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from tests.support.children import DIES_WITH_PARENT
 from tests.support.jars import REPOSITORY
+from tests.support.processes.children import DIES_WITH_PARENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from confluent_kafka import Producer
 
 from tests.support import jars
-from tests.support.children import DIES_WITH_PARENT
+from tests.support.processes.children import DIES_WITH_PARENT
 from tests.support.tools import FLAGS
 
 TURN_SECONDS = 0.02

@@ -23,7 +23,7 @@ from tests.simulation.machine.network import READ_BYTES, Network
 from tests.simulation.machine.sockets import SOCKETS, End
 from tests.simulation.machine.virtual_loop import VirtualLoop
 from tests.storage.produced import TOPIC_ID, append, batch
-from tests.support.services import logs_in_memory
+from tests.support.broker_parts.services import logs_in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,9 +20,9 @@ from spark_jobs.jobs.collect_logs import CollectOptions, Collector
 from spark_jobs.log_collection.log_files import files_of
 from tests.spark_jobs.data.machine_logs import copy_of_logs, lines_of
 from tests.spark_jobs.kafka.consuming import read_committed
+from tests.support.brokers.ours import ours
 from tests.support.jars import REPOSITORY
-from tests.support.ours import ours
-from tests.support.waiting import wait_until
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

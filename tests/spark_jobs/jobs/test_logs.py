@@ -21,7 +21,7 @@ from spark_jobs.spark.streams import read_batch, run_to_end
 from tests.spark_jobs.data.machine_logs import copy_of_logs, lines_of
 from tests.spark_jobs.jobs.test_collect_logs import _collect
 from tests.spark_jobs.kafka.consuming import read_topic
-from tests.support.ours import ours
+from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import struct
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from tests.support.cut_link import CutLink, Direction
+from tests.support.brokers.cut_link import CutLink, Direction
 
 if TYPE_CHECKING:
     import socket

@@ -24,10 +24,10 @@ from tests.spark_jobs.kafka.tapped_link import (
     PRODUCE,
     TappedLink,
 )
-from tests.support.apache import apache_4
-from tests.support.broker_process import free_port
+from tests.support.brokers.apache import apache_4
+from tests.support.brokers.broker_process import free_port
+from tests.support.brokers.ours import ours
 from tests.support.jars import REPOSITORY
-from tests.support.ours import ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 ID = "known-to-the-broker"
 DAMAGED = 44

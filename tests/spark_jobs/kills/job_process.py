@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.support.children import DIES_WITH_PARENT
 from tests.support.jars import REPOSITORY
 from tests.support.java_command import SHORT_LIVED_JVM
-from tests.support.process_use import group_members
-from tests.support.waiting import wait_until
+from tests.support.processes.children import DIES_WITH_PARENT
+from tests.support.processes.process_use import group_members
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

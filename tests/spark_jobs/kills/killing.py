@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.errors import EXIT_FAILED
 from tests.spark_jobs.kills.job_process import POLL_SECONDS, RUN_SECONDS, run_job, running
-from tests.support.waiting import wait_until
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tests.spark_jobs.kills.job_process import Job, JobProcess
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 SHORT_DELAY_SECONDS = 0.2
 """No batch is done so soon."""

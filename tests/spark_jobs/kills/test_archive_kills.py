@@ -23,7 +23,7 @@ from tests.spark_jobs.data.archives import listed, options_for, places, places_o
 from tests.spark_jobs.kills.job_process import POLL_SECONDS, RUN_SECONDS, Job, run_job, running
 from tests.spark_jobs.kills.killing import drawn_moments, run_through_kills
 from tests.support.jars import REPOSITORY
-from tests.support.waiting import wait_until
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

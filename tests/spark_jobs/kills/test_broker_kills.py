@@ -10,8 +10,8 @@ import pytest
 from tests.spark_jobs.kills.exact_jobs import BATCHES, EXACT_JOBS, Setting
 from tests.spark_jobs.kills.job_process import RUN_SECONDS
 from tests.spark_jobs.kills.killing import Moment, Stage, drawn_moments, run_through_broker_kills
-from tests.support.apache import apache_4
-from tests.support.ours import ours
+from tests.support.brokers.apache import apache_4
+from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 IMPATIENT = {
     "default.api.timeout.ms": "4000",

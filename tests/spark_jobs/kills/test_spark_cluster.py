@@ -15,8 +15,8 @@ from tests.spark_jobs.data import days
 from tests.spark_jobs.kills.exact_jobs import BATCHES, EXACT_JOBS, Setting
 from tests.spark_jobs.kills.job_process import RUN_SECONDS, Job, run_job
 from tests.spark_jobs.kills.killing import drawn_moments, run_through_strikes
-from tests.support.broker_process import free_port
-from tests.support.spark_cluster import SparkCluster
+from tests.support.brokers.broker_process import free_port
+from tests.support.processes.spark_cluster import SparkCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

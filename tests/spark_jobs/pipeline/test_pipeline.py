@@ -29,7 +29,7 @@ from tests.spark_jobs.data.month import (
 from tests.spark_jobs.data.planes import all_planes
 from tests.spark_jobs.page_reading import Page
 from tests.support.jars import REPOSITORY
-from tests.support.waiting import wait_until
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

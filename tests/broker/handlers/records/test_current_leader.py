@@ -20,7 +20,7 @@ from tests.broker.handlers.data_broker import (
     run_data_broker,
     wanted,
 )
-from tests.support.arrival import arrival
+from tests.support.broker_parts.arrival import arrival
 
 if TYPE_CHECKING:
     from pathlib import Path

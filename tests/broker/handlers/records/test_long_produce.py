@@ -21,8 +21,8 @@ from tests.broker.handlers.data_broker import (
     run_data_broker,
 )
 from tests.storage.produced import NOW_MS
-from tests.support.arrival import arrival
-from tests.support.services import StandingClock
+from tests.support.broker_parts.arrival import arrival
+from tests.support.broker_parts.services import StandingClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from tests.support.apache import STANDALONE
-from tests.support.broker_process import BrokerProcess, free_port, write_properties
+from tests.support.brokers.apache import STANDALONE
+from tests.support.brokers.broker_process import BrokerProcess, free_port, write_properties
 from tests.support.jars import REPOSITORY
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager, contextmanager
 from random import Random
 from typing import TYPE_CHECKING
 
-from tests.support.cluster import SESSION_MS, Cluster, Member
-from tests.support.cut_link import Direction
+from tests.support.brokers.cluster import SESSION_MS, Cluster, Member
+from tests.support.brokers.cut_link import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

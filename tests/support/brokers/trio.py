@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaException, TopicPartition, admin
 from confluent_kafka.admin import AdminClient
 
-from tests.support.ours import ours
-from tests.support.waiting import wait_until
-from tests.support.zookeeper import ZooKeeperServer
+from tests.support.brokers.ours import ours
+from tests.support.brokers.zookeeper import ZooKeeperServer
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.support.broker_process import BrokerProcess
+    from tests.support.brokers.broker_process import BrokerProcess
 
 SIZE = 3
 CALL_SECONDS = 30.0

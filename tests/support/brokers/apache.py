@@ -12,14 +12,14 @@ from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING
 
 from tests.support import jars
-from tests.support.broker_process import (
+from tests.support.brokers.broker_process import (
     BrokerError,
     BrokerProcess,
     free_port,
     write_properties,
 )
+from tests.support.brokers.zookeeper import ZooKeeperServer
 from tests.support.java_command import SHORT_LIVED_FLAGS, SMALL_HEAP, java_command
-from tests.support.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support import wire
-from tests.support.children import DIES_WITH_PARENT
+from tests.support.processes.children import DIES_WITH_PARENT
 
 CLIENT_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 FIRST_PORT = 10_000

@@ -1,8 +1,8 @@
 """Our broker, which tells at its end what only the collector of garbage cycles could free.
 
-`python -m tests.support.garbage_broker --config …`; `BROKER_GARBAGE_FILE` names the file that gets
-a JSON object of counts by type. A garbage cycle for each request would hold what the request held
-until tens of thousands are collected at once, while all clients wait.
+`python -m tests.support.brokers.garbage_broker --config …`; `BROKER_GARBAGE_FILE` names the file
+that gets a JSON object of counts by type. A garbage cycle for each request would hold what the
+request held until tens of thousands are collected at once, while all clients wait.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ from confluent_kafka.cimpl import NewTopic, TopicPartition
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from tests.support.apache import apache_3
-from tests.support.broker_process import free_port
-from tests.support.ours import ours
-from tests.support.waiting import wait_until
-from tests.support.zookeeper import ZooKeeperServer
+from tests.support.brokers.apache import apache_3
+from tests.support.brokers.broker_process import free_port
+from tests.support.brokers.ours import ours
+from tests.support.brokers.zookeeper import ZooKeeperServer
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,7 +10,12 @@ import time
 from typing import TYPE_CHECKING
 
 from tests.support import jars
-from tests.support.broker_process import BrokerError, BrokerProcess, free_port, write_properties
+from tests.support.brokers.broker_process import (
+    BrokerError,
+    BrokerProcess,
+    free_port,
+    write_properties,
+)
 from tests.support.java_command import SMALL_HEAP, java_command
 
 if TYPE_CHECKING:

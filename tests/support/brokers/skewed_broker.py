@@ -1,6 +1,7 @@
-"""Our broker with a wall clock that is wrong: `python -m tests.support.skewed_broker --config …`.
+"""Our broker with a wall clock that is wrong.
 
-`BROKER_CLOCK_AHEAD_MS` says by how much; a negative number is behind.
+`python -m tests.support.brokers.skewed_broker --config …` starts it; `BROKER_CLOCK_AHEAD_MS` says
+by how much; a negative number is behind.
 """
 
 from __future__ import annotations

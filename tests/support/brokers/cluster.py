@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from protocol.headers import response_header_bytes
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support import wire
-from tests.support.broker_process import BrokerProcess, free_port
-from tests.support.cut_link import CutLink
-from tests.support.ours import ours
-from tests.support.skewed_broker import AHEAD
-from tests.support.zookeeper import ZooKeeperServer
+from tests.support.brokers.broker_process import BrokerProcess, free_port
+from tests.support.brokers.cut_link import CutLink
+from tests.support.brokers.ours import ours
+from tests.support.brokers.skewed_broker import AHEAD
+from tests.support.brokers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ class Member:
         """From its next start on, have its wall clock go wrong by so much."""
         command = self.process.command
         self.process.command = [
-            *(sys.executable, "-m", "tests.support.skewed_broker"),
+            *(sys.executable, "-m", "tests.support.brokers.skewed_broker"),
             *command[command.index("--config") :],
         ]
         self.process.environment[AHEAD] = str(milliseconds)

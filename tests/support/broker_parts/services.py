@@ -37,7 +37,7 @@ from storage.log.log_settings import LogSettings
 from tests.controller.harness import NOW_MS
 from tests.controller.memory_store import MemoryEnsemble
 from tests.simulation.machine.disk import SimulatedDisk
-from tests.support.slices import one_step_at_a_time
+from tests.support.broker_parts.slices import one_step_at_a_time
 
 if TYPE_CHECKING:
     from broker.runtime.clock import Clock

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from tests.support.broker_process import free_port
-from tests.support.children import DIES_WITH_PARENT
+from tests.support.brokers.broker_process import free_port
 from tests.support.java_command import SHORT_LIVED_JVM
-from tests.support.waiting import wait_until
+from tests.support.processes.children import DIES_WITH_PARENT
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,1 @@
+"""Processes of tests: how they are started and watched, and that none outlives its test."""
