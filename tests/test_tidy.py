@@ -204,7 +204,7 @@ def test_no_tracked_file_names_a_path_of_one_machine() -> None:
 
 def test_no_room_is_crowded() -> None:
     sizes: dict[str, int] = {}
-    for path in source_files():
+    for path in [*source_files(), *tracked("tests/*.py")]:
         if path.name != "__init__.py":
             room = str(path.parent.relative_to(ROOT))
             sizes[room] = sizes.get(room, 0) + 1
