@@ -72,7 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_processing = False
         self._is_at_end = False
         self._transport: asyncio.Transport = UNCONNECTED
-        self._outgoing = SendQueue(UNCONNECTED, None, self._process)
+        self._outgoing = SendQueue(UNCONNECTED, None, self._drained)
 
     @property
     def listener(self) -> str:
@@ -84,7 +84,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
         connected: socket.socket = transport.get_extra_info("socket")
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._outgoing = SendQueue(self._transport, _region_sender(transport), self._process)
+        self._outgoing = SendQueue(self._transport, _region_sender(transport), self._drained)
         if self._is_held:
             self._transport.pause_reading()
         refusal = self._peer.connected(self, transport.get_extra_info("peername"))
@@ -103,6 +103,13 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Abandon deferred answers and free the buffers."""
         self._is_closing = True
+        self._let_go()
+        self._outgoing.release()
+        self._peer.disconnected(self)
+        _free(self._transport)
+
+    def _let_go(self) -> None:
+        """Abandon deferred answers and free what was received."""
         self._services.memory.forget(self._process)
         self._services.in_flight.count -= len(self._answers)
         for answer in self._answers:
@@ -110,20 +117,27 @@ class Connection(asyncio.BufferedProtocol):
                 answer.abandon()
         self._answers.clear()
         self._blocking = None
-        self._outgoing.release()
         self._buffer.release()
-        self._peer.disconnected(self)
-        _free(self._transport)
 
     def close(self, reason: str = "") -> None:
-        """Close the connection once queued answers are sent; a reason is logged, once."""
+        """Close the connection once queued answers are sent; a reason is logged, once.
+
+        Until then it reads and handles nothing. A client that does not read is waited for as long
+        as one that is idle (`look_after`), and at the stop of the broker as `Listeners.close` says.
+        """
         if self._is_closing:
             return
         self._is_closing = True
         if reason:
             logger.warning("%s: connection closed: %s", self._peer.address, reason)
         self._outgoing.flush()
-        self._transport.close()
+        if self._outgoing.is_empty:
+            self._transport.close()
+            return
+        # The transport would drop what is queued here, as it knows only what it was given.
+        self._transport.pause_reading()
+        # Not from here: the caller may be the task behind one of the answers.
+        asyncio.get_running_loop().call_soon(self._let_go)
 
     def abort(self) -> None:
         """Close the connection now; unsent answers are lost."""
@@ -133,9 +147,9 @@ class Connection(asyncio.BufferedProtocol):
     def look_after(self, now_ms: int, limit_ms: int) -> None:
         """Called periodically: free memory of an idle connection, close one idle for too long.
 
-        Idle is one that sends no request, reads none of an answer, and either awaits none or has
-        closed its side. `limit_ms` is the longest it may be (negative: no limit), `now_ms` is
-        monotonic.
+        Idle is one that sends no request, reads none of an answer, and either awaits none, has
+        closed its side or is being closed. `limit_ms` is the longest it may be (negative: no
+        limit), `now_ms` is monotonic.
         """
         if self._outgoing.has_moved:
             self._outgoing.has_moved = False
@@ -143,7 +157,8 @@ class Connection(asyncio.BufferedProtocol):
         idle_ms = self._peer.idle_ms(now_ms)
         if (self._answers and not self._is_at_end) or not idle_ms:
             return
-        self._buffer.trim()
+        if not self._is_closing:
+            self._buffer.trim()
         if 0 <= limit_ms <= idle_ms:
             if self._outgoing.is_empty and not self._is_closing:
                 self.close()
@@ -164,10 +179,11 @@ class Connection(asyncio.BufferedProtocol):
         """The client has closed its side. Its requests are handled first, as by Apache Kafka.
 
         A producer with acks=0 leaves as soon as it has sent its records, and a request may still
-        hold up those behind it. Returns whether the transport is to stay open.
+        hold up those behind it. Returns whether the transport is to stay open: also while answers
+        are queued, which it would drop.
         """
         self._is_at_end = True
-        return not self._is_all_handled
+        return not self._is_all_handled or not self._outgoing.is_empty
 
     @property
     def _is_all_handled(self) -> bool:
@@ -187,6 +203,13 @@ class Connection(asyncio.BufferedProtocol):
         closed twice.
         """
         asyncio.get_running_loop().call_soon(self._outgoing.resume)
+
+    def _drained(self) -> None:
+        """All answers are sent: end, or go on."""
+        if self._is_closing:
+            self._transport.close()
+        else:
+            self._process()
 
     def _process(self) -> None:
         """Handle all complete frames that may be handled now, and send the answers together.

@@ -127,7 +127,10 @@ class Listeners:
             server.close()
 
     async def close(self) -> None:
-        """Stop listening and close all connections."""
+        """Stop listening and close all connections.
+
+        Answers that are not sent within `DRAIN_MS` are lost.
+        """
         self.unbind()
         for connection in tuple(self._connections):
             connection.close()

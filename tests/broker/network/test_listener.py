@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from broker.runtime.clock import Clock
 
 HERE = "127.0.0.1"
-ANSWER = bytes(2 << 20)
+HALF = bytes(1 << 20)
+ANSWER = HALF * 2
 SOCKET_BYTES = 1 << 16
 """More than the sockets of both ends take while nobody reads."""
 LONG_SECONDS = 30
@@ -32,13 +33,13 @@ QUESTION = b"\0\0\0\1?"
 def listening(
     scenario: Callable[[Listeners, int], Awaitable[None]], clock: Clock | None = None
 ) -> None:
-    """Run a scenario against a listener that answers each frame with `ANSWER`."""
+    """Run a scenario against a listener that answers each frame with `ANSWER`, in two writes."""
     config = BrokerConfig(
         listeners=(f"PLAINTEXT://{HERE}:0",), socket_send_buffer_bytes=SOCKET_BYTES
     )
 
     async def run() -> None:
-        dispatcher = ScriptedDispatcher(lambda _: [ANSWER])
+        dispatcher = ScriptedDispatcher(lambda _: [HALF, HALF])
         timers = Timers(asyncio.get_running_loop())
         services = services_for(dispatcher)
         if clock is not None:
