@@ -228,11 +228,9 @@ class Connection(asyncio.BufferedProtocol):
                 self._tidy()
                 if self._is_at_end and not self._answers and self._is_all_handled:
                     self.close()
-        except OSError as error:  # out of memory: SendQueue keeps those of sockets and files
-            self.close(f"no memory for its requests: {error}")
         except Exception:
             logger.exception("%s: connection aborted", self._peer.address)
-            self._transport.abort()
+            self.abort()
         finally:
             self._is_processing = False
         if is_turn_over:
@@ -275,8 +273,11 @@ class Connection(asyncio.BufferedProtocol):
                 break
             if held < size:
                 del memory  # so that the buffer may be used again
-                if not buffer.make_room(SIZE_BYTES + size):
-                    self._services.memory.wait(self._process)
+                try:
+                    if not buffer.make_room(SIZE_BYTES + size):
+                        self._services.memory.wait(self._process)
+                except OSError as error:
+                    self._close_without_memory(error)
                 break
             buffer.start = body + size
             answer = self._dispatch(memory[body : buffer.start], self._peer, self)
@@ -293,6 +294,10 @@ class Connection(asyncio.BufferedProtocol):
     def _refuse_size(self, prefix: bytes, size: int) -> None:
         limit = f"socket.request.max.bytes={self._max_request_bytes}"
         self.close(recognise(prefix) or f"frame of {size} bytes ({limit})")
+
+    def _close_without_memory(self, error: OSError) -> None:
+        """The system refuses to map a buffer; no other OSError is called that."""
+        self.close(f"no memory for its requests: {error}")
 
     def _take_answer(self, answer: Answer) -> None:
         """Queue an answer for sending, unless it or one before it is deferred."""
@@ -347,7 +352,10 @@ class Connection(asyncio.BufferedProtocol):
     def _tidy(self) -> None:
         """Make room for the next read; stop reading while the buffer is full of waiting frames."""
         buffer = self._buffer
-        buffer.tidy()
+        try:
+            buffer.tidy()
+        except OSError as error:
+            self._close_without_memory(error)
         has_room = buffer.end != buffer.capacity
         if has_room != self._is_reading and not self._is_closing:
             self._is_reading = has_room

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import gc
+import resource
 import socket
 import struct
 import weakref
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from broker.network.connection import FLUSH_BYTES, FRAMES_PER_LOOK, TURN_MS
+from broker.network.frame_buffer import BUFFER_BYTES
 from broker.network.request_memory import RequestMemory
 from broker.runtime.deferred import Deferred
 from tests.broker.connections import (
@@ -28,7 +32,7 @@ from tests.broker.connections import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from broker.network.connection import Connection
     from tests.broker.connections import Wire
@@ -165,6 +169,36 @@ def test_large_frames_wait_for_the_memory_of_others() -> None:
             assert memory.used == 0
 
     asyncio.run(scenario())
+
+
+def test_frame_for_which_the_system_has_no_memory_ends_its_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        size = 2**31 - 1
+        dispatcher = ScriptedDispatcher(echo)
+        services = services_for(dispatcher, max_request_bytes=size)
+        async with connected(dispatcher, services) as wire:
+            with address_space_for(size // 2):
+                wire.writer.write(size.to_bytes(4, "big") + bytes(2 * BUFFER_BYTES))
+                with contextlib.suppress(ConnectionError):  # not all that was sent is read
+                    assert await wire.reader.read() == b""
+
+    asyncio.run(scenario())
+    [record] = caplog.records
+    assert "no memory for its requests" in record.getMessage()
+
+
+@contextlib.contextmanager
+def address_space_for(count: int) -> Iterator[None]:
+    """Let this process map `count` bytes more, and nothing beyond."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + count, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def test_slow_reader_that_sends_a_malformed_frame_is_hung_up_on_once() -> None:

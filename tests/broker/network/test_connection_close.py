@@ -205,3 +205,21 @@ def test_client_that_leaves_a_closing_connection_ends_it() -> None:
             await until(lambda: not wire.connections)
 
     asyncio.run(scenario())
+
+
+def test_error_that_a_request_meets_is_not_told_as_a_lack_of_memory(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        def fail(_: bytes) -> None:
+            raise PermissionError("not ours")
+
+        async with connected(ScriptedDispatcher(fail)) as wire:
+            wire.send(b"one", b"two")
+            with contextlib.suppress(ConnectionError):
+                assert await wire.reader.read() == b""
+
+    asyncio.run(scenario())
+    [record] = caplog.records
+    assert record.exc_info is not None
+    assert isinstance(record.exc_info[1], PermissionError)
