@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker.network.connection import FLUSH_BYTES, FRAMES_PER_LOOK, TURN_MS
+from broker.network.connection import FLUSH_BYTES, FRAME_BYTES, LOOK_BYTES, TURN_MS
 from broker.network.frame_buffer import BUFFER_BYTES
 from broker.network.request_memory import RequestMemory
+from broker.requests.long_requests import LONG_BYTES
 from broker.runtime.deferred import Deferred
 from tests.broker.connections import (
     FileRegion,
@@ -30,6 +31,7 @@ from tests.broker.connections import (
     services_for,
     turns,
 )
+from tests.broker.replica_fetchers.harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +112,36 @@ def test_requests_of_one_connection_take_turns_with_those_of_others() -> None:
             wire.send(*[b"x"] * 100)
             look()
             assert await wire.reader.readexactly(300) == b"<x>" * 100
-        assert max(after - before for before, after in pairwise(seen)) <= 2 * FRAMES_PER_LOOK
+        at_once = max(after - before for before, after in pairwise(seen))
+        assert at_once <= 2 * LOOK_BYTES // FRAME_BYTES
+
+    asyncio.run(scenario())
+
+
+def test_turn_begins_before_the_first_of_a_few_large_requests() -> None:
+    """Each of these takes a whole turn: after each of them others are served."""
+
+    async def scenario() -> None:
+        clock = ManualClock()
+        seen: list[int] = []
+
+        def take_long(frame: bytes) -> list[bytes]:
+            clock.time_ms += TURN_MS
+            seen[-1] += 1
+            return echo(frame[:1])
+
+        def next_turn() -> None:
+            seen.append(0)
+            if sum(seen) < 3:
+                asyncio.get_running_loop().call_soon(next_turn)
+
+        dispatcher = ScriptedDispatcher(take_long)
+        services = dataclasses.replace(services_for(dispatcher), clock=clock)
+        async with connected(dispatcher, services) as wire:
+            next_turn()
+            wire.send(*[bytes(LONG_BYTES)] * 3)
+            assert await wire.reader.readexactly(9) == b"<\0>" * 3
+        assert max(seen) == 1
 
     asyncio.run(scenario())
 
