@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m broker",
         description="A Kafka-compatible broker.",
         epilog="Keys and their meanings: docs/configuration.md.",
+        allow_abbrev=False,
     )
     parser.add_argument(
         "--config",

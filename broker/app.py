@@ -93,11 +93,12 @@ class Broker:
             await self._begin(base, parts, undo)
         except (StoreError, LogDirectoryError, ListenError) as error:
             raise StartError(str(error)) from None
-        shown = ", ".join(
-            f"{name}://{host}:{port}" for name, (host, port) in base.addresses.advertised.items()
-        )
+        addresses = base.addresses
+        bound, advertised = _urls(addresses.bound), _urls(addresses.advertised)
+        if advertised != bound:
+            bound = f"{bound} (advertised as {advertised})"
         took_ms = self.clock.monotonic_ms() - started_ms
-        logger.info("broker %d ready on %s in %d ms", base.config.broker_id, shown, took_ms)
+        logger.info("broker %d ready on %s in %d ms", base.config.broker_id, bound, took_ms)
 
     async def _open(self, group: asyncio.TaskGroup, undo: UndoStack) -> Foundation:
         """Take, lock, open and load, in an order in which what cannot be is told early."""
@@ -166,6 +167,10 @@ class Broker:
         await undo.undo()
         if self._is_up:
             logger.info("stopped in %d ms", self.clock.monotonic_ms() - started_ms)
+
+
+def _urls(addresses: dict[str, tuple[str, int]]) -> str:
+    return ", ".join(f"{name}://{host}:{port}" for name, (host, port) in addresses.items())
 
 
 def _push_ends(base: Foundation, parts: Parts, undo: UndoStack) -> None:

@@ -130,10 +130,12 @@ class TopicConfigs:
             else:
                 return
 
-    async def _changed(self, entity_type: str, entity: str, _: Mapping[str, str]) -> None:
+    async def _changed(self, entity_type: str, entity: str, changed: Mapping[str, str]) -> None:
         if entity_type != TOPIC_ENTITY:
             return
         self._configs.pop(entity, None)
+        overrides = ", ".join(f"{name}={value}" for name, value in sorted(changed.items()))
+        logger.info("topic %s: configuration changed: %s", entity, overrides or "defaults only")
         await self._tell(entity)
 
     async def _tell(self, topic: str) -> None:

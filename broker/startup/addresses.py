@@ -31,8 +31,10 @@ class Addresses:
     listeners: Listeners
     limits: ConnectionQuotas
     """Of the connections on all listeners."""
+    bound: dict[str, tuple[str, int]]
+    """Host and port by listener name; no host is all addresses of the machine."""
     advertised: dict[str, tuple[str, int]]
-    """Host and port by listener name, as others are told."""
+    """The same, as clients and other brokers are to connect."""
     metrics: MetricsEndpoint | None
     """None when nobody wants metrics."""
 
@@ -61,4 +63,5 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
         for endpoint in configured.advertised
     }
     machine.platform.look_up_advertised({name: host for name, (host, _) in advertised.items()})
-    return Addresses(listeners, limits, advertised, metrics)
+    bound = {one.name: (one.host or "", ports[one.name]) for one in configured.bound}
+    return Addresses(listeners, limits, bound, advertised, metrics)

@@ -18,6 +18,8 @@ from tests.support.written_configs import write_config
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
+    import pytest
+
     from controller.metadata_store.store import Znode
 
 TOPIC = "orders"
@@ -60,6 +62,23 @@ class Watcher:
         await create_skeleton(self.writer)
         await self.topics.start()
         await self.brokers.load(self.store)
+
+
+def test_a_change_is_logged_with_what_the_topic_has_now(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "broker")
+
+    async def main() -> None:
+        watcher = Watcher()
+        await watcher.start()
+        for settings in ({"retention.ms": "5", "cleanup.policy": "delete"}, {}):
+            await write_config(watcher.writer, "topics", TOPIC, settings)
+            await turns()
+
+    asyncio.run(main())
+    assert [one.getMessage() for one in caplog.records] == [
+        f"topic {TOPIC}: configuration changed: cleanup.policy=delete, retention.ms=5",
+        f"topic {TOPIC}: configuration changed: defaults only",
+    ]
 
 
 def test_news_outlive_a_store_that_fails_in_between() -> None:

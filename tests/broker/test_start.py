@@ -90,6 +90,13 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(option in text for option in ("--config", "--override", "--version", "--log-level"))
 
 
+def test_a_misspelt_option_is_no_abbreviation(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--config", "x", "--overrid", "port=1"])
+
+    assert "unrecognized arguments: --overrid" in capsys.readouterr().err
+
+
 def test_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["--version"])

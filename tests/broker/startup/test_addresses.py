@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import threading
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,22 @@ def test_an_advertised_host_without_an_address_is_warned_of_and_not_waited_for(
 
     [warning] = warnings(caplog)
     assert warning.startswith(f"listener OUTSIDE: the advertised host {UNKNOWN} does not resolve")
+
+
+@pytest.mark.usefixtures("name_server")
+def test_ready_says_where_it_listens_and_what_it_advertises_instead(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "broker")
+    run(tmp_path, "INSIDE://127.0.0.1:9092,OUTSIDE://localhost:9093")
+    wait_for_look_up()
+
+    [ready] = [text for one in caplog.records if " ready on " in (text := one.getMessage())]
+    assert re.search(
+        r"ready on INSIDE://127\.0\.0\.1:\d+, OUTSIDE://127\.0\.0\.1:\d+ "
+        r"\(advertised as INSIDE://127\.0\.0\.1:9092, OUTSIDE://localhost:9093\) in \d+ ms",
+        ready,
+    )
 
 
 def test_advertised_hosts_with_addresses_are_not_spoken_of(

@@ -124,6 +124,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             Listeners(machine.clock, machine.timers),
             ConnectionQuotas(PLENTY, PLENTY, {}),
             {LISTENER: ADDRESS},
+            {LISTENER: ADDRESS},
             None,
         ),
         LogStorage(
