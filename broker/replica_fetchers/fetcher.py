@@ -364,11 +364,15 @@ class ReplicaFetcher:
                 self._want(partition)
 
     async def _wait(self) -> None:
-        """Until there is something to follow, or a delay may be over."""
-        if self._partitions:
-            await self._back_off()
-        else:
+        """Until there is something to follow, or a delay may be over, whichever comes first."""
+        if not self._partitions:
             await self._has_work.wait()
+            return
+        timer = self._settings.timers.schedule(self._settings.backoff_ms, self._has_work.set)
+        try:
+            await self._has_work.wait()
+        finally:
+            timer.cancel()
 
     async def _back_off(self) -> None:
         await self._settings.timers.sleep(self._settings.backoff_ms)
