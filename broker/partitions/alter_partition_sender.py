@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER_MS = 50
+FIRST_PAUSE_MS = 50
 """Pause before the controller, or its successor, is asked again."""
+LONGEST_PAUSE_MS = 1_000
+"""The pause doubles up to this while nobody answers, and is the first again after an answer."""
 
 RequestTopic = AlterPartitionRequest.Topic
 RequestPartition = RequestTopic.Partition
@@ -49,6 +51,9 @@ class AlterPartitionSender:
         self._spawn = spawn
         self._waiting: dict[Partition, Proposal] = {}
         self._is_asking = False
+        self._pause_ms = FIRST_PAUSE_MS
+        self._is_unanswered = False
+        """So that a controller that does not answer is logged once, not at each attempt."""
 
     def propose(self, partition: Partition, proposal: Proposal) -> None:
         """Ask the controller soon; a later proposal for the partition replaces this one."""
@@ -67,12 +72,15 @@ class AlterPartitionSender:
             if response.error_code:
                 raise ApiError(ErrorCode(response.error_code))
         except ApiError as error:
-            logger.info("AlterPartition failed, retrying: %s", error)
+            if not self._is_unanswered:
+                logger.warning("AlterPartition failed, retrying: %s", error)
+                self._is_unanswered = True
             self._rest(asked)
         except Exception:
             self._rest(asked)
             raise
         else:
+            self._note_answer()
             undecided, failures = self._tell(asked, response)
             self._rest(undecided)  # who proposes again at once waits, as all do
             if failures:
@@ -83,7 +91,14 @@ class AlterPartitionSender:
         self._waiting = undecided | self._waiting
         self._is_asking = bool(self._waiting)
         if self._is_asking:
-            self._timers.schedule(RETRY_AFTER_MS, self._start)
+            self._timers.schedule(self._pause_ms, self._start)
+            self._pause_ms = min(2 * self._pause_ms, LONGEST_PAUSE_MS)
+
+    def _note_answer(self) -> None:
+        self._pause_ms = FIRST_PAUSE_MS
+        if self._is_unanswered:
+            logger.info("AlterPartition is answered again")
+            self._is_unanswered = False
 
     def _request(self, asked: dict[Partition, Proposal]) -> AlterPartitionRequest:
         topics: dict[str, AlterPartitionRequest.Topic] = {}

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from typing import TYPE_CHECKING, Any, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from broker.partitions.alter_partition_sender import RETRY_AFTER_MS, AlterPartitionSender
+from broker.partitions.alter_partition_sender import (
+    FIRST_PAUSE_MS,
+    LONGEST_PAUSE_MS,
+    AlterPartitionSender,
+)
 from broker.replication.effects import Proposal
 from broker.runtime.timers import Timers
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from tests.storage.produced import TOPIC_ID
+from tests.support.broker_parts.supervised import end, supervision
+from tests.support.broker_parts.virtual_time import LoopClock, run_in_virtual_time
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections import Counter
 
     import pytest
 
     from broker.partitions.partition import Partition
     from broker.replication.effects import Stored
 
-SECONDS = 60
+ANSWER_MS = 10
+MINUTE_MS = 60_000
 PROPOSAL = Proposal((0, 1), leader_epoch=3, partition_epoch=7, broker_epochs=(-1, 12))
 
 
@@ -31,12 +38,12 @@ class Proposer:
     fails = 0
     """How often it raises before it hears what was decided."""
 
-    topic, topic_id, index = "flights", TOPIC_ID, 0
+    topic, topic_id = "flights", TOPIC_ID
 
-    def __init__(self, proposals: AlterPartitionSender) -> None:
+    def __init__(self, proposals: AlterPartitionSender, index: int = 0) -> None:
         self._proposals = proposals
+        self.index = index
         self.codes: list[ErrorCode] = []
-        self.is_settled = asyncio.Event()
 
     def decided(self, proposal: Proposal, code: ErrorCode, stored: Stored | None = None) -> None:
         assert stored is not None
@@ -44,72 +51,92 @@ class Proposer:
             self.fails -= 1
             raise ValueError("odd")
         self.codes.append(code)
-        if code is ErrorCode.NONE:
-            self.is_settled.set()
-        else:
+        if code is not ErrorCode.NONE:
             self._proposals.propose(cast("Partition", self), proposal)
 
 
 class SlowController:
-    """Answers each request after a moment with the next code; None is no answer at all.
+    """Answers each request after ANSWER_MS with the next code; None is no answer at all.
 
     An exception is raised.
     """
 
-    def __init__(self, *codes: ErrorCode | Exception | None) -> None:
+    def __init__(self, *codes: ErrorCode | BaseException | None) -> None:
         self._codes = list(codes)
-        self._under_way = 0
+        self._under_way = self.most_at_once = 0
         self.sizes: list[int] = []
+        self.asked_ms: list[int] = []
+        """When, since the first request."""
         self.members: list[tuple[int, int]] = []
         """Of all requests, with the epochs of their brokers."""
 
     async def ask(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
+        self.asked_ms.append(LoopClock().monotonic_ms())
         self.sizes.append(sum(len(topic.partitions) for topic in request.topics))
         for member in request.topics[0].partitions[0].new_isr_with_epochs:
             self.members.append((member.broker_id, member.broker_epoch))
-        assert not self._under_way
         self._under_way += 1
-        await asyncio.get_running_loop().run_in_executor(None, lambda: None)
+        self.most_at_once = max(self.most_at_once, self._under_way)
+        await Timers(asyncio.get_running_loop()).sleep(ANSWER_MS)
         self._under_way -= 1
         code = self._codes.pop(0)
         if code is None:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
-        if isinstance(code, Exception):
+        if isinstance(code, BaseException):
             raise code
-        answer = AlterPartitionResponse.Topic.Partition(
-            partition_index=0,
-            error_code=code,
-            leader_id=0,
-            leader_epoch=PROPOSAL.leader_epoch,
-            isr=list(PROPOSAL.in_sync),
-            partition_epoch=PROPOSAL.partition_epoch + 1,
-        )
-        topic = AlterPartitionResponse.Topic(topic_id=TOPIC_ID, partitions=[answer])
+        answers = [
+            AlterPartitionResponse.Topic.Partition(
+                partition_index=one.partition_index,
+                error_code=code,
+                leader_id=0,
+                leader_epoch=PROPOSAL.leader_epoch,
+                isr=list(PROPOSAL.in_sync),
+                partition_epoch=PROPOSAL.partition_epoch + 1,
+            )
+            for one in request.topics[0].partitions
+        ]
+        topic = AlterPartitionResponse.Topic(topic_id=TOPIC_ID, partitions=answers)
         return AlterPartitionResponse(error_code=0, topics=[topic])
+
+    @property
+    def pauses_ms(self) -> list[int]:
+        """From each answer, or failure, to the next request."""
+        asked = self.asked_ms
+        return [after - before - ANSWER_MS for before, after in pairwise(asked)]
+
+
+class Outcome(NamedTuple):
+    """What came of proposals that all partitions made at once."""
+
+    codes: list[list[ErrorCode]]
+    """What each partition heard."""
+    failures: Counter[str]
+    """Errors that nobody foresaw."""
+
+
+def propose(controller: SlowController, partitions: int) -> Outcome:
+    """Have partitions propose, and wait until nothing more can come."""
+
+    async def scenario() -> Outcome:
+        timers = Timers(asyncio.get_running_loop())
+        supervised = supervision(timers)
+        timers.on_failure = supervised.note
+        proposals = AlterPartitionSender((0, lambda: 5), controller.ask, timers, supervised.spawn)
+        proposers = [Proposer(proposals, index) for index in range(partitions)]
+        for one in proposers:
+            proposals.propose(cast("Partition", one), PROPOSAL)
+        await timers.sleep(MINUTE_MS)
+        await end(supervised)
+        assert controller.most_at_once == 1
+        return Outcome([one.codes for one in proposers], supervised.failures)
+
+    return run_in_virtual_time(scenario())
 
 
 def run(controller: SlowController) -> list[ErrorCode]:
-    """Propose, wait until that is settled and a moment longer; returns what was decided."""
-
-    async def scenario() -> list[ErrorCode]:
-        tasks: list[asyncio.Task[Any]] = []
-
-        def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[Any]:
-            tasks.append(asyncio.get_running_loop().create_task(work, name=name))
-            return tasks[-1]
-
-        timers = Timers(asyncio.get_running_loop())
-        proposals = AlterPartitionSender((0, lambda: 5), controller.ask, timers, spawn)
-        partition = Proposer(proposals)
-        proposals.propose(cast("Partition", partition), PROPOSAL)
-        async with asyncio.timeout(SECONDS):
-            await partition.is_settled.wait()
-        await timers.sleep(100)
-        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-            assert outcome is None or str(outcome) == "odd"
-        return partition.codes
-
-    return asyncio.run(scenario())
+    """Have one partition propose; returns what it heard."""
+    ((codes,), _) = propose(controller, 1)
+    return codes
 
 
 def test_a_proposal_that_failed_is_made_again_alone() -> None:
@@ -153,8 +180,30 @@ def test_a_controller_that_refuses_at_once_is_not_asked_without_a_pause() -> Non
     """It may be in the same process, and know of the partition less than its leader does."""
     refusals = 5
     controller = SlowController(*[ErrorCode.NOT_CONTROLLER] * refusals, ErrorCode.NONE)
-    began = time.monotonic()
 
     run(controller)
 
-    assert time.monotonic() - began >= refusals * RETRY_AFTER_MS / 1000
+    assert controller.pauses_ms == [FIRST_PAUSE_MS] * refusals
+
+
+def test_the_pauses_grow_to_a_limit_while_no_controller_answers() -> None:
+    controller = SlowController(*[None] * 7, ErrorCode.NOT_CONTROLLER, ErrorCode.NONE)
+
+    run(controller)
+
+    grown = [FIRST_PAUSE_MS * doubled for doubled in (1, 2, 4, 8, 16)]
+    assert controller.pauses_ms == [*grown, LONGEST_PAUSE_MS, LONGEST_PAUSE_MS, FIRST_PAUSE_MS]
+
+
+def test_a_controller_that_does_not_answer_is_logged_once_and_so_is_its_return(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "broker.partitions.alter_partition_sender")
+    refused = ErrorCode.UNKNOWN_SERVER_ERROR
+
+    run(SlowController(*[None] * 9, refused, refused, *[None] * 3, ErrorCode.NONE))
+
+    failed, resumed = "AlterPartition failed, retrying", "AlterPartition is answered again"
+    told = [record.getMessage() for record in caplog.records]
+    assert [line.split(":")[0] for line in told] == [failed, resumed, failed, resumed]
+    assert "NOT_CONTROLLER" in told[0]
