@@ -86,8 +86,7 @@ class Supervision:
             try:
                 return await work()
             except asyncio.CancelledError as error:
-                task = asyncio.current_task()
-                if task is None or task.cancelling():
+                if _is_cancelled():
                     raise
                 self.note(name, error)  # what it waited for was cancelled, and not this task
             except Exception as error:  # noqa: BLE001 - noted
@@ -118,14 +117,24 @@ class Supervision:
     async def _attempt(self, work: Coroutine[Any, Any, object], name: str) -> object:
         try:
             return await work
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            self.note(name, error, ONE_TIME)
         except Exception as error:  # noqa: BLE001 - noted
             self.note(name, error, ONE_TIME)
-            return None
+        return None
 
 
 def log_failure(name: str, error: BaseException, kind: str = "") -> None:  # noqa: ARG001
     """Stand for `Supervision.note` where there is nothing to count for."""
     logger.error("%s failed", name, exc_info=error)
+
+
+def _is_cancelled() -> bool:
+    """Whether the task at work is cancelled itself, and not only what it waits for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _place(error: BaseException) -> tuple[str, int]:

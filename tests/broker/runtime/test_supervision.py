@@ -144,6 +144,24 @@ def test_one_time_work_that_fails_is_noted_and_ends_nothing_else(
     assert caplog.records[0].levelno == logging.ERROR
 
 
+def test_one_time_work_that_met_a_cancellation_is_noted_and_one_that_is_cancelled_is_not() -> None:
+    async def scenario(supervision: Supervision, time: TimeByHand) -> None:
+        met = supervision.spawn(Failing(time, asyncio.CancelledError()).run(), "create topic a")
+        assert await met is None
+        assert supervision.failures == {ONE_TIME: 1}
+
+        work = Failing(time, ends=False)
+        task = supervision.spawn(work.run(), "create topic b")
+        while not work.begun:
+            await asyncio.sleep(0)  # noqa: TID251
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        assert supervision.failures == {ONE_TIME: 1}
+
+    supervised(scenario)
+
+
 def test_what_is_spawned_after_the_end_is_cancelled() -> None:
     async def scenario(supervision: Supervision, time: TimeByHand) -> None:
         supervision.close()
