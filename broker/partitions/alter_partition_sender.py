@@ -67,32 +67,31 @@ class AlterPartitionSender:
 
     async def _ask_controller(self) -> None:
         asked, self._waiting = self._waiting, {}
+        undecided = asked
         try:
             response = await self._ask(self._request(asked))
             if response.error_code:
                 raise ApiError(ErrorCode(response.error_code))
         except ApiError as error:
-            if not self._is_unanswered:
-                logger.warning("AlterPartition failed, retrying: %s", error)
-                self._is_unanswered = True
-            self._rest(asked)
-        except Exception:
-            self._rest(asked)
-            raise
+            self._note_silence(error)
         else:
             self._note_answer()
-            undecided, failures = self._tell(asked, response)
+            undecided = self._tell(asked, response)
+        finally:  # however it ended, cancelled too: what is not decided is asked again
             self._rest(undecided)  # who proposes again at once waits, as all do
-            if failures:
-                raise failures[0]
 
     def _rest(self, undecided: dict[Partition, Proposal]) -> None:
         """After a pause, ask for these and for what was proposed meanwhile, if there is any."""
         self._waiting = undecided | self._waiting
-        self._is_asking = bool(self._waiting)
+        self._is_asking = bool(self._waiting) and not self._timers.is_closed
         if self._is_asking:
             self._timers.schedule(self._pause_ms, self._start)
             self._pause_ms = min(2 * self._pause_ms, LONGEST_PAUSE_MS)
+
+    def _note_silence(self, error: ApiError) -> None:
+        if not self._is_unanswered:
+            logger.warning("AlterPartition failed, retrying: %s", error)
+            self._is_unanswered = True
 
     def _note_answer(self) -> None:
         self._pause_ms = FIRST_PAUSE_MS
@@ -127,22 +126,25 @@ class AlterPartitionSender:
 
     def _tell(
         self, asked: dict[Partition, Proposal], response: AlterPartitionResponse
-    ) -> tuple[dict[Partition, Proposal], list[Exception]]:
-        """Have each partition hear what was decided; returns those that failed at it, and how."""
+    ) -> dict[Partition, Proposal]:
+        """Have each partition hear what was decided; returns those that failed at it.
+
+        Why is told to `Timers.on_failure`, for each.
+        """
         answers: dict[tuple[UUID, int], Answered] = {
             (topic.topic_id, answer.partition_index): answer
             for topic in response.topics
             for answer in topic.partitions
         }
         undecided: dict[Partition, Proposal] = {}
-        failures = []
         for partition, proposal in asked.items():
             try:
                 _decide(partition, proposal, answers.get((partition.topic_id, partition.index)))
-            except Exception as error:  # noqa: BLE001 - raised once all have heard
+            except Exception as error:  # noqa: BLE001 - told
                 undecided[partition] = proposal
-                failures.append(error)
-        return undecided, failures
+                error.add_note(f"of {partition.topic}-{partition.index}")
+                self._timers.on_failure("in-sync replicas", error)
+        return undecided
 
 
 def _decide(partition: Partition, proposal: Proposal, answer: Answered | None) -> None:

@@ -12,6 +12,7 @@ from broker.partitions.alter_partition_sender import (
     AlterPartitionSender,
 )
 from broker.replication.effects import Proposal
+from broker.runtime.supervision import ONE_TIME
 from broker.runtime.timers import Timers
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -207,3 +208,46 @@ def test_a_controller_that_does_not_answer_is_logged_once_and_so_is_its_return(
     told = [record.getMessage() for record in caplog.records]
     assert [line.split(":")[0] for line in told] == [failed, resumed, failed, resumed]
     assert "NOT_CONTROLLER" in told[0]
+
+
+def test_every_partition_that_fails_to_hear_has_its_error_noted(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Proposer, "fails", 1)
+    controller = SlowController(ErrorCode.NONE, ErrorCode.NONE)
+
+    codes, failures = propose(controller, 3)
+
+    assert codes == [[ErrorCode.NONE]] * 3
+    assert failures == {"in-sync replicas": 3}
+    assert "flights-0" in caplog.text
+
+
+def test_an_ask_that_is_cancelled_is_noted_and_made_again() -> None:
+    """Not as at the stop, when its task is: what it waited for was cancelled."""
+    controller = SlowController(asyncio.CancelledError(), ErrorCode.NONE)
+
+    codes, failures = propose(controller, 2)
+
+    assert codes == [[ErrorCode.NONE]] * 2
+    assert controller.sizes == [2, 2]
+    assert failures == {ONE_TIME: 1}
+
+
+def test_nothing_is_asked_once_the_broker_stops() -> None:
+    controller = SlowController(*[ErrorCode.NONE] * 2)
+
+    async def scenario() -> None:
+        timers = Timers(asyncio.get_running_loop())
+        supervised = supervision(timers)
+        proposals = AlterPartitionSender((0, lambda: 5), controller.ask, timers, supervised.spawn)
+        proposals.propose(cast("Partition", Proposer(proposals)), PROPOSAL)
+        await timers.sleep(ANSWER_MS / 2)
+
+        timers.close()
+        await end(supervised)
+
+        await timers.sleep(MINUTE_MS)
+        assert controller.sizes == [1]
+
+    run_in_virtual_time(scenario())
