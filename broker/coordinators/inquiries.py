@@ -76,7 +76,10 @@ class Inquiries:
         """By broker and transactional id. A broker with a request in flight has an entry."""
 
     def ask(self, broker_id: int, inquiry: Inquiry, callback: Callable[[Codes], None]) -> None:
-        """Ask a coordinator; `callback` is called once, with its error code for each partition."""
+        """Ask a coordinator; `callback` is called once, with its error code for each partition.
+
+        What `callback` raises is logged and told to nobody: it has to answer its producer itself.
+        """
         waiting = self._waiting.get(broker_id)
         is_under_way = waiting is not None
         if waiting is None:
@@ -102,13 +105,17 @@ class Inquiries:
             return
 
         def answered(response: AddPartitionsToTxnResponse | None) -> None:
-            told = _told(batch, response)
+            told = _told_or_refused(broker_id, batch, response)
             for name, asked in batch.items():
                 _answer(asked, told[name])
             self._send_next(broker_id)
 
         transactions = [_transaction(asked.inquiry) for asked in batch.values()]
-        self._send(broker_id, AddPartitionsToTxnRequest(transactions=transactions), answered)
+        try:
+            self._send(broker_id, AddPartitionsToTxnRequest(transactions=transactions), answered)
+        except Exception:  # the border: those of this batch get an error, the next are asked
+            logger.exception("transaction coordinator on broker %d cannot be asked", broker_id)
+            answered(None)
 
 
 def _is_older(one: Inquiry, other: Inquiry) -> bool:
@@ -126,6 +133,20 @@ def _answer(asked: _Asked, codes: Codes) -> None:
         logger.exception("verification of %s failed", asked.inquiry.producer[0])
 
 
+def _told_or_refused(
+    broker_id: int, batch: dict[str, _Asked], response: AddPartitionsToTxnResponse | None
+) -> dict[str, Codes]:
+    try:
+        return _told(batch, response)
+    except Exception:  # the border: what nobody foresaw in an answer is an error of its batch
+        logger.exception("answer of transaction coordinator on broker %d failed", broker_id)
+        return _all_refused(batch, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _all_refused(batch: dict[str, _Asked], code: ErrorCode) -> dict[str, Codes]:
+    return {name: asked.inquiry.refused(code) for name, asked in batch.items()}
+
+
 def _told(
     batch: dict[str, _Asked], response: AddPartitionsToTxnResponse | None
 ) -> dict[str, Codes]:
@@ -134,10 +155,8 @@ def _told(
         code = ErrorCode.NETWORK_EXCEPTION if response is None else _code(response.error_code)
         if code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             code = ErrorCode.INVALID_TXN_STATE  # it is the broker that may not ask
-        return {name: asked.inquiry.refused(code) for name, asked in batch.items()}
-    told = {
-        name: asked.inquiry.refused(ErrorCode.UNKNOWN_SERVER_ERROR) for name, asked in batch.items()
-    }
+        return _all_refused(batch, code)
+    told = _all_refused(batch, ErrorCode.UNKNOWN_SERVER_ERROR)
     for result in response.results_by_transaction:
         codes = told.get(result.transactional_id, {})
         for topic in result.topic_results:

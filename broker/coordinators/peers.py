@@ -174,4 +174,5 @@ class Peers:
             pass  # which counts as no answer
         except Exception:  # the border: this request gets an error, the queue goes on
             logger.exception("%s to broker %d failed", *reversed(where))
-        done(response)
+        finally:  # also when it is cancelled: whoever asked has no other request under way
+            done(response)

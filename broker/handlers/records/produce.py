@@ -185,13 +185,8 @@ class VerifiedProduce:
         first_sequences = {
             key: (partition, header.base_sequence) for key, (partition, header) in batches.items()
         }
-        verified: Deferred[Verified] = Deferred()
-
-        def answered(outcome: Verified) -> None:
-            verified.complete(outcome)
-
         broker = self._appends.context.broker
-        Verification(broker, transaction, first_sequences, support, answered).ask()
+        verified = Verification(broker, transaction, first_sequences, support).ask()
         if verified.is_complete:
             self._appends.verified = verified.value
             return _produce(self._appends)

@@ -20,10 +20,11 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.runtime.deferred import Deferred
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from broker.partitions.partition import Partition
     from broker.requests.services import BrokerServices
@@ -62,7 +63,7 @@ class Verified(NamedTuple):
 
 
 class Verification:
-    """One inquiry; `then` is called once with the outcome, perhaps before `ask` returns."""
+    """One inquiry."""
 
     def __init__(
         self,
@@ -70,32 +71,34 @@ class Verification:
         transaction: Transaction,
         batches: Mapping[Key, tuple[Partition, int]],
         support: Support,
-        then: Callable[[Verified], None],
     ) -> None:
         """`batches` has the partition and first sequence number of each batch."""
         self._broker = broker
         self._transaction = transaction
         self._batches = batches
         self._support = support
-        self._then = then
 
-    def ask(self) -> None:
-        """Ask about the partitions on which the transaction is not open yet."""
+    def ask(self) -> Deferred[Verified]:
+        """Ask about the partitions on which the transaction is not open yet.
+
+        The outcome is there at once if nobody has to be asked, or the coordinator is here.
+        """
+        outcome: Deferred[Verified] = Deferred()
         config = self._broker.config
         if not (
             config.transaction_partition_verification_enable
             or self._support is Support.ADDS_PARTITIONS
         ):
-            self._then(Verified({}, {}))
-            return
+            outcome.complete(Verified({}, {}))
+            return outcome
         guards = self._guards()
         if not guards:
-            self._then(Verified({}, {}))
-            return
+            outcome.complete(Verified({}, {}))
+            return outcome
 
         def answered(results: dict[Key, ErrorCode]) -> None:
             errors = {key: self._told(code) for key, code in results.items() if code}
-            self._then(Verified(guards, errors))
+            outcome.complete(Verified(guards, errors))
 
         transactional_id, producer_id, epoch = self._transaction
         self._broker.transactions.verify_or_add_partitions(
@@ -104,8 +107,9 @@ class Verification:
             epoch,
             guards.keys(),
             verify_only=self._support is not Support.ADDS_PARTITIONS,
-            callback=answered,
+            callback=outcome.guard(answered),
         )
+        return outcome
 
     def _guards(self) -> dict[Key, VerificationGuard]:
         """A guard for each partition on which the transaction is not open yet."""

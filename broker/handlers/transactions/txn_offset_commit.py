@@ -57,13 +57,13 @@ def _verify_and_commit(
         reply.complete(commit_error(request, transactional_storage_error(error.code)))
         return reply
     place = shard.partition.topic, shard.partition.index
-    Verification(
+    verified = Verification(
         context.broker,
         Transaction(request.transactional_id, request.producer_id, request.producer_epoch),
         {place: (shard.partition, UNCHECKED_SEQUENCE)},
         _support(context.api_version),
-        reply.guard(partial(_commit, context, request, reply)),
     ).ask()
+    verified.then(reply.guard(partial(_commit, context, request, reply)), reply.fail)
     return reply
 
 

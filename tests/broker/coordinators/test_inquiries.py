@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -31,10 +31,14 @@ class Asking:
     def __init__(self) -> None:
         self.sent: list[tuple[int, AddPartitionsToTxnRequest]] = []
         self.told: list[tuple[str, Codes]] = []
+        self.failures: list[Exception] = []
+        """What the next attempts to send come to."""
         self._answered: list[Callable[[AddPartitionsToTxnResponse | None], None]] = []
         self.inquiries = Inquiries(self._send)
 
     def _send(self, broker_id: int, request: AddPartitionsToTxnRequest, answered: Any) -> None:
+        if self.failures:
+            raise self.failures.pop()
         self.sent.append((broker_id, request))
         self._answered.append(answered)
 
@@ -209,3 +213,35 @@ def test_a_producer_whose_request_fails_keeps_no_other_from_its_answer(
     asking.answer()
     assert asking.told == [("b", {FLIGHTS: ErrorCode.NONE})]
     assert "the log is away" in caplog.text
+
+
+def test_an_answer_that_cannot_be_read_is_an_error_for_its_batch_and_the_next_is_sent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asking = Asking()
+    for name in "abc":
+        asking.ask(name)
+
+    unreadable = AddPartitionsToTxnResponse(error_code=0, results_by_transaction=cast("Any", [1]))
+    asking._answered[0](unreadable)
+
+    assert asking.told == [("a", {FLIGHTS: ErrorCode.UNKNOWN_SERVER_ERROR})]
+    assert asking.names() == [["a"], ["b", "c"]]
+    asking.answer()
+    assert asking.told[1:] == [(name, {FLIGHTS: ErrorCode.NONE}) for name in "bc"]
+    assert f"transaction coordinator on broker {HERE}" in caplog.text
+
+
+def test_what_cannot_be_sent_is_an_error_for_its_batch_and_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asking = Asking()
+    asking.failures = [RuntimeError("no room"), RuntimeError("no way")]
+    asking.ask("a")
+    asking.ask("b")
+    asking.ask("c")
+
+    assert asking.names() == [["c"]]
+    assert asking.told == [(name, {FLIGHTS: AGAIN}) for name in "ab"]
+    assert "no way" in caplog.text
+    assert "no room" in caplog.text

@@ -174,6 +174,23 @@ def test_an_unforeseen_error_of_a_link_is_no_answer(caplog: pytest.LogCaptureFix
     asyncio.run(scenario())
 
 
+def test_a_wait_for_a_link_that_is_cancelled_is_no_answer() -> None:
+    async def scenario() -> None:
+        broker = AskingBroker()
+        broker.tell(HERE, THERE)
+        told: list[object] = []
+        broker.peers.add_partitions(THERE, AddPartitionsToTxnRequest(), told.append)
+        await asyncio.sleep(0)  # noqa: TID251
+        (link,) = broker.links.values()
+        link.answer.cancel()
+        await asyncio.wait(broker.tasks)
+
+        assert told == [None]
+        assert broker.tasks[0].cancelled()
+
+    asyncio.run(scenario())
+
+
 def test_coordinator_is_another_broker_only_if_that_one_leads() -> None:
     async def scenario() -> None:
         broker = AskingBroker()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -237,6 +237,22 @@ def test_batch_that_waits_is_stored_as_it_came_whatever_follows_it(tmp_path: Pat
 
         (first, _) = partition.log.read_batches(0, 2)
         assert bytes(first)[HEADER_BYTES:] == (sent[TOPIC, 0] or b"")[HEADER_BYTES:]
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_an_answer_of_which_nothing_can_be_made_fails_the_request(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        partition = await broker.create_topic()
+        broker.transactions.is_slow = True
+        late = call(broker, batch())
+        ((_, answered),) = broker.transactions._waiting
+
+        answered(cast("Any", "odd"))
+
+        with pytest.raises(AttributeError):
+            _ = late.value
+        assert partition.log.log_end_offset == 0
 
     run_data_broker(tmp_path, scenario)
 
