@@ -103,7 +103,7 @@ class _Loader:
         start_offset = max(self.hints.log_start_offset, segments[0].base_offset)
         if start_offset > end_offset:
             self._note(f"ends at {end_offset}, before its log start offset {start_offset}: emptied")
-            self._remove(segments)
+            self._remove(segments, f"lies before the log start offset {start_offset}")
             segments = [self._new_segment(start_offset)]
             end_offset = start_offset
         contents = LogContents(
@@ -152,7 +152,7 @@ class _Loader:
             if self.hints.was_clean or is_flushed:
                 self._adopt(segment, found)
             elif self._recover(segment, found, next_base):
-                self._remove(segments[index + 1 :])
+                self._remove(segments[index + 1 :], "follows the cut")
                 del segments[index + 1 :]
                 break
         # Unless it was just read: its end follows from what comes after the last index entry.
@@ -250,9 +250,9 @@ class _Loader:
         segment.create()
         return segment
 
-    def _remove(self, segments: list[Segment]) -> None:
+    def _remove(self, segments: list[Segment], why: str) -> None:
         for segment in segments:
-            self._note(f"{segment.path} with {segment.size} bytes follows the cut: removed")
+            self._note(f"{segment.path} with {segment.size} bytes {why}: removed")
             for path in segment.mark_deleted():
                 self.disk.filesystem.remove(path)
 
