@@ -134,7 +134,7 @@ class _Loader:
     def _open_segments(self, files: PartitionFiles) -> list[Segment]:
         if not files.segments:
             segment = self._new_segment(self.hints.log_start_offset)
-            files.segments[segment.base_offset] = SegmentFiles(0, 0)
+            files.segments[segment.base_offset] = SegmentFiles(0, segment.created_ms)
             return [segment]
         return [
             Segment(self.disk, self.path, base_offset, self.config, found.modified_ms)
@@ -246,8 +246,11 @@ class _Loader:
         return LogPlace(place.directory, place.topic, place.partition, topic_id or place.topic_id)
 
     def _new_segment(self, base_offset: int) -> Segment:
-        segment = Segment(self.disk, self.path, base_offset, self.config, 0)
+        """An empty one. It begins when its file does, as it will for the next start."""
+        segment = Segment(self.disk, self.path, base_offset, self.config, created_ms=0)
         segment.create()
+        found = survey(self.disk.filesystem, self.path)
+        segment.created_ms = found.segments[base_offset].modified_ms
         return segment
 
     def _remove(self, segments: list[Segment], why: str) -> None:

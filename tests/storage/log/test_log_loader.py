@@ -1,15 +1,35 @@
-"""Logs that begin anew when they are loaded, and what is said of it."""
+"""Logs that begin anew when they are loaded: what is said of it, and how old they are."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.storage.produced import append, batch, new_log, reopen
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from storage.log.log import Log
 
+NO_TIMESTAMP = -1
 BEYOND = 500
+
+
+def begun_anew(directory: Path, *, is_empty: bool) -> Log:
+    """A log that the loader has made a segment for, of an empty directory or of too short a log."""
+    log = new_log(directory)
+    if is_empty:
+        for path in (directory / "flights-0").glob(f"{0:020d}.*"):
+            path.unlink()
+    else:
+        append(log, batch(2))
+    return reopen(directory, log_start_offset=BEYOND)[0]
+
+
+def changed_ms(log: Log) -> int:
+    """When the file of the active segment was last changed."""
+    return Path(log.segments.active.path).stat().st_mtime_ns // 1_000_000
 
 
 def test_the_segments_of_a_log_that_is_emptied_go_for_its_start_and_not_for_a_cut(
@@ -27,3 +47,29 @@ def test_the_segments_of_a_log_that_is_emptied_go_for_its_start_and_not_for_a_cu
     assert len(removed) == len(log.segments)
     for note in removed:
         assert note.endswith(f"bytes lies before the log start offset {BEYOND}: removed")
+
+
+@pytest.mark.parametrize("is_empty", [True, False], ids=["no segment", "too short"])
+def test_a_segment_that_the_loader_makes_begins_when_its_file_does(
+    tmp_path: Path, is_empty: bool
+) -> None:
+    log = begun_anew(tmp_path, is_empty=is_empty)
+
+    assert log.segments.active.created_ms == changed_ms(log)
+
+
+@pytest.mark.parametrize("is_empty", [True, False], ids=["no segment", "too short"])
+def test_records_without_timestamps_stay_in_a_log_that_begins_anew(
+    tmp_path: Path, is_empty: bool
+) -> None:
+    log = begun_anew(tmp_path, is_empty=is_empty)
+
+    now_ms = changed_ms(log) + 1
+    for _ in range(3):
+        log.append_as_leader(batch(1, NO_TIMESTAMP), 0, now_ms)
+    log.advance_high_watermark(log.log_end_offset)
+
+    assert len(log.segments) == 1
+    log.roll(now_ms)
+    assert log.delete_expired(now_ms) == []
+    assert log.log_start_offset == BEYOND
