@@ -58,13 +58,13 @@ class Effects(NamedTuple):
     restart_at: int = NO_OFFSET
     """Drop the whole log; it goes on at this offset."""
     commit_up_to: int = NO_OFFSET
-    """Raise the high watermark, and answer the producers that wait for it."""
+    """Raise the high watermark, answer those that wait for it, and wake readers if it has risen."""
     start_at: int = NO_OFFSET
     """Raise the log start offset."""
     fail_waiters: ErrorCode | None = None
     """Answer all producers that wait for a commit with this error."""
     wake_readers: bool = False
-    """Delayed fetches of consumers look again."""
+    """Delayed fetches of consumers look again, though the high watermark may not rise."""
     wake_followers: bool = False
     """Delayed fetches of followers, and followers that were idle, look again."""
     check_starts: bool = False

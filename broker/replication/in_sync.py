@@ -38,9 +38,10 @@ class InSyncReplicas:
     def lead(
         self, state: LeaderAndIsrPartitionState, now_ms: int, leader_end: int, *, is_new_epoch: bool
     ) -> None:
-        """The controller's word: these replicas, these in sync. What was proposed is void.
+        """The controller says who the replicas are, and which of them are in sync.
 
-        Unless it only repeats itself: then what was proposed may be stored by now, and counts.
+        If leader epoch or in-sync set differ from what is known, the outstanding proposal is
+        dropped. If the controller repeats the same state, it stays: it may be stored by now.
         """
         others = [one for one in state.replicas if one != self.local_id]
         known = self.followers
@@ -74,7 +75,9 @@ class InSyncReplicas:
         self.proposal = Proposal(in_sync, leader_epoch, partition_epoch, lives)
         return self.proposal
 
-    def common_end(self, leader_end: int, now_ms: int, is_alive: Callable[[int], bool]) -> int:
+    def replicated_up_to(
+        self, leader_end: int, now_ms: int, is_alive: Callable[[int], bool]
+    ) -> int:
         """How far all replicas are that count: where the high watermark may go.
 
         A live replica that has caught up counts before it joins, so that it is not outrun for ever.

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from broker.replication.effects import NO_OFFSET, NOTHING, Effects
 from broker.replication.in_sync import InSyncReplicas
-from broker.replication.truncation import EpochEnds, common_end
+from broker.replication.truncation import EpochEnds, agreed_end
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
@@ -52,10 +52,12 @@ ACKS_ALL: Final = -1
 NO_EPOCH: Final = -1
 NOBODY: Final = -1
 
-RETURNED: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
-"""The controller did nothing and knows the state we know: propose again when it is due."""
+PROPOSE_AGAIN_WHEN_DUE: Final = frozenset(
+    {ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA}
+)
+"""The controller did nothing and knows the state we know: dropped, until it is due again."""
 
-SUPERSEDED: Final = frozenset(
+AWAIT_NEWER_STATE: Final = frozenset(
     {
         ErrorCode.FENCED_LEADER_EPOCH,
         ErrorCode.INVALID_REQUEST,
@@ -147,7 +149,8 @@ class ReplicaMachine:
     def epoch_to_begin(self, state: LeaderAndIsrPartitionState) -> int | None:
         """The leader epoch that the log must note before `assume(state)`; None if it need not.
 
-        Before: a leader that was half made when the disk refused this would commit alone.
+        It must be noted first: if the disk refused it after `assume`, this broker would lead in an
+        epoch that its log lacks.
         """
         is_due = state.leader == self._settings.local_id and (
             max(self.leader_epoch, self._log.latest_epoch) < state.leader_epoch
@@ -200,15 +203,20 @@ class ReplicaMachine:
     def decided(
         self, proposal: Proposal, code: ErrorCode, stored: Stored | None, now_ms: int
     ) -> Effects:
-        """The controller answered a proposal; the answer to one that is void has no effect."""
+        """The controller answered a proposal; the answer to one that is void has no effect.
+
+        PROPOSE_AGAIN_WHEN_DUE and AWAIT_NEWER_STATE say what becomes of it if it was refused. After
+        any other error the same proposal is made again, however often; `AlterPartitionSender`
+        pauses in between.
+        """
         in_sync = self.in_sync
         if in_sync.proposal is not proposal:
             return NOTHING
-        if code in RETURNED:
+        if code in PROPOSE_AGAIN_WHEN_DUE:
             in_sync.settle(in_sync.committed)
             return NOTHING
         if code is not ErrorCode.NONE or stored is None:
-            return NOTHING if code in SUPERSEDED else Effects(proposal=proposal)
+            return NOTHING if code in AWAIT_NEWER_STATE else Effects(proposal=proposal)
         if stored.leader_epoch != self.leader_epoch or (
             stored.partition_epoch < self.partition_epoch
         ):
@@ -322,7 +330,7 @@ class ReplicaMachine:
     def diverged(self, leader_epoch: int, leader_end: int) -> Effects:
         """The leader says its history parts from ours: see `truncation`."""
         assert not self.is_leader, f"{self._name}: a leader truncates nothing"
-        return Effects(truncate_to=common_end(self._log, leader_epoch, leader_end))
+        return Effects(truncate_to=agreed_end(self._log, leader_epoch, leader_end))
 
     def leader_ends_at(self, offset: int) -> Effects:
         """The leader refused our fetch as out of range; this is its log end offset."""
@@ -337,14 +345,17 @@ class ReplicaMachine:
     # Decisions
 
     def _commit_offset(self, now_ms: int) -> int:
-        """The offset that the high watermark rises to, or NO_OFFSET if it does not."""
+        """The offset to raise the high watermark to, or NO_OFFSET if it stays.
+
+        That of a sole replica is the log's end always, where the high watermark may be already.
+        """
         log = self._log
         if self.is_sole:
             return log.log_end_offset
         in_sync = self.in_sync
         if len(in_sync.committed) < self.min_in_sync:
             return NO_OFFSET
-        end = in_sync.common_end(log.log_end_offset, now_ms, self._settings.is_alive)
+        end = in_sync.replicated_up_to(log.log_end_offset, now_ms, self._settings.is_alive)
         if end <= log.high_watermark:
             return NO_OFFSET
         assert end <= log.log_end_offset, f"{self._name}: would commit beyond the log's end"

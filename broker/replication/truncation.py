@@ -25,7 +25,7 @@ class EpochEnds(Protocol):
         """
 
 
-def common_end(log: EpochEnds, leader_epoch: int, leader_end: int) -> int:
+def agreed_end(log: EpochEnds, leader_epoch: int, leader_end: int) -> int:
     """The offset up to which `log` may agree with the leader's; all from there on is cut.
 
     The leader says that its greatest epoch not above ours is `leader_epoch`, which ends at

@@ -51,7 +51,9 @@ class LogReader:
             raise directory.failure.with_traceback(None)
         bound = upper_offset if upper_offset < end_offset else WHOLE_LOG
         try:  # as `with directory`, for two calls less
-            return self._segments.read(offset, max_bytes, bound, at_least_one=minimum_one_batch)
+            return self._segments.read(
+                offset, max_bytes, bound, minimum_one_batch=minimum_one_batch
+            )
         except OSError as error:
             raise directory.fail(error) from error
 

@@ -103,7 +103,9 @@ class Segments:
                 return segment, place
         return None
 
-    def read(self, offset: int, max_bytes: int, upper_offset: int, *, at_least_one: bool) -> Slice:
+    def read(
+        self, offset: int, max_bytes: int, upper_offset: int, *, minimum_one_batch: bool
+    ) -> Slice:
         """Batches of one segment from the one that holds `offset`, and before `upper_offset`."""
         found = self.locate(offset)
         if found is None or found[1].base_offset >= upper_offset:
@@ -113,7 +115,7 @@ class Segments:
         assert place.last_offset >= offset, (segment, place, offset)
         assert position < segment.size, (segment, place)
         end = self._end_position(segment, upper_offset)
-        limit = max(max_bytes, size) if at_least_one else max_bytes
+        limit = max(max_bytes, size) if minimum_one_batch else max_bytes
         if size > limit or position >= end:
             return Slice(None, 0, 0, place.base_offset, size)
         length = min(limit, end - position)

@@ -96,7 +96,7 @@ def test_nothing_is_committed_that_one_who_counts_lacks(
     machine: ReplicaMachine, log: ListLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append([0] * 5)
-    monkeypatch.setattr(type(machine.in_sync), "common_end", lambda *_: 5)
+    monkeypatch.setattr(type(machine.in_sync), "replicated_up_to", lambda *_: 5)
     with pytest.raises(AssertionError, match="which not all have"):
         machine.fetched_by(2, 102, 3, 0, NOW_MS)
 
@@ -105,7 +105,7 @@ def test_nothing_is_committed_beyond_the_logs_end(
     machine: ReplicaMachine, log: ListLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append([0] * 5)
-    monkeypatch.setattr(type(machine.in_sync), "common_end", lambda *_: 6)
+    monkeypatch.setattr(type(machine.in_sync), "replicated_up_to", lambda *_: 6)
     with pytest.raises(AssertionError, match="beyond the log's end"):
         machine.fetched_by(2, 102, 5, 0, NOW_MS)
 
