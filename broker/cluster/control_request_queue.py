@@ -45,6 +45,9 @@ class ControlRequestQueue:
         self.controller_epoch = -1
         """Of the newest controller heard."""
         self._queue: asyncio.Queue[tuple[Request, asyncio.Future[Response]]] = asyncio.Queue()
+        """Without a limit of its own. A remote controller has one request at a time under way here,
+        as its connection rests until that is answered; the local one what it has decided.
+        """
 
     def send(self, broker_id: int, request: Request) -> asyncio.Future[Response]:  # noqa: ARG002
         """Queue a request; there is only this broker to send it to."""
@@ -149,7 +152,8 @@ class ControlRequests:
         """Do with one partition what was said; what fails there keeps no other from its turn.
 
         A want of file descriptors is waited out: the controller takes KAFKA_STORAGE_ERROR for a
-        disk that failed, and counts the replica as lost until the broker starts again.
+        disk that failed, and counts the replica as lost until the broker starts again. However long
+        that takes, no other control request is applied meanwhile, as they must not overtake.
         """
         is_waiting = False
         while True:

@@ -91,8 +91,8 @@ class Replicas:
     ) -> ErrorCode:
         """Apply the controller's word on who leads a partition; its log is made if need be.
 
-        Raises ExhaustedError if that must be done again, and nothing else: the other partitions of
-        the request are never spoken of again.
+        Raises ExhaustedError if that must be done again, and nothing else: an error here would
+        leave out the partitions after this one, which the controller does not send again.
         """
         try:
             partition = self._obtain(topic, topic_id, state)

@@ -14,6 +14,7 @@ class AppendInfo:
 
     first_offset: int
     last_offset: int
+    """Of the last record: the log goes on with the next one."""
     max_timestamp: int
     log_append_time_ms: int
     """-1 when the records keep the producer's timestamps."""

@@ -68,7 +68,9 @@ class FollowerAppends:
         """Append whole batches as the leader sent them; a cut-off last one is left out.
 
         None when there is no whole batch. Raises ApiError CORRUPT_MESSAGE at a wrong checksum and
-        OFFSET_OUT_OF_RANGE at an offset that is in the log already; what comes before is appended.
+        OFFSET_OUT_OF_RANGE at an offset that is in the log already, and RECORD_LIST_TOO_LARGE at a
+        batch that fits into no segment; what comes before is appended. LogDirectoryError when the
+        disk fails.
         """
         view = memoryview(records)
         first_offset = None
@@ -94,7 +96,7 @@ class FollowerAppends:
         """Check batches as `append` does, and return what writes them.
 
         None if that is better left to `append`: they are not all sound, or go into more than one
-        segment.
+        segment. Raises ApiError RECORD_LIST_TOO_LARGE, and LogDirectoryError.
         """
         view = memoryview(records)
         try:

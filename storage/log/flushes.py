@@ -49,11 +49,17 @@ class Flushes:
         self._last_flush_ms = now_ms
 
     def flush(self) -> None:
-        """Wait until all that was appended is on the disk, and move the recovery point."""
+        """Have all that was appended on the disk, and move the recovery point.
+
+        Blocks the calling thread until it is there; raises LogDirectoryError.
+        """
         self.start()()
 
     def start(self) -> Callable[[], None]:
-        """Return the part of `flush` that waits for the disk, to be called on any thread."""
+        """Return the part of `flush` that blocks, to be called on any thread.
+
+        Both parts raise LogDirectoryError.
+        """
         self._files.write_pending()
         offsets = self._offsets
         return partial(self._sync, self._unflushed(), offsets.log_end_offset, offsets.truncations)

@@ -224,7 +224,10 @@ class Log:
         self.rolls.roll(now_ms, base_offset)
 
     def flush(self) -> None:
-        """Wait until all that was appended is on the disk, and move the recovery point."""
+        """Have all that was appended on the disk, and move the recovery point.
+
+        Blocks the calling thread until it is there; raises LogDirectoryError.
+        """
         self.flushes.flush()
 
     # Its end

@@ -78,7 +78,10 @@ class LogFiles:
             self.epochs.save_if_changed()
 
     def sync(self, segments: Sequence[Segment]) -> None:
-        """Wait until `segments`, and what belongs to them, are on the disk; safe on any thread."""
+        """Have `segments`, and what belongs to them, on the disk; safe on any thread.
+
+        Blocks the calling thread until they are there; raises LogDirectoryError.
+        """
         with self.place.directory:
             for segment in segments:
                 segment.sync()
@@ -87,7 +90,7 @@ class LogFiles:
             self.epochs.sync()
 
     def sync_names(self) -> None:
-        """Wait until the names of the files are on the disk; safe on any thread."""
+        """Have the names of the files on the disk; blocks and raises as `sync` does."""
         place = self.place
         with place.directory, suppress(FileNotFoundError):  # the log was deleted meanwhile
             place.directory.disk.filesystem.sync_directory(place.path)

@@ -72,7 +72,7 @@ class Uncommitted(NamedTuple):
 
     partition: Partition
     end_offset: int
-    """The high watermark that the answer waits for."""
+    """Of the record after its last: the high watermark that the answer waits for."""
     leader_epoch: int
     """The epoch it was appended in; in a later one, other records may have its offsets."""
     answer: Answer
