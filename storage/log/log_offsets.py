@@ -46,7 +46,7 @@ class LogOffsets:
         high_watermark: int,
         cleaned_offset: int = NEVER_CLEANED,
     ) -> None:
-        """All but `log_start_offset`, of the first record left, are of the record after the last."""
+        """All but `log_start_offset`, which is of the first record left, are exclusive ends."""
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_end_offset
         """Of the next record. What appends sets it, after the write."""
