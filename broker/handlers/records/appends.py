@@ -357,14 +357,15 @@ def _recompression(
     partition: Partition,
     answers: list[Answer],
 ) -> Recompression:
-    """Note a batch that has to wait, with a place for its answer."""
+    """Note a batch that has to wait, with a place for its answer: an error until it is appended."""
     assert isinstance(data.records, memoryview)
     alone = ProduceRequest.TopicData(
         name=topic.name,
         topic_id=topic.topic_id,
         partition_data=[ProduceRequest.TopicData.PartitionData(index=data.index, records=None)],
     )
-    answers.append(Answer(index=data.index, error_code=0, base_offset=-1))
+    code = ErrorCode.UNKNOWN_SERVER_ERROR
+    answers.append(Answer(index=data.index, error_code=code, base_offset=-1))
     rules = partition.log.produce_rules
     return Recompression(alone, data.records, rules, answers, len(answers) - 1)
 

@@ -91,7 +91,12 @@ class DataBroker(OneBroker):
         client_id: str | None = "a-client",
     ) -> Any:
         """As `call`, for a request that is encoded already."""
-        context = Context(
+        context = self.context(version, client_id)
+        return ROUTES[int(cls.API_KEY)].handler(context, cls.decode(version, frame))
+
+    def context(self, version: int, client_id: str | None = "a-client") -> Context:
+        """That of a request."""
+        return Context(
             self.services,
             version,
             client_id,
@@ -100,7 +105,6 @@ class DataBroker(OneBroker):
             "User:A",
             NOW_MS,
         )
-        return ROUTES[int(cls.API_KEY)].handler(context, cls.decode(version, frame))
 
     async def produce(
         self,

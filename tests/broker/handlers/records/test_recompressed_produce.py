@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.handlers.records.appends import Appends
 from broker.runtime.deferred import Deferred, HangUp
 from protocol.errors import ErrorCode
+from protocol.messages.produce import ProduceRequest
 from protocol.records.batch import iterate_headers
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
@@ -190,6 +192,24 @@ def test_leader_that_resigns_meanwhile_appends_nothing(tmp_path: Path) -> None:
 
         code = response.responses[0].partition_responses[0].error_code
         assert (code, partition.log.log_end_offset) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_batch_that_was_never_appended_is_not_acknowledged(tmp_path: Path) -> None:
+    """What stands for its answer meanwhile is an error, in case that is sent by mistake."""
+
+    async def scenario(broker: DataBroker) -> None:
+        await broker.create_topic(compression_type="lz4")
+        request = produce_request({(TOPIC, 0): records(1)})
+        received = ProduceRequest.decode(12, memoryview(bytearray(request.encode(12))))
+        appends = Appends(broker.context(12), received)
+
+        response = appends.append_all()
+
+        assert len(appends.waiting) == 1
+        (answer,) = response.responses[0].partition_responses
+        assert (answer.error_code, answer.base_offset) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1)
 
     run_data_broker(tmp_path, scenario)
 
