@@ -249,11 +249,12 @@ class DelayedProduce:
         }
         timers = appends.context.broker.timers
         self._timer: Cancellable = timers.schedule(appends.request.timeout_ms, self._expire)
-        self._waits = [
-            waiter for one in appends.pending if (waiter := self._wait_for(one)) is not None
-        ]
+        self._waits: list[CommitWaiter] = []
+        for one in appends.pending:
+            if self._waiting:  # else one before it has failed the request
+                self._wait_for(one)
 
-    def _wait_for(self, one: Uncommitted) -> CommitWaiter | None:
+    def _wait_for(self, one: Uncommitted) -> None:
         """Wait for a commit, unless this broker has lost leadership since the append.
 
         It may have if batches were recompressed or the request was long: others were served then.
@@ -262,13 +263,15 @@ class DelayedProduce:
         committed = partial(self._committed, partition.topic, one.answer)
         if not partition.is_leader or partition.leader_epoch != one.leader_epoch:
             committed(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            return None
-        return partition.when_committed(one.end_offset, committed)
+        else:
+            self._waits.append(partition.when_committed(one.end_offset, committed))
 
     def _committed(self, topic: str, answer: Answer, code: ErrorCode) -> None:
+        """Raises nothing, as partitions demand: what goes wrong fails the whole request."""
         try:
             self._settle(topic, answer, code)
         except Exception as error:  # noqa: BLE001 - delivered
+            self._forget()
             self.deferred.fail(error)
 
     def _settle(self, topic: str, answer: Answer, code: ErrorCode) -> None:
