@@ -24,7 +24,10 @@ class FrameDispatcher(Protocol):
     def dispatch(
         self, frame: memoryview, peer: Client, connection: Connection
     ) -> list[Part] | Deferred[list[Part] | None] | None:
-        """The answer, now or deferred, or None for none. Raises nothing."""
+        """The answer, now or deferred; None for none, also if it has closed the connection.
+
+        Raises nothing that a client can bring about; the connection aborts if it does.
+        """
 
 
 @dataclasses.dataclass(slots=True)

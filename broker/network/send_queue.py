@@ -53,7 +53,7 @@ class Readable(Protocol):
 
 
 class Region(Protocol):
-    """A piece of a file standing in a response (`storage.log.log` makes them)."""
+    """A piece of a file standing in a response; `storage.segment.slices.Slice` is one."""
 
     file: Readable
     position: int

@@ -143,7 +143,14 @@ class Partition:
     def append_records(
         self, records: memoryview, acks: int, source: AppendSource, now_ms: int
     ) -> AppendInfo:
-        """Append one batch as leader; raises ApiError. `records` is patched in place."""
+        """Append one batch as leader; `records` is patched in place.
+
+        `acks` is the producer's, -1, 0 or 1: with -1 too few in-sync replicas refuse the append,
+        but none of them is waited for (`when_committed`). Fetches that wait look again after what
+        is being handled now. `now_ms` is wall clock. Raises ApiError, and AsideError, which is
+        none, for a batch whose check takes too long for the event loop: check it beside the loop,
+        and append it as `FROM_RECOMPRESSION`.
+        """
         machine = self.machine
         log = self.log
         if machine.is_sole:
@@ -170,7 +177,10 @@ class Partition:
         self.heard_from_leader(high_watermark, log_start_offset)
 
     def heard_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
-        """Take over how much of what is here is committed, and where the log begins."""
+        """Take over how much of what is here is committed, and where the log begins.
+
+        Raises LogDirectoryError if the log cannot begin there.
+        """
         effects = self.machine.heard_from_leader(high_watermark, log_start_offset)
         if effects is not NOTHING:
             self._carry_out(effects)
@@ -221,12 +231,16 @@ class Partition:
             self._carry_out(effects)
 
     def check_leader(self, current_leader_epoch: int) -> None:
-        """Refuse who should ask somebody else: `check_epoch` and `check_leads`."""
+        """Raises ApiError as `check_epoch` does, then as `check_leads` does."""
         self.check_epoch(current_leader_epoch)
         self.check_leads()
 
     def check_epoch(self, current_leader_epoch: int) -> None:
-        """Refuse a reader that knows another leader than we do (KIP-320); -1 skips the check."""
+        """Raises ApiError for a reader that knows another leader than we do (KIP-320).
+
+        FENCED_LEADER_EPOCH if its epoch is older, UNKNOWN_LEADER_EPOCH if it is newer; -1 skips
+        the check.
+        """
         if current_leader_epoch in (NO_EPOCH, self.leader_epoch):
             return
         raise ApiError(
@@ -237,7 +251,7 @@ class Partition:
         )
 
     def check_leads(self) -> None:
-        """Refuse who wants a leader, if this is none."""
+        """Raises ApiError NOT_LEADER_OR_FOLLOWER if this broker does not lead."""
         if not self.is_leader:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
@@ -259,7 +273,8 @@ class Partition:
         """Call `callback(NONE)` once the high watermark is at least `offset`; at once, if it is.
 
         It gets another code when this broker stops leading before. Cancel the wait when nobody
-        is interested any more.
+        is interested any more. `callback` must raise nothing (wrap it in `Deferred.guard`): what
+        it raises is logged, and its request is not answered.
         """
         if self.log.high_watermark >= offset:
             callback(ErrorCode.NONE)
@@ -267,11 +282,17 @@ class Partition:
         return self._commit_waiters.add(offset, callback)
 
     def watch(self, watcher: Watcher) -> None:
-        """Have `watcher.check` called when there is more to read."""
+        """Have `watcher.check` called when there is more to read.
+
+        It must raise nothing: what it raises is logged, and it is not called again.
+        """
         self._readers.waiting[watcher] = None
 
     def watch_as_follower(self, watcher: Watcher) -> None:
-        """Have `watcher.check` called when the log grows, whether or not that is committed."""
+        """Have `watcher.check` called when the log grows, whether or not that is committed.
+
+        It must raise nothing, as in `watch`.
+        """
         self._followers.waiting[watcher] = None
 
     def unwatch(self, watcher: Watcher) -> None:

@@ -55,7 +55,12 @@ class Dispatcher:
     def dispatch(
         self, frame: memoryview, peer: Client, connection: Connection
     ) -> list[Part] | Deferred[list[Part] | None] | None:
-        """Serve one frame, without its size. Closes the connection if it cannot be answered."""
+        """Serve one frame, without its size; returns the answer, now or to come.
+
+        None means that there is none to send: by acks=0, or because the connection was closed, as
+        it is if the request cannot be read or its error not answered. What else is raised while
+        the header and the body are read is a defect of ours; the connection logs it and aborts.
+        """
         now_ms = self._clock.now_ms()
         served = None
         try:

@@ -201,7 +201,11 @@ class VerifiedProduce:
 
 
 class RecompressedProduce:
-    """A produce with batches that have to be checked or recompressed before they are appended."""
+    """A produce with batches that have to be checked or recompressed before they are appended.
+
+    Its `timeout_ms` does not count meanwhile, nor while a transaction is verified: as in Apache
+    Kafka it begins with the wait for the replicas (`DelayedProduce`).
+    """
 
     def __init__(self, appends: Appends, response: ProduceResponse) -> None:
         self.deferred: Deferred[Now] = Deferred()
@@ -231,7 +235,10 @@ class RecompressedProduce:
 
 
 class DelayedProduce:
-    """An acks=all produce that waits for the in-sync replicas."""
+    """An acks=all produce that waits for the in-sync replicas.
+
+    For `timeout_ms` at most, from when its last batch was appended.
+    """
 
     def __init__(
         self,
