@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from broker.network.links import Link, LinkError
 from broker.replica_fetchers.fetch_requests import VERSION, FetchLimits, FetchRequests, position_of
 from broker.replica_fetchers.out_of_range import find_range
+from broker.replica_fetchers.refusals import Refusals
 from broker.runtime.supervision import log_failure
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchResponse
@@ -43,9 +44,6 @@ PIECE_BYTES = 1024 * 1024
 
 Smaller ones cost more in going to a thread and back than they gain.
 """
-
-NAMES_IN_A_LINE = 3
-"""How many partitions are named that the leader refuses for one reason."""
 
 FENCED = frozenset({ErrorCode.FENCED_LEADER_EPOCH})
 """Somebody newer leads; the controller will say who."""
@@ -107,8 +105,7 @@ class ReplicaFetcher:
         """By the throttle."""
         self._caught_up: dict[Partition, bool] = {}
         """Whether the last answer brought all that is committed: such a one is not held up."""
-        self._refusals: dict[ErrorCode, list[Partition]] = {}
-        """By the answer that is being taken."""
+        self._refusals = Refusals(leader_id)
         self._has_work = asyncio.Event()
         self._is_failing = False
         """So that a leader that cannot be reached is logged once, not each second."""
@@ -116,6 +113,7 @@ class ReplicaFetcher:
     def follow(self, partition: Partition, *, is_caught_up: bool = False) -> None:
         """Begin, or go on in a new leader epoch; the throttle spares what has caught up."""
         self._partitions[partition.topic_id, partition.index] = partition
+        self._refusals.forget(partition)
         if is_caught_up and self._settings.throttle is not None:
             self._caught_up[partition] = True
         self._want(partition)
@@ -129,6 +127,7 @@ class ReplicaFetcher:
         """Follow this partition no more; an answer under way is not used."""
         self._partitions.pop((partition.topic_id, partition.index), None)
         self._caught_up.pop(partition, None)
+        self._refusals.forget(partition)
         self._set_aside(partition)
 
     def _follows(self, partition: Partition) -> bool:
@@ -145,7 +144,6 @@ class ReplicaFetcher:
 
     async def run(self) -> None:
         """Fetch until cancelled. May be run again after an error: the session begins anew."""
-        self._refusals.clear()
         self._begin_anew()
         while True:
             self._has_work.clear()
@@ -185,8 +183,8 @@ class ReplicaFetcher:
             return
         is_session_kept = self._requests.opened(response.session_id)
         strayed = await self._take_all(response)
-        if self._refusals:
-            self._tell_of_refusals()
+        if self._refusals.has_news:
+            self._refusals.tell()
         for partition in strayed:  # last, as the answer is good until the link is asked again
             await self._return(partition)
         if not is_session_kept:
@@ -226,7 +224,7 @@ class ReplicaFetcher:
                 partition.diverged(at.epoch, at.end_offset)
             else:
                 self._append(partition, answer, cast("memoryview", answer.records) or b"")
-                self._see_if_behind(partition, answer)
+                self._note_progress(partition, answer)
         except Exception as error:  # noqa: BLE001 - told
             self._cannot_follow(partition, error)
         return False
@@ -244,12 +242,17 @@ class ReplicaFetcher:
             for piece in pieces:
                 if not await self._append_aside(partition, answer, piece):
                     return
-            self._see_if_behind(partition, answer)
+            self._note_progress(partition, answer)
         except Exception as error:  # noqa: BLE001 - told
             self._cannot_follow(partition, error)
 
-    def _see_if_behind(self, partition: Partition, answer: Answer) -> None:
-        """One that got nothing may have been left out for want of room: no reason to move it."""
+    def _note_progress(self, partition: Partition, answer: Answer) -> None:
+        """It is followed, and moved to the other fetcher if it is to be.
+
+        One that got nothing may have been left out for want of room: no reason to move it.
+        """
+        if self._refusals.reasons:
+            self._refusals.resume(partition)
         is_behind = bool(answer.records) and partition.log.log_end_offset < answer.high_watermark
         if is_behind != self._is_for_those_behind:
             self._lane.found(self, partition, is_behind=is_behind)
@@ -266,7 +269,7 @@ class ReplicaFetcher:
     def _cannot_follow(self, partition: Partition, error: Exception) -> None:
         """Try again later: whatever it is, it is no reason to hold up the other partitions."""
         if isinstance(error, ApiError):
-            logger.error("%s-%d cannot be followed: %s", partition.topic, partition.index, error)
+            self._refusals.note_failure(partition, error)
         else:
             self._settings.note_failure(f"following {partition.topic}-{partition.index}", error)
         if self._follows(partition):  # which it may not any more, if this took a while
@@ -307,20 +310,11 @@ class ReplicaFetcher:
             self._caught_up[partition] = partition.log.log_end_offset >= answer.high_watermark
 
     def _refused(self, partition: Partition, code: ErrorCode) -> None:
-        self._refusals.setdefault(code, []).append(partition)
+        self._refusals.note(partition, code)
         if code in FENCED:
             self.leave(partition)
         else:
             self._delay(partition)
-
-    def _tell_of_refusals(self) -> None:
-        """In one line for each reason: when leaders change, thousands may have the same."""
-        refused, self._refusals = self._refusals, {}
-        for code, some in refused.items():
-            names = [f"{one.topic}-{one.index}" for one in some[:NAMES_IN_A_LINE]]
-            if len(some) > NAMES_IN_A_LINE:
-                names.append(f"{len(some) - NAMES_IN_A_LINE} more")
-            logger.info("leader %d returned %s for %s", self.leader_id, code.name, ", ".join(names))
 
     # Waiting
 

@@ -17,11 +17,13 @@ from protocol.messages.fetch import FetchRequest, FetchResponse
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from tests.broker.replica_fetchers.harness import surroundings
 from tests.broker.replica_fetchers.nodes import LIMITS, TOPIC
-from tests.storage.produced import NOW_MS, TOPIC_ID, open_directories
+from tests.storage.produced import NOW_MS, TOPIC_ID, batch, open_directories
 from tests.support.broker_parts.virtual_time import LoopClock, run_in_virtual_time
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from protocol.schema import Request
 
@@ -40,6 +42,9 @@ class Leader:
     """
 
     def __init__(self, timers: Timers, answers: int) -> None:
+        self.refusal = ErrorCode.UNKNOWN_LEADER_EPOCH
+        self.records = b""
+        """Of REFUSED, if it is not refused."""
         self._timers = timers
         self._clock = LoopClock()
         self._began_ms = self._clock.monotonic_ms()
@@ -66,10 +71,10 @@ class Leader:
         answers = [
             Answer(
                 partition_index=index,
-                error_code=ErrorCode.UNKNOWN_LEADER_EPOCH if index == REFUSED else 0,
+                error_code=self.refusal if index == REFUSED else 0,
                 high_watermark=0,
                 log_start_offset=0,
-                records=b"",
+                records=memoryview(self.records if index == REFUSED else b""),
             )
             for index in sorted(self._session)
         ]
@@ -208,3 +213,34 @@ def test_a_partition_given_while_another_is_held_up_is_asked_for_at_once(tmp_pat
 
 def test_what_is_delayed_alone_is_waited_for_without_looking_again(tmp_path: Path) -> None:
     run_in_virtual_time(_delayed_alone(tmp_path))
+
+
+async def _refused_then_damaged_then_well(directory: Path) -> None:
+    following = Following(directory, answers=30)
+    leader = following.leader
+    following.follow(REFUSED)
+    await following.timers.sleep(9 * BACKOFF_MS)
+
+    damaged = bytearray(batch())
+    damaged[-1] ^= 1
+    leader.refusal, leader.records = ErrorCode.NONE, bytes(damaged)
+    await following.timers.sleep(9 * BACKOFF_MS)
+    assert 15 < len(leader.asked) < 20
+
+    leader.records = b""
+    await following.timers.sleep(HOUR_MS)
+    await following.end()
+
+
+def test_what_cannot_be_followed_is_logged_once_for_each_reason_and_so_is_its_return(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "broker.replica_fetchers")
+    name = f"{TOPIC}-{REFUSED}"
+
+    run_in_virtual_time(_refused_then_damaged_then_well(tmp_path))
+
+    refused, damaged, well = [one.getMessage() for one in caplog.records]
+    assert refused == f"leader 1 returned UNKNOWN_LEADER_EPOCH for {name}"
+    assert damaged.startswith(f"{name} cannot be followed: CORRUPT_MESSAGE")
+    assert well == f"leader 1 is followed again for {name}"
