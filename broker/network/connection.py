@@ -77,7 +77,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_processing = False
         self._is_at_end = False
         self._transport: asyncio.Transport = UNCONNECTED
-        self._outgoing = SendQueue(UNCONNECTED, None, self._drained)
+        self._outgoing = SendQueue(UNCONNECTED, None, self._process)
 
     @property
     def listener(self) -> str:
@@ -89,7 +89,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
         connected: socket.socket = transport.get_extra_info("socket")
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._outgoing = SendQueue(self._transport, _region_sender(transport), self._drained)
+        self._outgoing = SendQueue(self._transport, _region_sender(transport), self._process)
         if self._is_held:
             self._transport.pause_reading()
         refusal = self._peer.connected(self, transport.get_extra_info("peername"))
@@ -209,20 +209,16 @@ class Connection(asyncio.BufferedProtocol):
         """
         asyncio.get_running_loop().call_soon(self._outgoing.resume)
 
-    def _drained(self) -> None:
-        """All answers are sent: end, or go on."""
-        if self._is_closing:
-            self._transport.close()
-        else:
-            self._process()
-
     def _process(self) -> None:
         """Handle all complete frames that may be handled now, and send the answers together.
 
         A handler may complete an earlier answer of this connection and re-enter here: the outer
-        call then goes on with the frames that this released.
+        call then goes on with the frames that this released. A closing connection handles none,
+        and ends once all is sent.
         """
         if self._is_closing or self._is_processing:
+            if self._is_closing and self._outgoing.is_empty:
+                self._transport.close()
             return
         self._is_processing = True
         is_turn_over = False
