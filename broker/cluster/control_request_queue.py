@@ -73,6 +73,7 @@ class ControlRequestQueue:
                 if not answer.done():
                     answer.set_result(response)
             finally:
+                answer.cancel()  # if it was not answered, as its work was cancelled
                 self._queue.task_done()
                 del request, answer  # its frame may be large, and the next may be long in coming
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.cluster.control_request_queue import ControlRequestQueue
 from broker.partitions.replicas import Replicas
 from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
@@ -18,6 +19,7 @@ from tests.broker.handlers import one_broker
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.storage.exhaustion import ExhaustedFileSystem
 from tests.storage.produced import TOPIC_ID
+from tests.support.broker_parts.supervised import end, supervision
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,5 +150,30 @@ def test_what_fails_with_one_partition_keeps_no_other_from_its_turn(
 
         codes = [topic.partition_errors[0].error_code for topic in answer.topics]
         assert codes == [ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NONE]
+
+    run_broker(tmp_path, scenario)
+
+
+def test_a_request_whose_work_is_cancelled_is_not_left_open_and_the_next_one_is_applied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cancelled(replicas: Replicas, topic: str, *args: Any) -> ErrorCode:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(Replicas, "lead_or_follow", cancelled)
+
+    async def scenario(broker: OneBroker) -> None:
+        queue = ControlRequestQueue()
+        supervised = supervision()
+        supervised.keep("control requests", lambda: queue.run(broker.parts.applied))
+
+        answer = queue.send(0, leader_and_isr(OLD))
+        next_answer: Any = queue.send(0, update_metadata(NEW))
+        await asyncio.wait_for(queue.wait_until_applied(), 60)
+
+        assert answer.cancelled()
+        assert next_answer.result().error_code == ErrorCode.NONE
+        assert supervised.failures == {"control requests": 1}
+        await end(supervised)
 
     run_broker(tmp_path, scenario)
