@@ -105,17 +105,21 @@ class ControlChannels:
 
     async def _send(self, broker_id: int, link: Link, request: Request) -> Response | None:
         """Send until it is answered; None when the broker is gone."""
-        failure = ""
+        name, failures = type(request).__name__, 0
         while self._is_alive(broker_id):
             try:
-                return await link.ask(request, VERSIONS[type(request)])
+                response = await link.ask(request, VERSIONS[type(request)])
             except LinkError as error:
-                if str(error) != failure:
-                    failure = str(error)
-                    name = type(request).__name__
+                if not failures:  # once, as reasons may alternate at each attempt
                     logger.warning("%s to broker %d failed, retrying: %s", name, broker_id, error)
+                failures += 1
+            else:
+                if failures:
+                    told = "%s to broker %d is answered after %d failures"
+                    logger.info(told, name, broker_id, failures)
+                return response
             await self._supervision.timers.sleep(RETRY_AFTER_MS)
-        logger.info("%s to broker %d dropped: it has left", type(request).__name__, broker_id)
+        logger.info("%s to broker %d dropped: it has left", name, broker_id)
         return None
 
 

@@ -18,6 +18,7 @@ from broker.metadata.metadata_cache import MetadataCache
 from broker.metadata.topic_configs import TopicConfigs
 from broker.metrics import endpoint
 from broker.metrics.endpoint import MetricsEndpoint
+from broker.network.links import LinkError
 from broker.partitions.partition import Partition
 from broker.replica_fetchers.fetcher import FetcherSettings
 from broker.replica_fetchers.replica_fetchers import ReplicaFetchers
@@ -38,6 +39,7 @@ from tests.storage.compaction.compacting import keyed
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, open_directories
 from tests.support.broker_parts.slices import one_step_at_a_time
 from tests.support.broker_parts.supervised import end, supervision
+from tests.support.broker_parts.virtual_time import run_in_virtual_time
 from tests.support.written_configs import write_config
 
 if TYPE_CHECKING:
@@ -195,6 +197,42 @@ def test_what_the_controller_sends_arrives_in_order_after_an_error() -> None:
         assert supervising.failures == {"control requests to broker 1": 2}
 
     supervised(scenario)
+
+
+class FlakyLink:
+    """Fails now for one reason, now for another, then answers."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def ask(self, request: Request, version: int) -> Response:
+        self.asked += 1
+        if self.asked <= 6:
+            raise LinkError("refused" if self.asked % 2 else "timed out")
+        return UpdateMetadataResponse(error_code=0)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_broker_that_does_not_answer_the_controller_is_logged_once_and_so_is_its_return(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "broker.cluster.control_channels")
+
+    async def scenario() -> None:
+        supervising = supervision()
+        channels = ControlChannels(
+            (0, cast("Any", None)), lambda _: FlakyLink(), lambda _: True, supervising
+        )
+        await channels.send(1, news())
+        await end(supervising)
+
+    run_in_virtual_time(scenario())
+    assert [one.getMessage() for one in caplog.records] == [
+        "UpdateMetadataRequest to broker 1 failed, retrying: refused",
+        "UpdateMetadataRequest to broker 1 is answered after 6 failures",
+    ]
 
 
 def compactable(directory: Path) -> tuple[Any, list[Log]]:
