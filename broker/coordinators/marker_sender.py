@@ -153,7 +153,7 @@ class MarkerSender:
     def _find_leaders(self, entries: Iterable[tuple[_Task, TopicPartition]]) -> None:
         leaderless = []
         for task, partition in entries:
-            leader = self._leaders.leader(*partition, task.since)
+            leader = self._leader(partition, task.since)
             if leader is None:
                 logger.info("%s-%d is deleted, no marker is written", *partition)
                 self._marked(task, partition)
@@ -163,6 +163,14 @@ class MarkerSender:
                 self._queues.setdefault(leader, []).append((task, partition))
         if leaderless:
             self._retry_later(leaderless)
+
+    def _leader(self, partition: TopicPartition, since: int) -> int | None:
+        """As `Leaders.leader`; NO_LEADER after an error, which costs no other marker its way."""
+        try:
+            return self._leaders.leader(*partition, since)
+        except Exception as error:  # noqa: BLE001 - noted
+            self._timers.on_failure("leaders for transaction markers", error)
+            return NO_LEADER
 
     def _retry_later(self, entries: list[tuple[_Task, TopicPartition]]) -> None:
         def retry() -> None:

@@ -112,3 +112,16 @@ def test_an_error_code_of_a_newer_broker_is_tried_again(tmp_path: Path) -> None:
         await wait_for(broker, S.COMPLETE_COMMIT)
 
     run_transaction_broker(tmp_path, scenario)
+
+
+def test_a_marker_whose_leader_cannot_be_told_is_looked_for_again(tmp_path: Path) -> None:
+    async def scenario(broker: TransactionBroker) -> None:
+        producer = await prepared(broker)
+        await broker.add(producer, FLIGHTS, HOTELS)
+        with raising_once(broker.switchboard, "leader") as calls:
+            await broker.end(producer)
+            await wait_for(broker, S.COMPLETE_COMMIT)
+            assert len(calls) == 3
+        assert broker.take_failures() == ["leaders for transaction markers"]
+
+    run_transaction_broker(tmp_path, scenario)
