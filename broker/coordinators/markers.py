@@ -118,7 +118,8 @@ class _Writing:
             answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER if is_elsewhere else error.code
             return
         except Exception as error:  # noqa: BLE001 - noted; the other partitions get theirs
-            self._broker.timers.on_failure(f"marker in {topic}-{answer.partition_index}", error)
+            error.add_note(f"partition {topic}-{answer.partition_index}")
+            self._broker.timers.on_failure("transaction marker", error)
             answer.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
             return
 

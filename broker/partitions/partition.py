@@ -124,11 +124,13 @@ class Partition:
 
     def check_lag(self) -> None:
         """Propose to go on without followers that lag; call it by the clock."""
-        self._carry_out(self.machine.tick(self._monotonic_ms()))
+        if self.machine.in_sync.followers:
+            self._carry_out(self.machine.tick(self._monotonic_ms()))
 
     def brokers_changed(self) -> None:
         """A broker came or died: a dead one is not waited for."""
-        self._carry_out(self.machine.brokers_changed(self._monotonic_ms()))
+        if self.machine.in_sync.followers:
+            self._carry_out(self.machine.brokers_changed(self._monotonic_ms()))
 
     def config_changed(self) -> None:
         """The topic's configuration has changed, and with it perhaps `min.insync.replicas`."""

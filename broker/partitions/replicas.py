@@ -140,23 +140,27 @@ class Replicas:
 
     def check_lag(self) -> None:
         """Have leaders see which of their followers stay behind; call it by the clock."""
-        for partition in self:
-            if partition.machine.in_sync.followers:
-                partition.check_lag()
+        self._have_each(Partition.check_lag, "follower lag")
 
     def note_starts(self) -> None:
         """Have readers and followers hear that logs begin later; call it after retention."""
-        for partition in self:
-            partition.note_start()
+        self._have_each(Partition.note_start, "log start")
 
     def note_brokers(self, request: UpdateMetadataRequest) -> None:
         """Go on without a follower whose broker has died: it is no more waited for."""
         live = frozenset(broker.id for broker in request.live_brokers)
         if live != self._live_brokers:
             self._live_brokers = live
-            for partition in self:
-                if partition.machine.in_sync.followers:
-                    partition.brokers_changed()
+            self._have_each(Partition.brokers_changed, "change of brokers")
+
+    def _have_each(self, step: Callable[[Partition], None], name: str) -> None:
+        """Take a step with each partition; one that raises costs the others nothing."""
+        for partition in self:
+            try:
+                step(partition)
+            except Exception as error:  # noqa: BLE001 - noted
+                error.add_note(f"partition {partition.topic}-{partition.index}")
+                self._services.timers.on_failure(name, error)
 
     def _obtain(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> Partition:
         index = state.partition_index

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.partitions.partition import Partition
 from broker.partitions.replicas import Replicas
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from broker.partitions.partition import Partition
     from storage.directory.directories import LogDirectories
 
 TOPIC = "flights"
@@ -28,6 +28,9 @@ TOPIC = "flights"
 class Surroundings:
     """Clock, timers and topic configurations that a broker has."""
 
+    def __init__(self) -> None:
+        self.failures: list[tuple[str, list[str]]] = []
+
     def now_ms(self) -> int:
         return NOW_MS
 
@@ -35,6 +38,9 @@ class Surroundings:
 
     def soon(self, callback: Callable[[], object]) -> None:
         callback()
+
+    def on_failure(self, name: str, error: BaseException) -> None:
+        self.failures.append((name, getattr(error, "__notes__", [])))
 
     def topic_config(self, topic: str) -> TopicConfig:
         return TopicConfig(retention_ms=77 if topic == TOPIC else 88)
@@ -45,6 +51,7 @@ class ToldBroker:
 
     def __init__(self, logs: LogDirectories) -> None:
         around: Any = Surroundings()
+        self.failures = around.failures
         self.logs = logs
         self.replicas = Replicas(logs, around, surroundings(0, around, around))
         self.changes: list[tuple[str, bool]] = []
@@ -145,6 +152,25 @@ def test_a_partition_that_cannot_be_led_is_an_error_of_its_own(
         assert broker.lead() is ErrorCode.UNKNOWN_SERVER_ERROR
     assert "planted" in caplog.text
     assert broker.lead() is ErrorCode.NONE
+
+
+def test_a_partition_that_raises_keeps_no_other_from_its_round(
+    broker: ToldBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    def note_start(partition: Partition) -> None:
+        looked.append(partition.index)
+        if not partition.index:
+            raise ValueError("planted")
+
+    broker.lead(0)
+    broker.lead(1)
+    monkeypatch.setattr(Partition, "note_start", note_start)
+    broker.replicas.note_starts()
+
+    assert looked == [0, 1]
+    assert broker.failures == [("log start", [f"partition {TOPIC}-0"])]
 
 
 def test_older_leader_epoch_is_refused(broker: ToldBroker) -> None:

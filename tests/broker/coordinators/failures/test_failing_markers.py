@@ -79,7 +79,7 @@ def test_a_partition_that_fails_costs_the_others_no_marker(tmp_path: Path) -> No
             assert len(calls) == 2
         failed = ErrorCode.UNKNOWN_SERVER_ERROR
         assert answers == [refusal(request, failed, but_for=HOTELS[0])]
-        assert broker.take_failures() == ["marker in flights-0"]
+        assert broker.take_failures() == ["transaction marker"]
 
     run_transaction_broker(tmp_path, scenario)
 
