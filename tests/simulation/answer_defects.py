@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from broker.handlers.records.delayed_fetch import DelayedFetch
 from broker.handlers.records.produce import DelayedProduce
+from broker.network import frame_buffer
 from broker.network.connection import Connection
-from broker.network.frame_buffer import FrameBuffer
 from broker.network.send_queue import SendQueue
 from broker.partitions.commit_waiters import CommitWaiter, CommitWaiters
 from broker.partitions.watchers import Watchers
@@ -28,7 +29,7 @@ OFTEN = 50
 
 def keep_no_bytes() -> None:
     """A request that waits does not own its bytes: its connection goes on reading into them."""
-    FrameBuffer._is_shared = lambda self: False  # type: ignore[method-assign]
+    frame_buffer._OWN_REFERENCES = sys.maxsize
 
 
 def stop_at_a_watcher_that_raises() -> None:
