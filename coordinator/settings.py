@@ -18,8 +18,8 @@ class GroupSettings:
     max_size: int = 2**31 - 1
     """group.max.size"""
     offset_metadata_max_bytes: int = 4_096
-    """offset.metadata.max.bytes; In UTF-16 units, as Apache Kafka counts."""
+    """offset.metadata.max.bytes; in UTF-16 units, as Apache Kafka counts."""
     offsets_retention_ms: int = 7 * 24 * 3_600_000
     """offsets.retention.minutes in milliseconds."""
     new_member_join_timeout_ms: int = 300_000
-    """How long a new member may keep a JoinGroup parked. Not a key; Fixed in Apache Kafka too."""
+    """How long a new member may keep a JoinGroup parked. Not a key; fixed in Apache Kafka too."""

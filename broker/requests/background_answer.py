@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from broker.runtime.deferred import Deferred, fail_if_cancelled
+from broker.runtime.deferred import Deferred, errors_to, fail_if_cancelled
 from controller.metadata_store.store import StoreError
 from protocol.errors import ApiError, ErrorCode
 
@@ -34,10 +34,8 @@ def answer_later(
     answer: Deferred[T] = Deferred()
 
     async def run() -> None:
-        try:
+        with errors_to(answer):  # if `refuse` is wrong, dispatch says so
             answer.complete(await _outcome(work, refuse, name))
-        except Exception as error:  # noqa: BLE001 - `refuse` is wrong; dispatch says so
-            answer.fail(error)
 
     fail_if_cancelled(answer, context.broker.spawn(run(), name))
     return answer

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
-from broker.runtime.deferred import Deferred, fail_if_cancelled
+from broker.runtime.deferred import Deferred, errors_to, fail_if_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,14 +62,13 @@ def in_slices(context: Context, steps: Steps[object]) -> Deferred[Any]:
 
 
 async def _finish(steps: Steps[object], slices: Slices, answer: Deferred[Any]) -> None:
-    try:
-        while True:
-            await slices.give_way()
-            next(steps)
-    except StopIteration as end:
-        if isinstance(end.value, Deferred):
-            answer.follow(end.value)
-        else:
-            answer.complete(end.value)
-    except Exception as error:  # noqa: BLE001 - delivered
-        answer.fail(error)
+    with errors_to(answer):
+        try:
+            while True:
+                await slices.give_way()
+                next(steps)
+        except StopIteration as end:
+            if isinstance(end.value, Deferred):
+                answer.follow(end.value)
+            else:
+                answer.complete(end.value)

@@ -14,14 +14,15 @@ completes: `complete` and `fail` raise nothing.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from protocol.errors import ApiError, detached
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
 
 class HangUp(Exception):  # noqa: N818  (an order, not an error)
@@ -200,11 +201,24 @@ def settle(deferred: Deferred[T], done: asyncio.Future[T]) -> None:
         raise error
 
 
-def fail_if_cancelled(deferred: Deferred[Any], task: asyncio.Task[object]) -> None:
-    """Fail `deferred` with AbandonedError if the task that was to settle it is cancelled.
+@contextlib.contextmanager
+def errors_to(deferred: Deferred[Any]) -> Iterator[None]:
+    """What the work within raises fails `deferred`, and goes no further.
 
-    It may be so before it began, or by what it waits for; no `except Exception` of its own sees it.
+    So does a cancellation, as AbandonedError, and goes on: if only what the work waits for was
+    cancelled, the task itself ends well (`Supervision.spawn`), and nobody else would settle it.
     """
+    try:
+        yield
+    except asyncio.CancelledError:
+        deferred.fail(AbandonedError(CANCELLED))
+        raise
+    except Exception as error:  # noqa: BLE001 - delivered
+        deferred.fail(error)
+
+
+def fail_if_cancelled(deferred: Deferred[Any], task: asyncio.Task[object]) -> None:
+    """Fail `deferred` with AbandonedError if its task is cancelled before it has begun."""
 
     def ended(done: asyncio.Task[object]) -> None:
         if done.cancelled():
@@ -231,10 +245,8 @@ def in_background(
     """
 
     async def run() -> None:
-        try:
+        with errors_to(deferred):
             deferred.complete(await work)
-        except Exception as error:  # noqa: BLE001 - delivered
-            deferred.fail(error)
 
     task = spawn(run(), name)
     task.add_done_callback(lambda _: work.close())  # for one cancelled before it began

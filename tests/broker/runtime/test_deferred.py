@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from broker.runtime.deferred import AbandonedError, Deferred, HangUp, from_future, in_background
 from protocol.errors import ApiError, ErrorCode
 from tests.controller.harness import turns
+from tests.support.broker_parts.supervised import end, supervision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
 
 def outcomes(deferred: Deferred[int]) -> list[object]:
@@ -128,27 +129,22 @@ def test_what_is_followed_after_the_requester_has_gone_is_abandoned_at_once() ->
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
-def test_work_whose_task_is_cancelled_leaves_no_answer_open(*, has_begun: bool) -> None:
+def test_work_that_is_cancelled_leaves_no_answer_open(*, has_begun: bool) -> None:
     """By what it waits for, say: its client would wait for ever, on a connection that rests."""
 
     async def scenario() -> None:
+        supervised = supervision()
         inner: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        tasks: list[asyncio.Task[object]] = []
 
         async def work() -> int:
             return await inner
 
-        def spawn(coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[object]:
-            tasks.append(asyncio.get_running_loop().create_task(coroutine, name=name))
-            return tasks[-1]
-
-        seen = outcomes(in_background(spawn, work(), "work"))
+        seen = outcomes(in_background(supervised.spawn, work(), "work"))
         if has_begun:
             await turns(1)
             inner.cancel()
-        else:
-            tasks[0].cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            await turns(10)
+        await end(supervised)
         await turns(1)
 
         assert [type(one) for one in seen] == [AbandonedError]
