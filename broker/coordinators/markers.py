@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker.replication.replica_machine import ACKS_ALL
 from broker.runtime.countdown import Countdown
+from broker.runtime.deferred import errors_to
 from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.transactions import WriteTxnMarkersResponse
@@ -79,12 +80,10 @@ async def _write_in_slices(
     writing: _Writing,
     wanted: Sequence[tuple[WriteTxnMarkersRequest.Marker, str, Answer]],
 ) -> None:
-    try:
+    with errors_to(writing.answer):
         async for marker, name, answer in broker.slices().each(wanted):
             writing.write(marker, name, answer)
         writing.close()
-    except Exception as error:  # noqa: BLE001 - delivered
-        writing.answer.fail(error)
 
 
 def _partitions(marker: WriteTxnMarkersRequest.Marker) -> dict[str, dict[int, None]]:

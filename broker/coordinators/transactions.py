@@ -6,6 +6,7 @@ verify here that partitions belong to a transaction.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -147,6 +148,9 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
             self._initialise(request, reply)
         except ApiError as error:
             reply.complete(Identity(error.code))
+        except asyncio.CancelledError:  # of the block of ids, or of this at the stop
+            reply.complete(Identity(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            raise
         except Exception:  # the border: the producer gets an answer after any error
             logger.exception("no producer id for %s", request.transactional_id)
             reply.complete(Identity(ErrorCode.UNKNOWN_SERVER_ERROR))

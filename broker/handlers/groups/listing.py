@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from broker.requests.api_table import handles
 from broker.requests.encoded_response import encoded_in_slices
 from broker.runtime.countdown import Countdown
-from broker.runtime.deferred import in_background
+from broker.runtime.deferred import errors_to, in_background
 from coordinator.groups.responses import group_storage_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.groups import (
@@ -97,14 +97,12 @@ def delete_groups(context: Context, request: DeleteGroupsRequest) -> Deferred[De
     gather = Countdown(lambda: response)
 
     async def work() -> None:
-        try:
+        with errors_to(gather.deferred):
             async for group_id in context.broker.slices().each(dict.fromkeys(request.groups_names)):
                 result = Result(group_id=group_id, error_code=ErrorCode.NONE)
                 response.results.append(result)
                 _delete(context, result, gather)
             gather.close()
-        except Exception as error:  # noqa: BLE001 - delivered
-            gather.deferred.fail(error)
 
     context.broker.spawn(work(), "groups deleted")
     return gather.deferred

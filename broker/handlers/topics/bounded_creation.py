@@ -42,6 +42,9 @@ async def create_within(
                     validate_only=validate_only,
                     is_wanted=lambda: not answer.done(),
                 )
+            except asyncio.CancelledError:
+                answer.cancel()
+                raise
             except Exception as error:  # noqa: BLE001  (who waits for the answer tells of it)
                 if not answer.done():
                     answer.set_exception(error)

@@ -60,6 +60,24 @@ def test_a_producer_is_answered_though_nobody_can_tell_which_ids_are_taken(
     run_transaction_broker(tmp_path, scenario)
 
 
+def test_a_producer_is_answered_though_what_fetches_its_ids_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def cancelled() -> NoReturn:
+        raise asyncio.CancelledError
+
+    async def scenario(broker: TransactionBroker) -> None:
+        await broker.find_transaction_coordinator()
+        with monkeypatch.context() as patch:
+            patch.setattr(broker.producer_ids, "_allocate", cancelled)
+            answered = await initialise(broker, PRODUCER)
+            assert answered == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert broker.take_failures() == ["one-time work"]
+        assert await initialise(broker, PRODUCER) == ErrorCode.NONE
+
+    run_transaction_broker(tmp_path, scenario)
+
+
 def test_a_producer_is_answered_though_its_coordinator_fails_after_the_ids_have_come(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
