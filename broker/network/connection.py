@@ -28,7 +28,7 @@ from broker.runtime.deferred import Deferred
 
 if TYPE_CHECKING:
     from broker.network.client import Client
-    from broker.network.connection_services import ConnectionServices
+    from broker.network.connection_services import ConnectionServices, FrameDispatcher
     from broker.network.send_queue import RegionSender
     from protocol.schema import Part
 
@@ -95,6 +95,15 @@ class Connection(asyncio.BufferedProtocol):
         refusal = self._peer.connected(self, transport.get_extra_info("peername"))
         if refusal is not None:
             self.close(refusal)
+
+    def guard(self, gate: FrameDispatcher | None) -> None:
+        """Have `gate` serve all frames until it calls `admit`; None admits at once."""
+        if gate is not None:
+            self._dispatch = gate.dispatch
+
+    def admit(self) -> None:
+        """Let requests through to the dispatcher: the client is authenticated."""
+        self._dispatch = self._services.dispatcher.dispatch
 
     def hold(self) -> None:
         """Read nothing until `begin`; call it before the connection is made."""

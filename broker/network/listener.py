@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from broker.network.client import Client
 from broker.network.connection import Connection
+from broker.network.listener_security import UNPROTECTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from broker.network.connection_quotas import ConnectionQuotas
     from broker.network.connection_services import ConnectionServices
+    from broker.network.listener_security import ListenerSecurity
     from broker.runtime.clock import Clock
     from broker.runtime.timers import Timers
     from config.broker import BrokerConfig
@@ -61,7 +63,12 @@ class Listeners:
         self.accepted_count = 0
         """Connections accepted so far."""
 
-    async def bind(self, endpoint: Endpoint, config: BrokerConfig) -> int:
+    async def bind(
+        self,
+        endpoint: Endpoint,
+        config: BrokerConfig,
+        security: ListenerSecurity = UNPROTECTED,
+    ) -> int:
         """Bind the address without serving it yet; returns the port. Raises ListenError."""
         loop = asyncio.get_running_loop()
 
@@ -70,6 +77,7 @@ class Listeners:
             self.accepted_count += 1
             peer = Client(endpoint.name, self._connections, self.limits)
             connection = Connection(self._services, peer)
+            connection.guard(security.gate(peer))
             self._pace(connection)
             return connection
 
@@ -80,6 +88,7 @@ class Listeners:
                 endpoint.port,
                 backlog=config.socket_listen_backlog_size,
                 start_serving=False,
+                ssl=security.tls,
             )
             _size_buffers(server, config)
         self._servers.append((endpoint, server))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from broker.runtime.compute_pool import ComputePool
     from broker.runtime.slices import Slices
     from broker.runtime.timers import Timers
+    from broker.security.authorizer import Authorizer
     from config.broker import BrokerConfig
     from controller.brokers.registrar import Registrar
     from controller.controller import Controller
@@ -70,6 +71,8 @@ class BrokerServices:
     transactions: TransactionCoordinators
     producer_ids: ProducerIdBlocks
     coordination: CoordinatorServices
+    authorizer: Authorizer | None
+    """Decides who may do what; None when everybody may do everything."""
 
     @property
     def broker_epoch(self) -> int:

@@ -161,6 +161,7 @@ def _services(
         transactions=coordination.transactions,
         producer_ids=coordination.producer_ids,
         coordination=coordination.services,
+        authorizer=None,
     )
 
 

@@ -1,0 +1,1 @@
+"""Handlers of what governs access: authentication, access control lists, secrets and quotas."""

@@ -1,0 +1,68 @@
+"""The words of access control lists, with their codes in requests (KIP-11, KIP-290).
+
+`ANY` and `MATCH` stand in filters only; `UNKNOWN` is what a newer client may send.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ResourceType(IntEnum):
+    """What an access control list protects."""
+
+    UNKNOWN = 0
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class PatternType(IntEnum):
+    """How a pattern's name relates to a resource's."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class AclOperation(IntEnum):
+    """What a principal wants to do to a resource."""
+
+    UNKNOWN = 0
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+
+class PermissionType(IntEnum):
+    """Whether an access control entry allows or denies."""
+
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+CLUSTER_NAME = "kafka-cluster"
+"""The name of the only resource of type CLUSTER."""
+
+WILDCARD = "*"
+"""As the name of a literal pattern: every resource of its type; as a host: every host."""
