@@ -121,7 +121,10 @@ class SocketSender:
 class SendQueue:
     """The unsent rest of one connection's responses."""
 
-    __slots__ = ("_on_drained", "_parts", "_sender", "_transport", "has_moved", "is_paused", "size")
+    __slots__ = (
+        *("_has_large_region", "_most_bytes", "_on_drained", "_parts", "_sender", "_transport"),
+        *("has_moved", "is_paused", "size"),
+    )
 
     def __init__(
         self,
@@ -135,6 +138,10 @@ class SendQueue:
         self._sender = sender
         self._on_drained: Callable[[], None] | None = on_drained
         self._parts: deque[bytes | bytearray | memoryview | _Rest] = deque()
+        self._has_large_region = False
+        """Whether one was added since the queue was last empty."""
+        self._most_bytes = 0
+        """Bytes added since then."""
         self.size = 0
         """Bytes added since the last `flush`."""
         self.is_paused = False
@@ -153,12 +160,19 @@ class SendQueue:
         Answers to requests that arrived together leave together: a system call costs more than a
         response of ordinary size.
         """
+        size = 0
+        queue = self._parts.append
         for part in parts:
-            self.size += len(part)
+            length = len(part)
+            size += length
             if isinstance(part, _BYTES):
-                self._parts.append(part)
-            elif len(part):
-                self._parts.append(_Rest(cast("Region", part)))
+                queue(part)
+            elif length:
+                queue(_Rest(part))  # type: ignore[arg-type]  # `cast` costs a call
+                if length > INLINE_REGION_BYTES:
+                    self._has_large_region = True
+        self.size += size
+        self._most_bytes += size
 
     def flush(self) -> None:
         """Send the queued bytes, as far as the socket accepts them."""
@@ -207,9 +221,18 @@ class SendQueue:
     def _pump(self) -> None:
         """Send until the queue is empty or the socket is full."""
         parts = self._parts
-        if len(parts) == 1 and isinstance(parts[0], bytes):  # as nearly all answers
-            self._transport.write(parts.popleft())  # type: ignore[arg-type]
+        if not self._has_large_region and self._most_bytes <= RUN_BYTES:  # as nearly always
+            data = [part.read(part.length) if type(part) is _Rest else part for part in parts]
+            parts.clear()
+            self._most_bytes = 0
+            self._transport.write(data[0] if len(data) == 1 else b"".join(data))
             return
+        self._pump_in_runs(parts)
+        if not parts:
+            self._has_large_region = False
+            self._most_bytes = 0
+
+    def _pump_in_runs(self, parts: deque[bytes | bytearray | memoryview | _Rest]) -> None:
         while parts and not self.is_paused:
             data = self._next_run()
             if parts and self._sender is not None and isinstance(parts[0], _Rest):
