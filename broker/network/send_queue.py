@@ -222,7 +222,9 @@ class SendQueue:
         """Send until the queue is empty or the socket is full."""
         parts = self._parts
         if not self._has_large_region and self._most_bytes <= RUN_BYTES:  # as nearly always
-            data = [part.read(part.length) if type(part) is _Rest else part for part in parts]
+            data: list[bytes | bytearray | memoryview] = [
+                part.read(part.length) if isinstance(part, _Rest) else part for part in parts
+            ]
             parts.clear()
             self._most_bytes = 0
             self._transport.write(data[0] if len(data) == 1 else b"".join(data))
