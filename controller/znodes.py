@@ -64,6 +64,7 @@ BROKER_ENTITY = "brokers"
 DEFAULT_ENTITY = "<default>"
 """Stands for all brokers (or clients, users) in `/config`; literally, angle brackets included."""
 
+_SECRET_PATHS = ("/config/users/", "/config/brokers/")  # hold credentials: never shown
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2
 
@@ -395,4 +396,5 @@ def _decode(path: str, data: bytes | None) -> dict[str, Any]:
 
 
 def _malformed(path: str, data: bytes | None) -> MalformedZnodeError:
-    return MalformedZnodeError(f"{path} holds {data!r}, which cannot be read")
+    shown = f"{len(data or b'')} bytes" if path.startswith(_SECRET_PATHS) else repr(data)
+    return MalformedZnodeError(f"{path} holds {shown}, which cannot be read")

@@ -95,6 +95,7 @@ async def configure(base: Foundation, parts: Parts) -> None:
     concerned = Reconfigurable(parts.services, parts.cluster, base.addresses.limits, parts.cleaner)
     await reconfigure(concerned, base.config)
     base.settings.broker.on_change(partial(reconfigure, concerned))
+    await base.metadata.do(base.settings.users.load)
 
 
 def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:
@@ -146,6 +147,7 @@ def _services(
         metadata=cluster.metadata,
         topic_configs=base.settings.topics,
         broker_configs=base.settings.broker,
+        user_configs=base.settings.users,
         auto_topics=coordination.auto_topics,
         replicas=cluster.replicas,
         fetch_sessions=FetchSessions(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from broker.metadata.broker_configs import BrokerConfigs
 from broker.metadata.topic_configs import TopicConfigs
+from controller.security.user_configs import UserConfigs
 
 if TYPE_CHECKING:
     from broker.startup.metadata import OpenMetadata
@@ -18,6 +19,8 @@ class Settings:
 
     broker: BrokerConfigs
     topics: TopicConfigs
+    users: UserConfigs
+    """Of users, client ids and addresses; read once those who listen are there."""
 
 
 async def read_settings(metadata: OpenMetadata) -> Settings:
@@ -28,4 +31,4 @@ async def read_settings(metadata: OpenMetadata) -> Settings:
     await metadata.do(topics.start)
     await metadata.do(lambda: broker.load(store))
     await topics.apply_defaults(broker.current.topic_defaults(), ())
-    return Settings(broker, topics)
+    return Settings(broker, topics, UserConfigs(store, topics.dynamic))

@@ -60,6 +60,9 @@ logger = logging.getLogger(__name__)
 Alteration = Callable[[Mapping[str, str]], Mapping[str, str]]
 """Makes the new configuration from the present one."""
 
+Configured = tuple[str, str, Mapping[str, str]]
+"""Entity type, entity and its whole configuration."""
+
 Listener = Callable[[str, str, Mapping[str, str]], Awaitable[None]]
 """Called with entity type, entity and its whole new configuration; no change before it is done."""
 
@@ -159,6 +162,12 @@ class DynamicConfigs:
         async with self._reading:
             await self._refresh()
 
+    async def announce(self, read: Callable[[], Awaitable[Iterable[Configured]]]) -> None:
+        """Tell the listeners what `read` finds, as if it had changed; nothing changes meanwhile."""
+        async with self._reading:
+            for entity_type, entity, values in await read():
+                await self._tell(entity_type, entity, values)
+
     async def _refresh(self) -> None:
         names = await self._names()
         seen = self._newest_seen
@@ -194,6 +203,9 @@ class DynamicConfigs:
             return
         if entity_type == TOPIC_ENTITY:
             self._topics[entity] = values or NOTHING
+        await self._tell(entity_type, entity, values)
+
+    async def _tell(self, entity_type: str, entity: str, values: Mapping[str, str]) -> None:
         for listener in self._listeners:
             try:
                 await listener(entity_type, entity, values)

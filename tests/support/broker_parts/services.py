@@ -30,6 +30,7 @@ from broker.startup.machine import Machine, StopRequest
 from broker.startup.metadata import OpenMetadata
 from broker.startup.parts import Parts, put_together
 from broker.startup.settings import Settings
+from controller.security.user_configs import UserConfigs
 from controller.topics.topics import Chance
 from storage.directory.directories import LogDirectories
 from storage.disk import Disk
@@ -118,6 +119,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
     """The stages below the parts."""
     machine = _machine(adapters)
     topics = TopicConfigs(adapters.store, config.topic_defaults(), machine.supervision.keep)
+    users = UserConfigs(adapters.store, topics.dynamic)
     return Foundation(
         machine,
         Addresses(
@@ -134,7 +136,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             ComputePool(adapters.loop, machine.platform),
         ),
         OpenMetadata(machine, config, adapters.store, CLUSTER_ID, is_new=True),
-        Settings(BrokerConfigs(config, topics.dynamic), topics),
+        Settings(BrokerConfigs(config, topics.dynamic), topics, users),
     )
 
 
