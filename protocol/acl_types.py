@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class ResourceType(IntEnum):
@@ -66,3 +67,28 @@ CLUSTER_NAME = "kafka-cluster"
 
 WILDCARD = "*"
 """As the name of a literal pattern: every resource of its type; as a host: every host."""
+
+WILDCARD_PRINCIPAL = "User:*"
+"""In an entry: every principal."""
+
+
+class ResourcePattern(NamedTuple):
+    """Which resources an access control list protects (KIP-290)."""
+
+    resource_type: ResourceType
+    name: str
+    pattern_type: PatternType = PatternType.LITERAL
+
+    def __str__(self) -> str:
+        return f"{self.resource_type.name}:{self.pattern_type.name}:{self.name}"
+
+
+class AccessControlEntry(NamedTuple):
+    """Who may do what, or may not."""
+
+    principal: str
+    """As `User:alice`; `User:*` is every principal."""
+    host: str
+    """An address as Java writes it; `*` is every host."""
+    operation: AclOperation
+    permission_type: PermissionType

@@ -1,0 +1,178 @@
+"""Decides by access control lists who may do what, as both of Apache Kafka's authorizers do.
+
+Of the lists that cover a resource, the entries count that name the principal or everybody, from the
+client's host or any, for the operation or for all. One that denies wins; else one that allows is
+needed, where reading, writing, deleting and altering include describing, and altering a
+configuration includes describing it. A resource that no list covers is open to all or to none
+(`allow.everyone.if.no.acl.found`). Super users may do everything.
+
+    alice: ALLOW READ  on topics `orders-*` (prefixed)      she reads and describes orders-1
+    *:     DENY  READ  on topic  `orders-secret` (literal)  nobody reads it, she still describes it
+
+A decision is kept until any list changes, so that a produce request pays for one lookup.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING
+
+from broker.security.acls.acl_index import AclIndex
+from broker.security.acls.any_resource import Patterns, is_any_allowed
+from protocol.acl_types import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    AclOperation,
+    PermissionType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from protocol.acl_types import AccessControlEntry, ResourcePattern, ResourceType
+
+DESCRIBING = frozenset(
+    {
+        *(AclOperation.DESCRIBE, AclOperation.READ, AclOperation.WRITE),
+        *(AclOperation.DELETE, AclOperation.ALTER, AclOperation.ALL),
+    }
+)
+DESCRIBING_CONFIGS = frozenset(
+    {AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS, AclOperation.ALL}
+)
+
+_ALLOWING = {operation: frozenset({operation, AclOperation.ALL}) for operation in AclOperation} | {
+    AclOperation.DESCRIBE: DESCRIBING,
+    AclOperation.DESCRIBE_CONFIGS: DESCRIBING_CONFIGS,
+}
+"""The operations of entries that allow an operation; to deny it, they must name it, or ALL."""
+
+_ANY_NAME = "hardcode"
+"""The resource that StandardAuthorizer asks about first when it is asked for any of a type."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizerSettings:
+    """What a configuration says of authorisation, besides the lists."""
+
+    super_users: frozenset[str] = frozenset()
+    allows_without_acls: bool = False
+    """Whether a resource that no list covers is open to everybody."""
+    is_standard: bool = True
+    """Whether to decide on any resource of a type as StandardAuthorizer, not as AclAuthorizer."""
+    max_cached_decisions: int = 50_000
+
+
+class AclAuthorizer:
+    """The authorizer of a broker; asked and changed on its event loop."""
+
+    __slots__ = ("_any_decisions", "_decisions", "_settings", "index")
+
+    def __init__(self, settings: AuthorizerSettings) -> None:
+        """Without any lists yet."""
+        self.index = AclIndex()
+        self._settings = settings
+        self._decisions: dict[tuple[str, str, AclOperation, ResourceType, str], bool] = {}
+        self._any_decisions: dict[tuple[str, str, AclOperation, ResourceType], bool] = {}
+
+    def replace(self, pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -> None:
+        """Give a pattern exactly these entries, from the next decision on."""
+        self.index.replace(pattern, entries)
+        self._decisions.clear()
+        self._any_decisions.clear()
+
+    def allows(
+        self,
+        principal: str,
+        host: str,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str,
+    ) -> bool:
+        """Whether a principal may do this to the resource of that name."""
+        asked = (principal, host, operation, resource_type, name)
+        decision = self._decisions.get(asked)
+        if decision is None:
+            if len(self._decisions) >= self._settings.max_cached_decisions:
+                self._decisions.clear()
+            decision = self._decisions[asked] = self._decide(*asked)
+        return decision
+
+    def allows_any(
+        self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
+    ) -> bool:
+        """Whether there may be a resource of the type to which it may do this (KIP-679)."""
+        asked = (principal, host, operation, resource_type)
+        decision = self._any_decisions.get(asked)
+        if decision is None:
+            if len(self._any_decisions) >= self._settings.max_cached_decisions:
+                self._any_decisions.clear()
+            decision = self._any_decisions[asked] = self._decide_any(*asked)
+        return decision
+
+    def _decide(
+        self,
+        principal: str,
+        host: str,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str,
+    ) -> bool:
+        if principal in self._settings.super_users:
+            return True
+        hosts = (shown_host(host), WILDCARD)
+        is_covered = is_allowed = False
+        for entries in self.index.covering(resource_type, name):
+            is_covered = True
+            for who in {principal, WILDCARD_PRINCIPAL}:
+                for entry in entries.get(who, ()):
+                    if entry.host not in hosts:
+                        continue
+                    if entry.permission_type is PermissionType.ALLOW:
+                        is_allowed = is_allowed or entry.operation in _ALLOWING[operation]
+                    elif entry.operation in (operation, AclOperation.ALL):
+                        return False
+        return is_allowed if is_covered else self._settings.allows_without_acls
+
+    def _decide_any(
+        self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
+    ) -> bool:
+        settings = self._settings
+        if principal in settings.super_users:
+            return True
+        if settings.is_standard and self._decide(
+            principal, host, operation, resource_type, _ANY_NAME
+        ):
+            return True
+        allowed, denied = Patterns(), Patterns()
+        hosts = (shown_host(host), WILDCARD)
+        for who in {principal, WILDCARD_PRINCIPAL}:
+            for pattern, entries in self.index.naming(resource_type, who).items():
+                for entry in entries:
+                    if entry.host in hosts and entry.operation in (operation, AclOperation.ALL):
+                        is_allow = entry.permission_type is PermissionType.ALLOW
+                        (allowed if is_allow else denied).add(pattern)
+        is_open = settings.allows_without_acls and not settings.is_standard
+        return is_any_allowed(allowed, denied, is_open=is_open)
+
+
+def shown_host(host: str) -> str:
+    """An address as entries have it: Java's text of it, which shortens no IPv6 address.
+
+    >>> shown_host("/127.0.0.1"), shown_host("/::1"), shown_host("/::ffff:10.0.0.1")
+    ('127.0.0.1', '0:0:0:0:0:0:0:1', '10.0.0.1')
+    """
+    text = host.removeprefix("/")
+    try:
+        address = ip_address(text)
+    except ValueError:  # a host of a test, or a transport that has none
+        return text
+    if not isinstance(address, IPv6Address):
+        return text
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    groups = struct.unpack("!8H", address.packed)
+    scope = f"%{address.scope_id}" if address.scope_id else ""
+    return ":".join(f"{group:x}" for group in groups) + scope
