@@ -18,25 +18,22 @@ import logging
 import socket
 import struct as structs
 from collections import deque
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from broker.network.foreign_protocols import recognise
 from broker.network.frame_buffer import FrameBuffer
-from broker.network.send_queue import SendQueue, SocketSender
-from broker.network.unconnected import UNCONNECTED
+from broker.network.send_queue import SendQueue, region_sender
+from broker.network.unconnected import UNCONNECTED, release
 from broker.runtime.deferred import Deferred
 
 if TYPE_CHECKING:
     from broker.network.client import Client
     from broker.network.connection_services import ConnectionServices, FrameDispatcher
-    from broker.network.send_queue import RegionSender
     from protocol.schema import Part
 
     Answer = list[Part] | Deferred[list[Part] | None]
 
 logger = logging.getLogger(__name__)
-
-SELF_REFERENCES = ("_read_ready_cb", "_write_ready")
 
 _UNPACK_SIZE = structs.Struct(">i").unpack_from
 SIZE_BYTES = 4
@@ -55,6 +52,7 @@ LOOK_BYTES = 8 * 1024
 
 Fixed: one of `LONG_BYTES`, four times this, takes up to 5 ms, so these take little more than one.
 """
+SECOND_MS = 1000
 FRAME_BYTES = 512
 """What each counts for besides its size. Fixed: sixteen small ones take about a millisecond."""
 
@@ -72,6 +70,7 @@ class Connection(asyncio.BufferedProtocol):
         self._blocking: Deferred[list[Part] | None] | None = None
         self._is_reading = True
         self._is_closing = False
+        self._rest: asyncio.TimerHandle | None = None
         self._is_held = False
         self._is_turn_due = False
         self._is_processing = False
@@ -89,7 +88,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
         connected: socket.socket = transport.get_extra_info("socket")
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._outgoing = SendQueue(self._transport, _region_sender(transport), self._process)
+        self._outgoing = SendQueue(self._transport, region_sender(transport), self._process)
         if self._is_held:
             self._transport.pause_reading()
         refusal = self._peer.connected(self, transport.get_extra_info("peername"))
@@ -114,13 +113,29 @@ class Connection(asyncio.BufferedProtocol):
         self._is_held = False
         self._transport.resume_reading()
 
+    def rest(self, milliseconds: int) -> None:
+        """Handle no request for a while: the client exceeds a quota. Answers are sent meanwhile."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + milliseconds / SECOND_MS
+        if self._rest is not None:
+            until = max(until, self._rest.when())
+            self._rest.cancel()
+        if not self._is_closing:
+            self._rest = loop.call_at(until, self._wake)
+
+    def _wake(self) -> None:
+        self._rest = None
+        self._take_turn()
+
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Abandon deferred answers and free the buffers."""
         self._is_closing = True
+        if self._rest is not None:
+            self._rest.cancel()
         self._let_go()
         self._outgoing.release()
         self._peer.disconnected(self)
-        _free(self._transport)
+        release(self._transport)
 
     def _let_go(self) -> None:
         """Abandon deferred answers and free what was received."""
@@ -265,11 +280,12 @@ class Connection(asyncio.BufferedProtocol):
         outgoing = self._outgoing
         answers = self._answers
         end_ms = weight = 0
-        # Neither a deferred nor an unsent answer may hold the next request up. The condition is
+        # Neither a deferred nor an unsent answer may hold the next request up, nor a quota. This is
         # written out here, for each request: a call would cost more than all of it.
         while (
             not self._is_closing
             and self._blocking is None
+            and self._rest is None
             and not outgoing.is_paused
             and (not answers or in_flight.count < in_flight.limit)
         ):
@@ -375,25 +391,3 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.resume_reading()
             else:
                 self._transport.pause_reading()
-
-
-def _region_sender(transport: asyncio.BaseTransport) -> RegionSender | None:
-    """The sender of file regions: the transport's own, or its socket; None within TLS."""
-    own: Any = transport.get_extra_info("region_sender")
-    if own is not None:
-        return cast("RegionSender", own)
-    if transport.get_extra_info("ssl_object") is not None:
-        return None
-    return SocketSender(transport.get_extra_info("socket").fileno())
-
-
-def _free(transport: asyncio.Transport) -> None:
-    """Break the reference cycle of a closed transport.
-
-    asyncio's refers to itself by the bound methods that its loop calls; from Python 3.12 on `close`
-    ends that, but `abort` does not. The garbage of many short connections would be collected at
-    once while all clients wait: 200 ms for six thousand.
-    """
-    for name in SELF_REFERENCES:
-        if name in getattr(transport, "__dict__", ()):
-            setattr(transport, name, None)

@@ -21,7 +21,7 @@ import logging
 import os
 import socket
 from collections import deque
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,6 +116,16 @@ class SocketSender:
         if self._twin is None:
             self._twin = socket.socket(fileno=os.dup(self._number))
         return self._twin
+
+
+def region_sender(transport: asyncio.BaseTransport) -> RegionSender | None:
+    """The sender of file regions: the transport's own, or its socket; None within TLS."""
+    own: Any = transport.get_extra_info("region_sender")
+    if own is not None:
+        return cast("RegionSender", own)
+    if transport.get_extra_info("ssl_object") is not None:
+        return None
+    return SocketSender(transport.get_extra_info("socket").fileno())
 
 
 class SendQueue:
