@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
+    PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 PASSWORD = "storepass"
 HOSTS = ("localhost", "127.0.0.1")
@@ -47,7 +47,7 @@ EXPIRED = (VALID[0], dt.datetime(2020, 2, 1, tzinfo=dt.UTC))
 class Issued:
     """A key with the certificates that vouch for it, and files with both."""
 
-    key: CertificateIssuerPrivateKeyTypes
+    key: PrivateKey
     chain: Sequence[x509.Certificate]
     """Its own certificate first."""
     directory: Path
@@ -135,7 +135,7 @@ class Authority:
         is_rsa: bool = False,
     ) -> Issued:
         """A key, and a certificate for servers and clients; `name` is its common name."""
-        key: CertificateIssuerPrivateKeyTypes = ec.generate_private_key(ec.SECP256R1())
+        key: PrivateKey = ec.generate_private_key(ec.SECP256R1())
         if is_rsa:
             key = rsa.generate_private_key(65537, 2048)
         subject = name
@@ -189,7 +189,7 @@ def certificate_pem(certificate: x509.Certificate) -> str:
     return certificate.public_bytes(Encoding.PEM).decode()
 
 
-def key_pem(key: CertificateIssuerPrivateKeyTypes, password: str | None = None) -> str:
+def key_pem(key: PrivateKey, password: str | None = None) -> str:
     """In PKCS8, the only form that Java reads."""
     encryption = BestAvailableEncryption(password.encode()) if password else NoEncryption()
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
@@ -202,7 +202,7 @@ def keytool(*arguments: str) -> None:
 def _builder(
     subject: x509.Name,
     issuer: x509.Name,
-    key: CertificateIssuerPrivateKeyTypes,
+    key: PrivateKey,
     valid: tuple[dt.datetime, dt.datetime],
 ) -> x509.CertificateBuilder:
     builder = x509.CertificateBuilder(issuer, subject, key.public_key())
