@@ -72,14 +72,14 @@ class Listeners:
         """Bind the address without serving it yet; returns the port. Raises ListenError."""
         loop = asyncio.get_running_loop()
 
-        def accept() -> Connection:
+        def accept() -> asyncio.BaseProtocol:
             assert self._services is not None
             self.accepted_count += 1
             peer = Client(endpoint.name, self._connections, self.limits)
             connection = Connection(self._services, peer)
             connection.guard(security.gate(peer))
             self._pace(connection)
-            return connection
+            return security.protocol(connection, peer)
 
         with _naming(endpoint):
             server = await loop.create_server(
@@ -88,7 +88,6 @@ class Listeners:
                 endpoint.port,
                 backlog=config.socket_listen_backlog_size,
                 start_serving=False,
-                ssl=security.tls,
             )
             _size_buffers(server, config)
         self._servers.append((endpoint, server))

@@ -1,22 +1,30 @@
-"""What protects the connections of one listener: TLS below the protocol, and a gate before it."""
+"""What protects the connections of one listener: TLS below the protocol, and a gate before it.
+
+                bytes          frames
+    socket --> [ TLS ] --> connection --> [ gate ] --> dispatcher
+
+Both are made by others and handed in: TLS when the address is taken, the gate once there is
+something to look credentials up in. A listener with SASL that has no gate lets nobody in.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    import ssl
+    import asyncio
+    from collections.abc import Callable
 
     from broker.network.client import Client
+    from broker.network.connection import Connection
     from broker.network.connection_services import FrameDispatcher
 
 
 class ListenerSecurity(Protocol):
     """Made once for a listener; asked anew for each connection, so what it says may change."""
 
-    @property
-    def tls(self) -> ssl.SSLContext | None:
-        """The context of the next TLS handshake; None on a listener without TLS."""
+    def protocol(self, connection: Connection, client: Client) -> asyncio.BaseProtocol:
+        """Who is given the socket: the connection, or TLS with the connection above it."""
 
     def gate(self, client: Client) -> FrameDispatcher | None:
         """Who is given the frames of a connection until its client is authenticated.
@@ -29,10 +37,53 @@ class ListenerSecurity(Protocol):
 class Unprotected:
     """PLAINTEXT: everybody is welcome, and is `User:ANONYMOUS`."""
 
-    tls = None
+    def protocol(self, connection: Connection, client: Client) -> asyncio.BaseProtocol:  # noqa: ARG002
+        """The connection reads from the socket itself."""
+        return connection
 
     def gate(self, client: Client) -> None:
         """Nobody stands at it."""
 
 
 UNPROTECTED = Unprotected()
+
+
+class Closed:
+    """The gate of a listener whose clients cannot be authenticated (yet): nobody comes in."""
+
+    def dispatch(self, frame: memoryview, peer: Client, connection: Connection) -> None:  # noqa: ARG002
+        """Hang up."""
+        connection.close(f"nobody can be authenticated on {peer.listener}: it has no SASL")
+
+
+CLOSED = Closed()
+
+
+class EndpointSecurity:
+    """The security of a configured listener, as far as it is known."""
+
+    def __init__(self, security_protocol: str) -> None:
+        """`security_protocol` is one of `config.listeners.SECURITY_PROTOCOLS`."""
+        self.has_sasl = security_protocol.startswith("SASL_")
+        self.has_tls = security_protocol.endswith("SSL")
+        self.gate_of: Callable[[Client], FrameDispatcher | None] = (
+            _closed if self.has_sasl else _open
+        )
+        """Replaced for listeners with SASL, before anybody is served."""
+
+    def protocol(self, connection: Connection, client: Client) -> asyncio.BaseProtocol:  # noqa: ARG002
+        """Who is given the socket: the connection, or TLS with the connection above it."""
+        assert not self.has_tls
+        return connection
+
+    def gate(self, client: Client) -> FrameDispatcher | None:
+        """Who is given the frames of a connection until its client is authenticated."""
+        return self.gate_of(client)
+
+
+def _closed(client: Client) -> FrameDispatcher:  # noqa: ARG001
+    return CLOSED
+
+
+def _open(client: Client) -> None:
+    """Without SASL nobody stands at the gate."""

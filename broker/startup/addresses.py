@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from broker.metrics.optional_metrics import wanted_endpoint
 from broker.network.connection_quotas import configured_limits
 from broker.network.listener import ListenError, Listeners
+from broker.network.listener_security import EndpointSecurity
 from broker.startup.start_error import StartError
 from config.errors import ConfigError
 from config.listeners import read_listeners
@@ -35,6 +36,8 @@ class Addresses:
     """Host and port by listener name; no host is all addresses of the machine."""
     advertised: dict[str, tuple[str, int]]
     """The same, as clients and other brokers are to connect."""
+    security: dict[str, EndpointSecurity]
+    """What protects each listener, by its name."""
     metrics: MetricsEndpoint | None
     """None when nobody wants metrics."""
 
@@ -47,9 +50,10 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
         limits.files = machine.open_files
         listeners = Listeners(machine.clock, machine.timers, limits)
         undo.push("giving up the addresses", listeners.unbind)
-        ports = {}
+        ports, security = {}, {}
         for endpoint in configured.bound:
-            ports[endpoint.name] = await listeners.bind(endpoint, config)
+            security[endpoint.name] = protection = EndpointSecurity(endpoint.protocol)
+            ports[endpoint.name] = await listeners.bind(endpoint, config, protection)
         metrics = await wanted_endpoint(config)
     except (ConfigError, ListenError) as error:
         raise StartError(str(error)) from None
@@ -64,4 +68,4 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
     }
     machine.platform.look_up_advertised({name: host for name, (host, _) in advertised.items()})
     bound = {one.name: (one.host or "", ports[one.name]) for one in configured.bound}
-    return Addresses(listeners, limits, bound, advertised, metrics)
+    return Addresses(listeners, limits, bound, advertised, security, metrics)

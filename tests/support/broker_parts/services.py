@@ -17,6 +17,7 @@ from broker.metadata.broker_configs import BrokerConfigs
 from broker.metadata.topic_configs import TopicConfigs
 from broker.network.connection_quotas import ConnectionQuotas
 from broker.network.listener import Listeners
+from broker.network.listener_security import EndpointSecurity
 from broker.runtime.compute_pool import ComputePool
 from broker.runtime.event_loop import BackgroundLoop
 from broker.runtime.open_files import OpenFiles
@@ -127,6 +128,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             ConnectionQuotas(PLENTY, PLENTY, {}),
             {LISTENER: ADDRESS},
             {LISTENER: ADDRESS},
+            {LISTENER: EndpointSecurity("PLAINTEXT")},
             None,
         ),
         LogStorage(
