@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.broker import BrokerConfig
+    from controller.zookeeper.security import ZooKeeperSecurity
 
 
 class ConnectError(Exception):
@@ -48,7 +49,7 @@ class Platform(Protocol):
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
         """Warn of each advertised host, by listener, that has no address here; returns at once."""
 
-    async def connect(self, config: BrokerConfig) -> MetadataStore:
+    async def connect(self, config: BrokerConfig, security: ZooKeeperSecurity) -> MetadataStore:
         """The metadata store at `zookeeper.connect`. Raises ConnectError."""
 
 
@@ -75,7 +76,7 @@ class LocalPlatform:
         """Ask whom the system asks, on a thread."""
         look_up_advertised(hosts)
 
-    async def connect(self, config: BrokerConfig) -> MetadataStore:
+    async def connect(self, config: BrokerConfig, security: ZooKeeperSecurity) -> MetadataStore:
         """Connect through kazoo, which is imported only now."""
         from controller.zookeeper.address import AddressError, parse_address  # noqa: PLC0415
         from controller.zookeeper.store import RequestLimits, ZooKeeperStore  # noqa: PLC0415
@@ -89,6 +90,7 @@ class LocalPlatform:
                 limits=RequestLimits(
                     config.zookeeper_max_in_flight_requests, config.zookeeper_request_max_bytes
                 ),
+                security=security,
             )
         except AddressError as error:
             raise ConnectError(str(error)) from None

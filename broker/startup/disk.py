@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 import sys
 from functools import partial
@@ -130,9 +131,13 @@ async def _close(store: MetadataStore) -> None:
 async def _connect(config: BrokerConfig, platform: Platform) -> MetadataStore | None:
     if not config.zookeeper_connect:
         return None
-    logger.info("connecting to ZooKeeper at %s", config.zookeeper_connect)
+    # Imported only now, since it brings kazoo.
+    from broker.startup.zookeeper_security import zookeeper_security  # noqa: PLC0415
+
+    security = zookeeper_security(config, os.environ)
+    logger.info("connecting to ZooKeeper at %s (%s)", config.zookeeper_connect, security)
     try:
-        return await platform.connect(config)
+        return await platform.connect(config, security)
     except ConnectError as error:
         raise StartError(str(error)) from None
 

@@ -32,8 +32,8 @@ class ZooKeeperKeys:
     zookeeper_session_timeout_ms: int = integer(18_000, importance=HIGH, acts=True)
     """Silence after which ZooKeeper counts this broker as dead."""
 
-    zookeeper_set_acl: bool = boolean(False, importance=HIGH)
-    """Whether znodes are made writable for brokers only."""
+    zookeeper_set_acl: bool = boolean(False, importance=HIGH, acts=True)
+    """Whether only this broker's identity may write the znodes it makes, or read secret ones."""
 
     zookeeper_ssl_cipher_suites: tuple[str, ...] = optional_strings(importance=LOW)
     """Cipher suites offered to ZooKeeper."""

@@ -1,4 +1,4 @@
-"""Converts the port's operations to kazoo's requests; znodes have an open ACL, as in Kafka."""
+"""Converts the port's operations to kazoo's requests, and its answers to the port's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from kazoo import exceptions as kazoo
 from kazoo.protocol import serialization as wire
-from kazoo.security import OPEN_ACL_UNSAFE
 
 from controller.metadata_store.store import (
     BadVersionError,
@@ -25,7 +24,9 @@ from controller.metadata_store.store import (
     StoreUnavailableError,
     Znode,
 )
-from controller.zookeeper.session import NotConnectedError, was_lost
+from controller.zookeeper.kazoo_client import NotConnectedError
+from controller.zookeeper.security import acl_of
+from controller.zookeeper.session import was_lost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,11 @@ EPHEMERAL_FLAG = 1
 SEQUENCE_FLAG = 2
 
 UNREACHABLE = "ZooKeeper cannot be reached"
+NO_ACCESS = "ZooKeeper refuses access: the znode belongs to somebody else (zookeeper.set.acl)"
+NO_IDENTITY = (
+    "ZooKeeper does not know who this broker is, so znodes cannot be made for it alone "
+    "(zookeeper.set.acl)"
+)
 
 _REFUSALS: dict[type[BaseException], tuple[type[StoreError], str]] = {
     kazoo.NoNodeError: (NoNodeError, "no such node, or no parent to create it below"),
@@ -43,6 +49,8 @@ _REFUSALS: dict[type[BaseException], tuple[type[StoreError], str]] = {
     kazoo.BadVersionError: (BadVersionError, "the node has another version"),
     kazoo.NotEmptyError: (NotEmptyError, "the node has children"),
     kazoo.NoChildrenForEphemeralsError: (EphemeralParentError, "its parent is ephemeral"),
+    kazoo.NoAuthError: (StoreUnavailableError, NO_ACCESS),
+    kazoo.InvalidACLError: (StoreUnavailableError, NO_IDENTITY),
     kazoo.SessionExpiredError: (SessionExpiredError, "the session has expired"),
     kazoo.ConnectionClosedError: (SessionExpiredError, "the session is closed"),
     NotConnectedError: (StoreUnavailableError, UNREACHABLE),
@@ -52,12 +60,13 @@ _FOLLOWERS = (kazoo.RolledBackError, kazoo.RuntimeInconsistency)
 """The results of operations that failed only because another one of their transaction did."""
 
 
-def write_request(operation: Operation, address: ZooKeeperAddress) -> Any:  # noqa: ANN401
+def write_request(operation: Operation, address: ZooKeeperAddress, *, sets_acl: bool) -> Any:  # noqa: ANN401
     """One operation as kazoo's request."""
     path = address.full(operation.path)
     if isinstance(operation, Create):
         flags = EPHEMERAL_FLAG * operation.ephemeral | SEQUENCE_FLAG * operation.sequence
-        return wire.Create(path, operation.data, OPEN_ACL_UNSAFE, flags)
+        acl = acl_of(operation.path, sets_acl=sets_acl)
+        return wire.Create(path, operation.data, acl, flags)
     if isinstance(operation, SetData):
         return wire.SetData(path, operation.data, operation.version)
     if isinstance(operation, Delete):
@@ -65,9 +74,11 @@ def write_request(operation: Operation, address: ZooKeeperAddress) -> Any:  # no
     return wire.CheckVersion(path, operation.version)
 
 
-def transaction_request(operations: Sequence[Operation], address: ZooKeeperAddress) -> Any:  # noqa: ANN401
+def transaction_request(
+    operations: Sequence[Operation], address: ZooKeeperAddress, *, sets_acl: bool
+) -> Any:  # noqa: ANN401
     """All operations as one request; a single one that is no check goes without a transaction."""
-    requests = [write_request(operation, address) for operation in operations]
+    requests = [write_request(operation, address, sets_acl=sets_acl) for operation in operations]
     if len(requests) == 1 and not isinstance(requests[0], wire.CheckVersion):
         return requests[0]
     return wire.Transaction(requests)

@@ -1,21 +1,11 @@
 """A session with ZooKeeper on the event loop; kazoo's threads end here.
 
 kazoo runs three threads: one owns the connection and reads the answers, one delivers watch events,
-one is not used. They only post to the loop.
+one is not used. They only post to the loop. What is changed of kazoo is in `kazoo_client`.
 
-kazoo's behaviour is changed in three points. It would keep a request made without a connection, and
-send it after reconnecting, however late. A broker that has answered its client with an error must
-not do that; so `_GatedClient` refuses such a request, under the lock that guards the connection's
-state. A request in flight when the connection broke may or may not have happened; which, is settled
-once the session is connected again, for ZooKeeper closes the old connection of a session before it
+A request in flight when the connection broke may or may not have happened; which, is settled once
+the session is connected again, for ZooKeeper closes the old connection of a session before it
 accepts the new one.
-
-It waits for the first answer on a connection as long as the session may last. A server that is just
-starting may accept a connection and never answer; the session would have expired before the next
-attempt. So `_GatedClient` gives each attempt a part of that time.
-
-And its thread ends at the first error that it does not know, such as a failed name look-up without
-a file descriptor; it would never reconnect. To `_GatedClient` every error is a failed attempt.
 """
 
 from __future__ import annotations
@@ -27,16 +17,17 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kazoo.client import KazooClient
-from kazoo.exceptions import ConnectionLoss, KazooException
-from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.exceptions import ConnectionLoss
 from kazoo.protocol.states import KazooState
-from kazoo.retry import ForceRetryError
+
+from controller.zookeeper.kazoo_client import GatedClient, NotConnectedError
+from controller.zookeeper.security import UNPROTECTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from controller.zookeeper.address import ZooKeeperAddress
+    from controller.zookeeper.security import ZooKeeperSecurity
 
 WAITING_LIMIT = 200_000
 """Requests that may wait. Fixed: as many as the partition states of the largest clusters."""
@@ -44,74 +35,7 @@ WAITING_LIMIT = 200_000
 CLOSE_SECONDS = 3.0
 """Longest wait for the end of the session, which ZooKeeper otherwise expires."""
 
-ATTEMPT_PART = 1 / 6
-"""The part of the session timeout that one attempt to connect may take, or a second if that is
-more."""
-
-SHORTEST_ATTEMPT_SECONDS = 1.0
-
-RECONNECT = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 1.0}
-
 logger = logging.getLogger(__name__)
-
-
-class NotConnectedError(Exception):
-    """The request was not sent."""
-
-
-class _ImpatientHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """Threads and sockets for kazoo, with a short timeout for connecting."""
-
-    def __init__(self, attempt_seconds: float) -> None:
-        super().__init__()
-        self._attempt_seconds = attempt_seconds
-
-    def create_connection(self, *args: Any, timeout: float, **kwargs: Any) -> Any:  # noqa: ANN401
-        return super().create_connection(
-            *args, timeout=min(timeout, self._attempt_seconds), **kwargs
-        )
-
-
-class _GatedClient(KazooClient):  # type: ignore[misc]
-    """A client that refuses requests without a connection, and limits each attempt to connect."""
-
-    def __init__(self, *, timeout: float, **kwargs: Any) -> None:  # noqa: ANN401
-        self._gate = threading.RLock()
-        attempt = max(timeout * ATTEMPT_PART, SHORTEST_ATTEMPT_SECONDS)
-        super().__init__(timeout=timeout, handler=_ImpatientHandler(attempt), **kwargs)
-        invoke = self._connection._invoke  # noqa: SLF001 - kazoo has no setting for it
-
-        def invoke_sooner(timeout: float, *args: Any) -> Any:  # noqa: ANN401
-            return invoke(min(timeout, attempt), *args)
-
-        self._connection._invoke = invoke_sooner  # noqa: SLF001
-        connect = self._connection._connect_loop  # noqa: SLF001
-        self._connection._connect_loop = lambda retry: self._connect(connect, retry)  # noqa: SLF001
-        self._last_failure = ""
-
-    def _connect(self, connect: Callable[[Any], object], retry: Any) -> object:  # noqa: ANN401
-        """Connect, and serve the connection until any error breaks it."""
-        try:
-            return connect(retry)
-        except (*retry.retry_exceptions, KazooException):
-            raise
-        except Exception as error:
-            if repr(error) != self._last_failure:
-                self._last_failure = repr(error)
-                logger.exception("ZooKeeper is connected to again after an unforeseen error")
-            raise ForceRetryError from error
-
-    def submit(self, request: object, result: _Answer) -> None:
-        """Queue the request, or fail `result` at once."""
-        with self._gate:
-            if self.connected:
-                self._call(request, result)
-                return
-        result.set_exception(NotConnectedError())
-
-    def _session_callback(self, state: object) -> None:
-        with self._gate:
-            super()._session_callback(state)
 
 
 class _Answer:
@@ -154,17 +78,20 @@ class ZooKeeperSession:
     """Sends requests of kazoo's protocol, a bounded number at a time, in order."""
 
     def __init__(
-        self, address: ZooKeeperAddress, session_timeout_ms: int, max_in_flight: int
+        self,
+        address: ZooKeeperAddress,
+        session_timeout_ms: int,
+        max_in_flight: int,
+        security: ZooKeeperSecurity = UNPROTECTED,
     ) -> None:
         """Prepare; `start` connects. Call it on the event loop."""
         self.address = address
         self._max_in_flight = max_in_flight
         self._loop = asyncio.get_running_loop()
-        self._client = _GatedClient(
+        self._client = GatedClient(
             hosts=",".join(f"{_bracketed(host)}:{port}" for host, port in address.servers),
             timeout=session_timeout_ms / 1000,
-            connection_retry=RECONNECT,
-            logger=_quiet_logger(),
+            security=security,
         )
         self._in_flight = 0
         self._waiting: deque[tuple[object, asyncio.Future[Any]]] = deque()
@@ -183,6 +110,11 @@ class ZooKeeperSession:
     def is_connected(self) -> bool:
         """Whether a request made now would be sent."""
         return self._connected.is_set() and self._client.connected and not self._is_closed
+
+    @property
+    def last_failure(self) -> str:
+        """Why TLS or SASL failed the last time; empty when neither did."""
+        return self._client.last_failure
 
     @property
     def is_closed(self) -> bool:
@@ -320,13 +252,6 @@ class ZooKeeperSession:
 def was_lost(error: BaseException) -> bool:
     """Whether the connection broke during the request."""
     return isinstance(error, ConnectionLoss)
-
-
-def _quiet_logger() -> logging.Logger:
-    """For kazoo, which logs each attempt to connect; here each change is logged once."""
-    quiet = logging.getLogger(f"{__name__}.kazoo")
-    quiet.setLevel(logging.CRITICAL)
-    return quiet
 
 
 def _bracketed(host: str) -> str:

@@ -17,7 +17,6 @@ from kazoo.exceptions import KazooException
 from kazoo.exceptions import NoNodeError as KazooNoNodeError
 from kazoo.protocol import serialization as wire
 from kazoo.protocol.states import EventType
-from kazoo.security import OPEN_ACL_UNSAFE
 
 from controller.metadata_store.patience import Patience
 from controller.metadata_store.single_writes import SingleWrites
@@ -37,6 +36,7 @@ from controller.metadata_store.store import (
     Znode,
 )
 from controller.zookeeper.batches import Batch, gather, size_in_bytes
+from controller.zookeeper.kazoo_client import NotConnectedError
 from controller.zookeeper.requests import (
     UNREACHABLE,
     store_error,
@@ -44,12 +44,14 @@ from controller.zookeeper.requests import (
     transaction_results,
     znode,
 )
-from controller.zookeeper.session import NotConnectedError, ZooKeeperSession
+from controller.zookeeper.security import UNPROTECTED, acl_of
+from controller.zookeeper.session import ZooKeeperSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from controller.zookeeper.address import ZooKeeperAddress
+    from controller.zookeeper.security import ZooKeeperSecurity
 
 logger = logging.getLogger(__name__)
 
@@ -77,11 +79,14 @@ class RequestLimits(NamedTuple):
 class ZooKeeperStore(SingleWrites):
     """`controller.metadata_store.store.MetadataStore` in a ZooKeeper ensemble."""
 
-    def __init__(self, session: ZooKeeperSession, max_request_bytes: int) -> None:
+    def __init__(
+        self, session: ZooKeeperSession, max_request_bytes: int, *, sets_acl: bool = False
+    ) -> None:
         """Use `connect` instead."""
         self._session = session
         self._max_request_bytes = max_request_bytes
         self._address = session.address
+        self._sets_acl = sets_acl
         self._loop = asyncio.get_running_loop()
         self._watches: set[_PendingWatch] = set()
         self._listeners: list[Callable[[], None]] = []
@@ -96,18 +101,20 @@ class ZooKeeperStore(SingleWrites):
         session_timeout_ms: int,
         connection_timeout_ms: int,
         limits: RequestLimits,
+        security: ZooKeeperSecurity = UNPROTECTED,
     ) -> Self:
         """Open a session and create the cluster's root path.
 
         Raises StoreUnavailableError without a connection in time.
         """
-        session = ZooKeeperSession(address, session_timeout_ms, limits.in_flight)
-        store = cls(session, limits.request_bytes)
+        session = ZooKeeperSession(address, session_timeout_ms, limits.in_flight, security)
+        store = cls(session, limits.request_bytes, sets_acl=security.sets_acl)
         try:
             await session.start(connection_timeout_ms)
         except TimeoutError:
             reason = f"{UNREACHABLE} at {address} within {connection_timeout_ms} ms"
-            raise StoreUnavailableError("/", reason) from None
+            why = f": {session.last_failure}" if session.last_failure else ""
+            raise StoreUnavailableError("/", reason + why) from None
         try:
             await Patience(store, connection_timeout_ms).do(store._create_root)
         except BaseException:
@@ -118,7 +125,8 @@ class ZooKeeperStore(SingleWrites):
     async def _create_root(self) -> None:
         for step in self._address.root_steps():
             with suppress(NodeExistsError):
-                await self._ask("/", wire.Create(step, None, OPEN_ACL_UNSAFE, 0))
+                acl = acl_of(step, sets_acl=self._sets_acl)
+                await self._ask("/", wire.Create(step, None, acl, 0))
 
     @property
     def session_id(self) -> int:
@@ -220,13 +228,14 @@ class ZooKeeperStore(SingleWrites):
         self, transactions: Sequence[Sequence[Operation]]
     ) -> list[list[Result] | StoreError]:
         batches = gather(transactions)
-        answers = await self._ask_all(
-            [transaction_request(batch.operations, self._address) for batch in batches]
-        )
+        answers = await self._ask_all([self._request(batch.operations) for batch in batches])
         outcomes: list[list[Result] | StoreError] = []
         for batch, answer in zip(batches, answers, strict=True):
             outcomes += await self._batch_outcomes(batch, answer)
         return outcomes
+
+    def _request(self, operations: Sequence[Operation]) -> Any:  # noqa: ANN401
+        return transaction_request(operations, self._address, sets_acl=self._sets_acl)
 
     async def close(self) -> None:
         """Close the session: its ephemeral nodes are removed."""
@@ -242,9 +251,7 @@ class ZooKeeperStore(SingleWrites):
         is_about_all = isinstance(answer, BaseException) or (batch.check and not whole.operation)
         if is_about_all or len(batch.transactions) == 1:
             return [whole for _ in batch.transactions]
-        answers = await self._ask_all(
-            [transaction_request(each, self._address) for each in batch.transactions]
-        )
+        answers = await self._ask_all([self._request(each) for each in batch.transactions])
         return [
             self._outcome(operations, answer)
             for operations, answer in zip(batch.transactions, answers, strict=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from config.broker import BrokerConfig
+    from controller.zookeeper.security import ZooKeeperSecurity
 
 NEVER_SECONDS = 30.0
 
@@ -33,7 +34,7 @@ class BreakingPlatform(LocalPlatform):
         super().__init__()
         self._store = store
 
-    async def connect(self, config: BrokerConfig) -> BreakingStore:
+    async def connect(self, config: BrokerConfig, security: ZooKeeperSecurity) -> BreakingStore:
         return self._store
 
 

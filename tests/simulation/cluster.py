@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from broker.partitions.partition import Partition
     from controller.metadata_store.store import MetadataStore
+    from controller.zookeeper.security import ZooKeeperSecurity
     from tests.simulation.machine.virtual_loop import VirtualLoop
 
 PORT = 9092
@@ -106,7 +107,7 @@ class SimulatedPlatform:
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
         """All are known: they are those of the network."""
 
-    async def connect(self, config: BrokerConfig) -> MetadataStore:
+    async def connect(self, config: BrokerConfig, security: ZooKeeperSecurity) -> MetadataStore:
         return self._cluster.zookeeper.connect()
 
 

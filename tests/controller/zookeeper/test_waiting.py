@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from controller.zookeeper.address import parse_address
-from controller.zookeeper.session import NotConnectedError, ZooKeeperSession, _Answer
+from controller.zookeeper.kazoo_client import NotConnectedError
+from controller.zookeeper.session import ZooKeeperSession, _Answer
 from controller.zookeeper.store import ZooKeeperStore
 from tests.controller.zookeeper_stores import MAX_REQUEST_BYTES
 

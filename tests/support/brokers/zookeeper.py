@@ -16,7 +16,7 @@ from tests.support.brokers.broker_process import (
     free_port,
     write_properties,
 )
-from tests.support.java_command import SMALL_HEAP, java_command
+from tests.support.java_command import SHORT_LIVED_FLAGS, SMALL_HEAP, java_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,12 @@ MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 class ZooKeeperServer:
     """One server on a fixed port, whether it runs or not."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        properties: dict[str, str] | None = None,
+        flags: tuple[str, ...] = (),
+    ) -> None:
         self.port = free_port()
         self.process = BrokerProcess(
             name="ZooKeeper", command=[], directory=directory, port=self.port
@@ -49,9 +54,14 @@ class ZooKeeperServer:
                 "tickTime": str(TICK_MS),
                 "maxClientCnxns": "0",
                 "maxSessionTimeout": str(LONGEST_SESSION_MS),
+                **(properties or {}),
             },
         )
-        self.process.command = java_command(jars.KAFKA_3, MAIN_CLASS, str(config), heap=SMALL_HEAP)
+        self.process.command = java_command(
+            *(jars.KAFKA_3, MAIN_CLASS, str(config)),
+            heap=SMALL_HEAP,
+            flags=(*SHORT_LIVED_FLAGS, *flags),
+        )
 
     @property
     def address(self) -> str:
