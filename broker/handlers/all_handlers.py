@@ -19,6 +19,7 @@ from broker.handlers.groups import (
     offset_fetch,
 )
 from broker.handlers.records import delete_records, fetch, leader_epochs, list_offsets, produce
+from broker.handlers.security import scram_credentials
 from broker.handlers.topics import (
     create_partitions,
     create_topics,
@@ -64,6 +65,7 @@ MODULES = (
     produce,
     producer_ids,
     reassignments,
+    scram_credentials,
     topic_partitions,
     transaction,
     txn_offset_commit,

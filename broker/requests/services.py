@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from controller.brokers.registrar import Registrar
     from controller.controller import Controller
     from controller.metadata_store.store import MetadataStore
+    from controller.security.scram_credentials import ScramUsers
     from controller.security.user_configs import UserConfigs
     from controller.topics.topics import TopicCommands
     from storage.directory.directories import LogDirectories
@@ -61,6 +62,7 @@ class BrokerServices:
     topic_configs: TopicConfigs
     broker_configs: BrokerConfigs
     user_configs: UserConfigs
+    scram_users: ScramUsers
     auto_topics: AutoTopics
     replicas: Replicas
     fetch_sessions: FetchSessions

@@ -148,6 +148,7 @@ def _services(
         topic_configs=base.settings.topics,
         broker_configs=base.settings.broker,
         user_configs=base.settings.users,
+        scram_users=base.settings.scram_users,
         auto_topics=coordination.auto_topics,
         replicas=cluster.replicas,
         fetch_sessions=FetchSessions(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from broker.metadata.broker_configs import BrokerConfigs
 from broker.metadata.topic_configs import TopicConfigs
+from controller.security.scram_credentials import ScramUsers
 from controller.security.user_configs import UserConfigs
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class Settings:
     topics: TopicConfigs
     users: UserConfigs
     """Of users, client ids and addresses; read once those who listen are there."""
+    scram_users: ScramUsers
 
 
 async def read_settings(metadata: OpenMetadata) -> Settings:
@@ -31,4 +33,6 @@ async def read_settings(metadata: OpenMetadata) -> Settings:
     await metadata.do(topics.start)
     await metadata.do(lambda: broker.load(store))
     await topics.apply_defaults(broker.current.topic_defaults(), ())
-    return Settings(broker, topics, UserConfigs(store, topics.dynamic))
+    users, scram_users = UserConfigs(store, topics.dynamic), ScramUsers()
+    topics.dynamic.on_change(scram_users.changed)
+    return Settings(broker, topics, users, scram_users)

@@ -2,81 +2,94 @@
 
     SCRAM-SHA-256  →  salt=<base64>,stored_key=<base64>,server_key=<base64>,iterations=4096
 
-The keys are derived from the salted password (RFC 5802, section 3), which a client sends instead of
-the password; it is neither kept nor shown, and nor are they.
+A text that cannot be read is as good as none: its user cannot log in, and the log says why.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import hmac
-from enum import Enum
-from typing import NamedTuple
+import logging
+from typing import TYPE_CHECKING
 
-MOST_ITERATIONS = 16_384
-"""More are refused, as Apache Kafka does: they are work that the client has at each connection."""
+from controller.security.config_entities import parse_entity
+from protocol.scram_types import ScramCredential, ScramMechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _FIELDS = ("salt", "stored_key", "server_key", "iterations")
-_HIGHEST_ITERATIONS = (1 << 31) - 1
+_INT_MAX = (1 << 31) - 1
 
-
-class ScramMechanism(Enum):
-    """The mechanisms, by their code in requests and their name in everything else."""
-
-    SHA_256 = (1, "SCRAM-SHA-256", "sha256", 4096)
-    SHA_512 = (2, "SCRAM-SHA-512", "sha512", 4096)
-
-    def __init__(self, code: int, mechanism_name: str, digest: str, least_iterations: int) -> None:
-        """With the name of its hash function, and the fewest iterations that are accepted."""
-        self.code = code
-        self.mechanism_name = mechanism_name
-        self.digest = digest
-        self.least_iterations = least_iterations
-
-
-MECHANISM_BY_CODE = {mechanism.code: mechanism for mechanism in ScramMechanism}
-MECHANISM_NAMES = tuple(mechanism.mechanism_name for mechanism in ScramMechanism)
+logger = logging.getLogger(__name__)
 
 
 class MalformedCredentialError(Exception):
     """A stored credential is unreadable. The text is not in the message."""
 
 
-class StoredCredential(NamedTuple):
-    """What the broker needs to check a client's proof, and to prove itself."""
+class ScramUsers:
+    """The credentials of all users, in memory, as the store has them."""
 
-    salt: bytes
-    stored_key: bytes
-    server_key: bytes
-    iterations: int
+    def __init__(self) -> None:
+        """Nobody is known until `changed` is told."""
+        self._credentials: dict[str, dict[ScramMechanism, ScramCredential]] = {}
 
-    def __repr__(self) -> str:
-        """Without the secrets: it may come into a log line."""
-        return f"StoredCredential({self.iterations} iterations)"
+    def credential(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
+        """The user's, as it is now; None if there is none for that mechanism."""
+        return self._credentials.get(user, {}).get(mechanism)
+
+    def credentials(self, user: str) -> Mapping[ScramMechanism, ScramCredential]:
+        """All that a user has, by mechanism."""
+        return self._credentials.get(user, {})
+
+    @property
+    def names(self) -> list[str]:
+        """Users with credentials, sorted."""
+        return sorted(self._credentials)
+
+    async def changed(self, entity_type: str, entity: str, values: Mapping[str, str]) -> None:
+        """Listen to `DynamicConfigs`: take over what is set for a user."""
+        parsed = parse_entity(entity_type, entity)
+        user = None if parsed is None or parsed.client_id is not None else parsed.user
+        if not isinstance(user, str):
+            return
+        credentials = read_credentials(user, values)
+        before = self._credentials.pop(user, {})
+        if credentials:
+            self._credentials[user] = credentials
+        for mechanism in ScramMechanism:
+            if credentials.get(mechanism) != before.get(mechanism):
+                what = "set" if mechanism in credentials else "deleted"
+                logger.info("%s credential of user %s %s", mechanism.mechanism_name, user, what)
 
 
-def make_credential(
-    mechanism: ScramMechanism, salt: bytes, salted_password: bytes, iterations: int
-) -> StoredCredential:
-    """Derive a credential from a salted password."""
-    client_key = hmac.digest(salted_password, b"Client Key", mechanism.digest)
-    stored_key = hashlib.new(mechanism.digest, client_key).digest()
-    server_key = hmac.digest(salted_password, b"Server Key", mechanism.digest)
-    return StoredCredential(salt, stored_key, server_key, iterations)
+def read_credentials(user: str, values: Mapping[str, str]) -> dict[ScramMechanism, ScramCredential]:
+    """The readable credentials among what is set for a user."""
+    found: dict[ScramMechanism, ScramCredential] = {}
+    for mechanism in ScramMechanism:
+        text = values.get(mechanism.mechanism_name)
+        if text is not None:
+            try:
+                found[mechanism] = parse_credential(text)
+            except MalformedCredentialError as error:
+                logger.error(  # noqa: TRY400
+                    "%s credential of user %s ignored: %s", mechanism.mechanism_name, user, error
+                )
+    return found
 
 
-def format_credential(credential: StoredCredential) -> str:
+def format_credential(credential: ScramCredential) -> str:
     """Write a credential as it is stored."""
-    salt, stored_key, server_key = (base64.b64encode(part).decode() for part in credential[:3])
+    parts = (credential.salt, credential.stored_key, credential.server_key)
+    salt, stored_key, server_key = (base64.b64encode(part).decode() for part in parts)
     return (
         f"salt={salt},stored_key={stored_key},server_key={server_key},"
         f"iterations={credential.iterations}"
     )
 
 
-def parse_credential(text: str) -> StoredCredential:
+def parse_credential(text: str) -> ScramCredential:
     """Read a stored credential, its fields in any order. Raises MalformedCredentialError."""
     pairs = [part.partition("=") for part in text.split(",")]
     fields = {name: value for name, _, value in pairs}
@@ -89,6 +102,6 @@ def parse_credential(text: str) -> StoredCredential:
         iterations = int(fields["iterations"])
     except (binascii.Error, ValueError):
         raise MalformedCredentialError("a field of the credential is unreadable") from None
-    if not 1 <= iterations <= _HIGHEST_ITERATIONS or not stored_key or not server_key:
+    if not 1 <= iterations <= _INT_MAX or not stored_key or not server_key:
         raise MalformedCredentialError("the credential has no keys or no iterations")
-    return StoredCredential(salt, stored_key, server_key, iterations)
+    return ScramCredential(salt, stored_key, server_key, iterations)

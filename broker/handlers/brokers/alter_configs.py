@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from broker.handlers.brokers.config_resources import BROKER, TOPIC
 from broker.requests.api_table import handles
 from broker.requests.background_answer import answer_later
+from broker.requests.store_errors import of_store_error
 from config.alteration import (
     AlterationError,
     Operation,
@@ -23,7 +24,7 @@ from config.catalogue import BROKER_KEYS, TOPIC_KEYS
 from config.dynamic import check_dynamic_settings
 from config.errors import ConfigError
 from controller.brokers.dynamic_configs import read_config
-from controller.metadata_store.store import OutcomeUnknownError, StoreError, TooLargeError
+from controller.metadata_store.store import StoreError
 from controller.topics.topics import unknown_topic
 from controller.znodes import BROKER_ENTITY, DEFAULT_ENTITY, TOPIC_ENTITY
 from protocol.errors import ApiError, ErrorCode
@@ -175,16 +176,8 @@ class _Alteration:
             raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
         except ConfigError as error:
             raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
-        except TooLargeError as error:
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"That is too much: {error.reason}") from error
-        except OutcomeUnknownError as error:
-            raise ApiError(
-                ErrorCode.REQUEST_TIMED_OUT, f"It may have been changed or not: {error.reason}"
-            ) from error
         except StoreError as error:
-            raise ApiError(
-                ErrorCode.REQUEST_TIMED_OUT, f"Nothing was changed: {error.reason}"
-            ) from error
+            raise of_store_error(error) from error
 
     async def _alter_topic(self, topic: str, change: Alteration) -> None:
         broker = self._context.broker

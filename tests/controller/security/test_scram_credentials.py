@@ -1,9 +1,9 @@
-"""SCRAM credentials: derived as RFC 5802 and 7677 say, written and read as Apache Kafka does."""
+"""SCRAM credentials are written and read as Apache Kafka does, and held as the store has them."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
+import asyncio
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -11,34 +11,20 @@ from hypothesis import strategies as st
 
 from controller.security.scram_credentials import (
     MalformedCredentialError,
-    ScramMechanism,
-    StoredCredential,
+    ScramUsers,
     format_credential,
-    make_credential,
     parse_credential,
 )
+from protocol.scram_types import ScramCredential, ScramMechanism
 
-RFC_7677_SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SHA_256, SHA_512 = ScramMechanism
 BY_KAFKA = (
     "salt=MTIzNA==,stored_key=oQVtKZAxSy5bMwtGaXZzZQ==,server_key=Zm9vYmFyYmF6cXV4MTIzNA==,"
     "iterations=8192"
 )
-
-
-def test_keys_are_those_of_the_example_in_rfc_7677() -> None:
-    salted = hashlib.pbkdf2_hmac("sha256", b"pencil", RFC_7677_SALT, 4096)
-    credential = make_credential(ScramMechanism.SHA_256, RFC_7677_SALT, salted, 4096)
-    assert base64.b64encode(credential.stored_key) == (
-        b"WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY="
-    )
-    assert base64.b64encode(credential.server_key) == (
-        b"wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
-    )
-
-
-def test_keys_are_as_long_as_the_mechanisms_hash() -> None:
-    credential = make_credential(ScramMechanism.SHA_512, b"salt", bytes(64), 4096)
-    assert len(credential.stored_key) == len(credential.server_key) == 64
 
 
 def test_what_apache_kafka_wrote_is_read_and_written_the_same() -> None:
@@ -51,7 +37,7 @@ def test_what_apache_kafka_wrote_is_read_and_written_the_same() -> None:
 def test_every_credential_survives_being_stored(
     salt: bytes, stored_key: bytes, server_key: bytes, iterations: int
 ) -> None:
-    credential = StoredCredential(salt, stored_key, server_key, iterations)
+    credential = ScramCredential(salt, stored_key, server_key, iterations)
     assert parse_credential(format_credential(credential)) == credential
 
 
@@ -75,5 +61,34 @@ def test_what_is_no_credential_is_refused_without_being_shown(text: str) -> None
     assert "oQVtKZ" not in str(refusal.value)
 
 
-def test_a_credential_is_not_shown_where_values_are() -> None:
-    assert "1234" not in f"{parse_credential(BY_KAFKA)!r} {parse_credential(BY_KAFKA)}"
+def told(users: ScramUsers, entity: str, values: Mapping[str, str]) -> ScramUsers:
+    asyncio.run(users.changed("users", entity, values))
+    return users
+
+
+def test_users_come_change_and_go_by_their_names_outside_of_paths() -> None:
+    users = told(ScramUsers(), "a%20b", {"SCRAM-SHA-256": BY_KAFKA, "producer_byte_rate": "1"})
+    assert users.credential(SHA_256, "a b") == parse_credential(BY_KAFKA)
+    assert users.credential(SHA_512, "a b") is None
+    assert users.credential(SHA_256, "a%20b") is None
+    assert users.names == ["a b"]
+    told(users, "a%20b", {"SCRAM-SHA-512": BY_KAFKA.replace("8192", "4096")})
+    assert [one.iterations for one in users.credentials("a b").values()] == [4096]
+    assert users.credential(SHA_256, "a b") is None
+    assert told(users, "a%20b", {"producer_byte_rate": "1"}).names == []
+
+
+@pytest.mark.parametrize("entity", ["<default>", "a/clients/c"])
+def test_only_users_with_a_name_have_credentials(entity: str) -> None:
+    assert told(ScramUsers(), entity, {"SCRAM-SHA-256": BY_KAFKA}).names == []
+
+
+def test_a_malformed_credential_is_none_and_is_told_without_its_text(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    values = {"SCRAM-SHA-256": "salt=c2VjcmV0", "SCRAM-SHA-512": BY_KAFKA}
+    users = told(told(ScramUsers(), "alice", {"SCRAM-SHA-256": BY_KAFKA}), "alice", values)
+    assert list(users.credentials("alice")) == [SHA_512]
+    assert "SCRAM-SHA-256 credential of user alice ignored" in caplog.text
+    assert "c2VjcmV0" not in caplog.text
+    assert "oQVtKZ" not in caplog.text

@@ -31,6 +31,7 @@ from broker.startup.machine import Machine, StopRequest
 from broker.startup.metadata import OpenMetadata
 from broker.startup.parts import Parts, put_together
 from broker.startup.settings import Settings
+from controller.security.scram_credentials import ScramUsers
 from controller.security.user_configs import UserConfigs
 from controller.topics.topics import Chance
 from storage.directory.directories import LogDirectories
@@ -120,7 +121,8 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
     """The stages below the parts."""
     machine = _machine(adapters)
     topics = TopicConfigs(adapters.store, config.topic_defaults(), machine.supervision.keep)
-    users = UserConfigs(adapters.store, topics.dynamic)
+    users, scram_users = UserConfigs(adapters.store, topics.dynamic), ScramUsers()
+    topics.dynamic.on_change(scram_users.changed)
     return Foundation(
         machine,
         Addresses(
@@ -138,7 +140,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             ComputePool(adapters.loop, machine.platform),
         ),
         OpenMetadata(machine, config, adapters.store, CLUSTER_ID, is_new=True),
-        Settings(BrokerConfigs(config, topics.dynamic), topics, users),
+        Settings(BrokerConfigs(config, topics.dynamic), topics, users, scram_users),
     )
 
 
