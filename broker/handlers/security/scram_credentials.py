@@ -174,7 +174,8 @@ def _check(user: str, change: UserChange) -> None:
     """Refuse what cannot be, whatever the user has now."""
     if not user:
         raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, NO_NAME)
-    mechanisms = [one.mechanism for one in (*change.deletions, *change.upsertions)]
+    mechanisms = [deletion.mechanism for deletion in change.deletions]
+    mechanisms += [upsertion.mechanism for upsertion in change.upsertions]
     if not _MECHANISMS.keys() >= set(mechanisms):
         raise ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
     for upsertion in change.upsertions:
