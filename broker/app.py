@@ -123,6 +123,8 @@ class Broker:
             await services.registrar.ensure()
 
         await base.metadata.do(register)
+        if services.delegation_tokens is not None:
+            await base.metadata.do(services.delegation_tokens.start)
         parts.cluster.start()
         supervision.keep("control requests", partial(services.control.run, parts.applied))
         if services.is_in_cluster:
@@ -153,6 +155,8 @@ class Broker:
         parts.housekeeping.start()
         if parts.cleaner is not None:
             parts.cleaner.start()
+        if parts.token_expiry is not None:
+            parts.token_expiry.start(services.config.delegation_token_expiry_check_interval_ms)
         parts.metrics.serve()
 
     async def _serve(self, addresses: Addresses, parts: Parts) -> None:
@@ -183,6 +187,8 @@ def _push_ends(base: Foundation, parts: Parts, undo: UndoStack) -> None:
     undo.push("stopping transactions", services.transactions.stop)
     undo.push("stopping cluster", parts.cluster.stop)
     undo.push("stopping housekeeping", parts.housekeeping.stop)
+    if parts.token_expiry is not None:
+        undo.push("stopping the expiry of tokens", parts.token_expiry.stop)
     undo.push("closing the metrics", parts.metrics.close)
     undo.push("closing the listeners", base.addresses.listeners.close)
     undo.push("closing the timers", services.timers.close)

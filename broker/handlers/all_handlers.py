@@ -19,7 +19,7 @@ from broker.handlers.groups import (
     offset_fetch,
 )
 from broker.handlers.records import delete_records, fetch, leader_epochs, list_offsets, produce
-from broker.handlers.security import scram_credentials
+from broker.handlers.security import delegation_tokens, scram_credentials
 from broker.handlers.topics import (
     create_partitions,
     create_topics,
@@ -46,6 +46,7 @@ MODULES = (
     control,
     create_partitions,
     create_topics,
+    delegation_tokens,
     delete_records,
     delete_topics,
     describe_configs,

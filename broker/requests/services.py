@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from controller.brokers.registrar import Registrar
     from controller.controller import Controller
     from controller.metadata_store.store import MetadataStore
+    from controller.security.delegation_tokens import DelegationTokens
     from controller.security.scram_credentials import ScramUsers
     from controller.security.user_configs import UserConfigs
     from controller.topics.topics import TopicCommands
@@ -77,6 +78,8 @@ class BrokerServices:
     coordination: CoordinatorServices
     authorizer: Authorizer | None
     """Decides who may do what; None when everybody may do everything."""
+    delegation_tokens: DelegationTokens | None
+    """None without `delegation.token.secret.key`."""
 
     @property
     def broker_epoch(self) -> int:

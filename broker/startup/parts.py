@@ -28,11 +28,13 @@ from broker.reconfiguration import Reconfigurable, reconfigure
 from broker.requests.services import BrokerServices
 from broker.runtime import failpoints
 from broker.startup.cluster_parts import cluster_parts
+from broker.startup.token_parts import delegation_tokens, token_expiry
 from controller.brokers.producer_ids import allocate_producer_ids
 from controller.topics.topics import TopicCommands
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
+    from broker.maintenance.token_expiry import TokenExpiry
     from broker.metrics.broker_metrics import Metrics
     from broker.metrics.optional_metrics import NoMetrics
     from broker.startup.cluster_parts import ClusterParts, Foundation
@@ -55,6 +57,8 @@ class Parts:
     cleaner: LogCleaner | None
     """None when nothing is compacted here."""
     metrics: Metrics | NoMetrics
+    token_expiry: TokenExpiry | None
+    """None without delegation tokens."""
 
 
 class _Coordination(NamedTuple):
@@ -87,7 +91,8 @@ def put_together(base: Foundation) -> Parts:
     listeners, files = base.addresses.listeners, machine.open_files
     sources = Sources(services, machine.supervision, files, listeners, housekeeping, cleaner)
     metrics = metrics_at(base.addresses.metrics, sources)
-    return Parts(services, cluster.cluster, applied, housekeeping, cleaner, metrics)
+    expiry = token_expiry(services)
+    return Parts(services, cluster.cluster, applied, housekeeping, cleaner, metrics, expiry)
 
 
 async def configure(base: Foundation, parts: Parts) -> None:
@@ -165,6 +170,7 @@ def _services(
         producer_ids=coordination.producer_ids,
         coordination=coordination.services,
         authorizer=None,
+        delegation_tokens=delegation_tokens(config, base.metadata.store, machine),
     )
 
 

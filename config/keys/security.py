@@ -17,19 +17,21 @@ class SecurityKeys:
     connections_max_reauth_ms: int = long(0)
     """Time after which a SASL client must authenticate again; 0 is never."""
 
-    delegation_token_expiry_check_interval_ms: int = long(3_600_000, low=1, importance=LOW)
+    delegation_token_expiry_check_interval_ms: int = long(
+        3_600_000, low=1, importance=LOW, acts=True
+    )
     """How often expired delegation tokens are looked for."""
 
-    delegation_token_expiry_time_ms: int = long(86_400_000, low=1)
+    delegation_token_expiry_time_ms: int = long(86_400_000, low=1, acts=True)
     """Life of a delegation token that is not renewed."""
 
-    delegation_token_master_key: str | None = password()
+    delegation_token_master_key: str | None = password(acts=True)
     """Older name of `delegation.token.secret.key`."""
 
-    delegation_token_max_lifetime_ms: int = long(604_800_000, low=1)
+    delegation_token_max_lifetime_ms: int = long(604_800_000, low=1, acts=True)
     """Life of a delegation token, renewed or not."""
 
-    delegation_token_secret_key: str | None = password()
+    delegation_token_secret_key: str | None = password(acts=True)
     """Secret that delegation tokens are made and checked with."""
 
     password_encoder_cipher_algorithm: str = string("AES/CBC/PKCS5Padding", importance=LOW)
