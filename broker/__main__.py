@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import gc
 import logging
+import os
 import signal
 import sys
 from pathlib import Path
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     try:
-        config, warnings = load_broker_config(options.config, options.override)
+        config, warnings = load_broker_config(options.config, options.override, os.environ)
     except ConfigError as error:
         print(error, file=sys.stderr)  # noqa: T201
         return EXIT_REFUSED

@@ -29,6 +29,7 @@ from config.keys.tls import TlsKeys
 from config.keys.topics import TopicKeys
 from config.keys.transactions import TransactionKeys
 from config.keys.zookeeper import ZooKeeperKeys
+from config.passwords.providers import ConfigProviders
 from config.synonyms import topic_defaults
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class BrokerConfig(
 
     stated: Mapping[str, str] = field(default_factory=dict)
     """What the property file and the command line said: names, unknown ones too, and texts."""
+    providers: ConfigProviders = field(default_factory=ConfigProviders)
+    """What stands for variables in values, dynamic ones too."""
 
     def value_of(self, name: str) -> Value:
         """Look up the typed value of a key by its name in `server.properties`."""

@@ -12,6 +12,8 @@ from config.catalogue import BROKER_KEYS
 from config.checks import problems_together
 from config.errors import ConfigError
 from config.listeners import controller_listeners
+from config.passwords.providers import NOTHING, PROVIDERS, is_of_provider, read_providers
+from config.passwords.secret_files import names_secret_file, readable_by_others, stated_secrets
 from config.precedence import unprefixed
 from config.values import parse_value
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from config.key import Value
-
+    from config.passwords.providers import ConfigProviders
 
 _OVERRIDE = "--override"
 
@@ -48,17 +50,22 @@ class _Remark(NamedTuple):
 
 
 def load_broker_config(
-    path: str | Path, overrides: Sequence[str] = ()
+    path: str | Path, overrides: Sequence[str] = (), environment: Mapping[str, str] = NOTHING
 ) -> tuple[BrokerConfig, list[str]]:
     """Read a property file and put `key=value` overrides on top.
 
+    `environment` is what `config.providers` may read variables of.
     Return the configuration and the warnings about it, each a line that begins with file and line
     number. Raise ConfigError when a value cannot be used, with a line for each such value, and
     for each warning.
     """
     statements = list(_read(Path(path), overrides))
-    effective = {statement.name: statement for statement in statements}
-    remarks = [*_repetitions(statements), *_warnings(effective.values())]
+    written = {statement.name: statement for statement in statements}
+    remarks = [*_repetitions(statements), *_warnings(written.values())]
+    providers = read_providers({name: one.text for name, one in written.items()}, environment)
+    effective, unresolved = _resolved(written, providers)
+    remarks += unresolved
+    remarks += _about_secrets(Path(path), written, effective, providers)
     values: dict[str, Value] = {}
     malformed = set()
     for statement in effective.values():
@@ -69,7 +76,7 @@ def load_broker_config(
             except ConfigError as problem:
                 remarks.append(_remark(statement, str(problem), is_fatal=True))
                 malformed.add(statement.name)
-    config = _build(values, effective)
+    config = _build(values, effective, providers)
     remarks += [
         _about_keys(problem, effective)
         for problem in problems_together(config)
@@ -106,6 +113,42 @@ def _remark(statement: _Statement, text: str, *, is_fatal: bool = False) -> _Rem
     return _Remark(statement.number, f"{statement.place}: {text}", is_fatal)
 
 
+def _resolved(
+    written: Mapping[str, _Statement], providers: ConfigProviders
+) -> tuple[dict[str, _Statement], list[_Remark]]:
+    """The statements with what providers have in them; and remarks about what is not to be had."""
+    effective, remarks = {}, []
+    for name, statement in written.items():
+        text = statement.text
+        try:
+            text = providers.resolve(text)
+        except ConfigError as problem:
+            remarks.append(_remark(statement, f"{name}: {problem}", is_fatal=True))
+        for variable in providers.unresolved:
+            where = f"{variable.path}:" if variable.path else ""
+            shown = f"${{{variable.provider}:{where}{variable.key}}}"
+            remarks.append(_remark(statement, f"{name}: nothing is found for {shown}"))
+        providers.unresolved.clear()
+        effective[name] = statement._replace(text=text)
+    return effective, remarks
+
+
+def _about_secrets(
+    path: Path,
+    written: Mapping[str, _Statement],
+    effective: Mapping[str, _Statement],
+    providers: ConfigProviders,
+) -> Iterable[_Remark]:
+    """Warn of files with secrets that every user of the machine may read."""
+    files = {*providers.files}
+    files |= {Path(one.text.strip()) for name, one in effective.items() if names_secret_file(name)}
+    own = {n: one.text for n, one in written.items() if one.place != _OVERRIDE}
+    if any(effective[name].text == own[name] for name in stated_secrets(own)):
+        files.add(path)
+    for file in readable_by_others(files):
+        yield _Remark(len(effective), f"{file}: every user may read this file, and it has secrets")
+
+
 def _repetitions(statements: Sequence[_Statement]) -> Iterable[_Remark]:
     """Warn of keys the file gives more than once; overriding one is nothing to warn of."""
     seen: dict[str, _Statement] = {}
@@ -127,8 +170,11 @@ def _warning(statement: _Statement) -> str | None:
     known = BROKER_KEYS.get(statement.name)
     if known is not None:
         return None if known.key.acts else _without_effect(known.name)
-    if unprefixed(statement.name) in BROKER_KEYS:
-        return f"{statement.name} has no effect: per-listener overrides are not supported"
+    if is_of_provider(statement.name):
+        return None
+    of_listener = BROKER_KEYS.get(unprefixed(statement.name))
+    if of_listener is not None:
+        return None if of_listener.key.acts else _without_effect(statement.name)
     return f"{statement.name} is not a configuration key{_suggestion(statement.name)}"
 
 
@@ -144,9 +190,11 @@ def _suggestion(name: str) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _build(values: dict[str, Value], effective: dict[str, _Statement]) -> BrokerConfig:
+def _build(
+    values: dict[str, Value], effective: dict[str, _Statement], providers: ConfigProviders
+) -> BrokerConfig:
     stated = {name: statement.text.strip() for name, statement in effective.items()}
-    config = BrokerConfig(stated=stated, **values)  # type: ignore[arg-type]  # parsed by its row
+    config = BrokerConfig(stated=stated, providers=providers, **values)  # type: ignore[arg-type]  # parsed by its row
     if not config.log_dirs:
         config = dataclasses.replace(config, log_dirs=(config.log_dir,))
     if "node.id" in stated and "broker.id" not in stated:
@@ -163,6 +211,10 @@ def _about_keys(problem: ConfigError, effective: Mapping[str, _Statement]) -> _R
 
 
 def _left_out(config: BrokerConfig, effective: Mapping[str, _Statement]) -> Iterable[_Remark]:
+    for name in config.config_providers:
+        if f"{PROVIDERS}.{name}.class" not in effective:
+            text = f"{name} provides nothing: {PROVIDERS}.{name}.class is not set"
+            yield _remark(effective[PROVIDERS], f"{PROVIDERS}: {text}")
     for name in controller_listeners(config):
         yield _remark(
             effective["controller.listener.names"],

@@ -53,6 +53,11 @@ def parse(text: str) -> list[Property]:
     """Read every entry in order, repeated keys included; raise ConfigError with a line number."""
     text = text.removeprefix(BYTE_ORDER_MARK)
     _refuse_other_files(text)
+    return load(text)
+
+
+def load(text: str) -> list[Property]:
+    """As `parse`, of text that may have any characters, as secrets in UTF-8 do."""
     return [_entry(logical_line, number) for logical_line, number in _logical_lines(text)]
 
 

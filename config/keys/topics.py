@@ -39,7 +39,7 @@ class TopicKeys:
     compression_zstd_level: int = integer(3, low=-131_072, high=22, scope=CLUSTER_WIDE, acts=True)
     """Default of the topic key `compression.zstd.level`."""
 
-    config_providers: tuple[str, ...] = strings(importance=LOW, scope=CLUSTER_WIDE)
+    config_providers: tuple[str, ...] = strings(importance=LOW, scope=CLUSTER_WIDE, acts=True)
     """Names of providers that replace `${provider:path:key}` in values."""
 
     create_topic_policy_class_name: str | None = class_name(importance=LOW)
