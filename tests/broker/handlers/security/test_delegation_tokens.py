@@ -49,6 +49,8 @@ class Rules:
     ) -> bool:
         return (operation, kind, name) in self.allowed
 
+    would_allow = allows
+
     def allows_any(
         self, principal: str, host: str, operation: AclOperation, kind: ResourceType
     ) -> bool:
