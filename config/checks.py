@@ -34,6 +34,9 @@ GENERATED_ID = -1
 SERVED = ("PLAINTEXT",)
 """Security protocols that clients can use as yet."""
 
+ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
 _UNSERVED = {"SSL": "TLS is", "SASL_PLAINTEXT": "SASL is", "SASL_SSL": "TLS and SASL are"}
 
 
@@ -46,7 +49,14 @@ def problems_together(config: BrokerConfig) -> Iterator[ConfigError]:
         if config.value_of(name) == 0
     )
     yield from _cramped_cleaner(config)
-    for check in (_check_identity, _check_log_dirs, _check_topics, _check_listeners, _check_limits):
+    for check in (
+        _check_identity,
+        _check_log_dirs,
+        _check_topics,
+        _check_listeners,
+        _check_limits,
+        _check_authorizer,
+    ):
         try:
             check(config)
         except ConfigError as problem:
@@ -108,3 +118,10 @@ def _check_listeners(config: BrokerConfig) -> None:
 
 def _check_limits(config: BrokerConfig) -> None:
     read_address_limits(config)
+
+
+def _check_authorizer(config: BrokerConfig) -> None:
+    name = config.authorizer_class_name
+    if name not in ("", ACL_AUTHORIZER, STANDARD_AUTHORIZER):
+        why = f"it must be {STANDARD_AUTHORIZER} or {ACL_AUTHORIZER}; other classes are Java's"
+        raise invalid("authorizer.class.name", name, why)

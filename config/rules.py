@@ -83,6 +83,22 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Principals:
+    """Principals with semicolons between them, each as `User:alice`."""
+
+    def check(self, name: str, value: object) -> None:
+        """Raise ConfigError that names what is no principal."""
+        assert isinstance(value, str)
+        for principal in filter(None, map(str.strip, value.split(";"))):
+            if ":" not in principal:
+                why = "expected a string in format principalType:principalName"
+                raise invalid(name, value, f"{why} but got {principal}")
+
+    def __str__(self) -> str:
+        return "principalType:principalName;..."
+
+
+@dataclass(frozen=True, slots=True)
 class ThrottledReplicas:
     """`*`, or a list of `partition:broker` pairs; empty elements count for nothing."""
 

@@ -19,7 +19,7 @@ from broker.handlers.groups import (
     offset_fetch,
 )
 from broker.handlers.records import delete_records, fetch, leader_epochs, list_offsets, produce
-from broker.handlers.security import delegation_tokens, scram_credentials
+from broker.handlers.security import acls, delegation_tokens, scram_credentials
 from broker.handlers.topics import (
     create_partitions,
     create_topics,
@@ -39,6 +39,7 @@ from broker.handlers.transactions import (
 )
 
 MODULES = (
+    acls,
     alter_configs,
     alter_replica_log_dirs,
     api_versions,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from broker.coordinators.services import CoordinatorServices
     from broker.coordinators.transactions import TransactionCoordinators
     from broker.fetch.fetch_sessions import FetchSessions
+    from broker.metadata.acls import Acls
     from broker.metadata.auto_topics import AutoTopics
     from broker.metadata.broker_configs import BrokerConfigs
     from broker.metadata.metadata_cache import MetadataCache
@@ -76,6 +77,8 @@ class BrokerServices:
     transactions: TransactionCoordinators
     producer_ids: ProducerIdBlocks
     coordination: CoordinatorServices
+    acls: Acls | None
+    """What the authorizer decides by; None without one."""
     authorizer: Authorizer | None
     """Decides who may do what; None when everybody may do everything."""
     delegation_tokens: DelegationTokens | None

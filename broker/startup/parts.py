@@ -169,7 +169,8 @@ def _services(
         transactions=coordination.transactions,
         producer_ids=coordination.producer_ids,
         coordination=coordination.services,
-        authorizer=None,
+        acls=base.settings.acls,
+        authorizer=None if base.settings.acls is None else base.settings.acls.authorizer,
         delegation_tokens=delegation_tokens(config, base.metadata.store, machine),
     )
 

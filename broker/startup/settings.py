@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.metadata.acls import Acls
 from broker.metadata.broker_configs import BrokerConfigs
 from broker.metadata.topic_configs import TopicConfigs
+from broker.startup.start_error import StartError
 from controller.security.scram_credentials import ScramUsers
 from controller.security.user_configs import UserConfigs
+from controller.znodes import MalformedZnodeError
 
 if TYPE_CHECKING:
+    from broker.startup.machine import Machine
     from broker.startup.metadata import OpenMetadata
+    from config.broker import BrokerConfig
+    from controller.metadata_store.store import MetadataStore
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,6 +30,8 @@ class Settings:
     users: UserConfigs
     """Of users, client ids and addresses; read once those who listen are there."""
     scram_users: ScramUsers
+    acls: Acls | None
+    """None without an authorizer."""
 
 
 async def read_settings(metadata: OpenMetadata) -> Settings:
@@ -35,4 +44,22 @@ async def read_settings(metadata: OpenMetadata) -> Settings:
     await topics.apply_defaults(broker.current.topic_defaults(), ())
     users, scram_users = UserConfigs(store, topics.dynamic), ScramUsers()
     topics.dynamic.on_change(scram_users.changed)
-    return Settings(broker, topics, users, scram_users)
+    acls = acls_of(config, store, metadata.machine)
+    if acls is not None:
+        await metadata.do(partial(_read_acls, acls))
+    return Settings(broker, topics, users, scram_users, acls)
+
+
+def acls_of(config: BrokerConfig, store: MetadataStore, machine: Machine) -> Acls | None:
+    """Access control lists, to be read, if there is an authorizer to decide by them."""
+    if not config.authorizer_class_name:
+        return None
+    return Acls(config, store, machine.background.slices, machine.supervision.keep)
+
+
+async def _read_acls(acls: Acls) -> None:
+    """Read them before anybody is served. Raises StartError."""
+    try:
+        await acls.start()
+    except MalformedZnodeError as error:
+        raise StartError(f"ACLs cannot be read: {error}") from None

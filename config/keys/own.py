@@ -11,6 +11,9 @@ from config.key import LOW, integer, string
 class OwnKeys:
     """Keys of this broker alone, which Apache Kafka does not have."""
 
+    authorizer_max_cached_decisions: int = integer(50_000, low=1000, importance=LOW, acts=True)
+    """Decisions of the authorizer that are kept until an access control list changes."""
+
     connection_buffer_max_bytes: int = integer(
         1536 * 1024, low=128 * 1024, importance=LOW, acts=True
     )

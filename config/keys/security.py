@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from config.key import LOW, PER_BROKER, class_name, integer, long, password, string
+from config.key import LOW, PER_BROKER, boolean, class_name, integer, long, password, string
+from config.rules import Principals
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class SecurityKeys:
     """Authorisation, principals, delegation tokens and stored secrets."""
 
-    authorizer_class_name: str = string("", importance=LOW)
-    """Java class that decides who may do what; empty allows everything."""
+    allow_everyone_if_no_acl_found: bool = boolean(
+        False, name="allow.everyone.if.no.acl.found", importance=LOW, acts=True
+    )
+    """Whether resources that no access control list covers are open to everybody."""
+
+    authorizer_class_name: str = string("", importance=LOW, acts=True)
+    """Which of Apache Kafka's authorizers decides who may do what; empty allows everything.
+
+    `kafka.security.authorizer.AclAuthorizer` or
+    `org.apache.kafka.metadata.authorizer.StandardAuthorizer`.
+    """
 
     connections_max_reauth_ms: int = long(0)
     """Time after which a SASL client must authenticate again; 0 is never."""
@@ -65,3 +75,6 @@ class SecurityKeys:
 
     security_providers: str | None = string(None, importance=LOW)
     """Java classes that supply security algorithms."""
+
+    super_users: str = string("", rule=Principals(), importance=LOW, acts=True)
+    """Principals who may do everything, as `User:admin;User:broker`."""

@@ -87,6 +87,8 @@ class OneBroker:
         await register_broker(self.store, BROKER_ID, BrokerRegistration((endpoint,), "r1"))
         await self.topic_configs.start()
         await self.broker_configs.load(self.store)
+        if self.services.acls is not None:
+            await self.services.acls.start()
         self.logs.load(self.topic_configs.topic_config)
         await configure(self.foundation, self.parts)
         self.spawn(self.channels.run(self.parts.applied), "channels")

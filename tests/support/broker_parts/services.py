@@ -30,7 +30,7 @@ from broker.startup.logs import LogStorage
 from broker.startup.machine import Machine, StopRequest
 from broker.startup.metadata import OpenMetadata
 from broker.startup.parts import Parts, put_together
-from broker.startup.settings import Settings
+from broker.startup.settings import Settings, acls_of
 from controller.security.scram_credentials import ScramUsers
 from controller.security.user_configs import UserConfigs
 from controller.topics.topics import Chance
@@ -140,7 +140,13 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             ComputePool(adapters.loop, machine.platform),
         ),
         OpenMetadata(machine, config, adapters.store, CLUSTER_ID, is_new=True),
-        Settings(BrokerConfigs(config, topics.dynamic), topics, users, scram_users),
+        Settings(
+            BrokerConfigs(config, topics.dynamic),
+            topics,
+            users,
+            scram_users,
+            acls_of(config, adapters.store, machine),
+        ),
     )
 
 

@@ -1,0 +1,227 @@
+"""DescribeAcls, CreateAcls and DeleteAcls: who may do what, as lists that clients read and change.
+
+Versions 0 to 3; version 0 knows literal patterns only. Any broker answers, and changes the lists in
+the metadata store itself. Without an authorizer there are none: SECURITY_DISABLED.
+
+A request with a word of code 0 (`UNKNOWN`) ends the connection, as Apache Kafka's cannot be parsed
+then; other words that this version does not know match nothing, and cannot be created.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from broker.metadata.acls import AclBinding
+from broker.requests.api_table import handles
+from broker.requests.authorization import require_on_cluster
+from broker.requests.background_answer import answer_later
+from broker.runtime.deferred import HangUp
+from broker.security.acls.acl_filter import AclFilter
+from protocol.acl_types import (
+    CLUSTER_NAME,
+    AccessControlEntry,
+    AclOperation,
+    PatternType,
+    PermissionType,
+    ResourcePattern,
+    ResourceType,
+)
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.acls import (
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from broker.metadata.acls import Acls, Deletion
+    from broker.requests.context import Context
+    from broker.runtime.deferred import Deferred
+    from controller.security.acls import Entries
+
+E = TypeVar("E", bound=IntEnum)
+
+Creation = CreateAclsRequest.Creation
+FilterResult = DeleteAclsResponse.FilterResult
+
+
+@handles(DescribeAclsRequest, versions="0-3")
+def describe_acls(
+    context: Context, request: DescribeAclsRequest
+) -> DescribeAclsResponse | Deferred[DescribeAclsResponse]:
+    """List the entries that a filter matches."""
+    wanted = _filter(request)
+
+    def refuse(error: ApiError) -> DescribeAclsResponse:
+        return DescribeAclsResponse(
+            error_code=error.code, error_message=error.message, resources=[]
+        )
+
+    async def work(acls: Acls) -> DescribeAclsResponse:
+        found = await acls.matching(wanted)
+        return DescribeAclsResponse(
+            error_code=ErrorCode.NONE,
+            error_message=None,
+            resources=[_described(pattern, entries) for pattern, entries in found.items()],
+        )
+
+    try:
+        require_on_cluster(context, AclOperation.DESCRIBE)
+        acls = _acls(context, "No Authorizer is configured on the broker")
+    except ApiError as error:
+        return refuse(error)
+    return answer_later(context, work(acls), refuse, "describe ACLs")
+
+
+@handles(CreateAclsRequest, versions="0-3")
+def create_acls(
+    context: Context, request: CreateAclsRequest
+) -> CreateAclsResponse | Deferred[CreateAclsResponse]:
+    """Add entries, each with an outcome of its own."""
+    for creation in request.creations:
+        _require_known(
+            creation.resource_type,
+            creation.resource_pattern_type,
+            creation.operation,
+            creation.permission_type,
+        )
+
+    def refuse(error: ApiError) -> CreateAclsResponse:
+        return CreateAclsResponse(results=[_created(error) for _ in request.creations])
+
+    async def work(acls: Acls, bindings: Sequence[AclBinding]) -> CreateAclsResponse:
+        errors = [_misnamed(binding.pattern) for binding in bindings]
+        named = [one for one, error in zip(bindings, errors, strict=True) if error is None]
+        outcomes = iter(await acls.create(named))
+        return CreateAclsResponse(results=[_created(error or next(outcomes)) for error in errors])
+
+    try:
+        require_on_cluster(context, AclOperation.ALTER)
+        acls = _acls(context, "No Authorizer is configured.")
+        bindings = [_binding(creation) for creation in request.creations]
+    except ApiError as error:
+        return refuse(error)
+    return answer_later(context, work(acls, bindings), refuse, "create ACLs")
+
+
+@handles(DeleteAclsRequest, versions="0-3")
+def delete_acls(
+    context: Context, request: DeleteAclsRequest
+) -> DeleteAclsResponse | Deferred[DeleteAclsResponse]:
+    """Delete what filters match, and say what that was."""
+    filters = [_filter(one) for one in request.filters]
+
+    def refuse(error: ApiError) -> DeleteAclsResponse:
+        return DeleteAclsResponse(filter_results=[_deleted(error) for _ in filters])
+
+    async def work(acls: Acls) -> DeleteAclsResponse:
+        outcomes = await acls.delete(filters)
+        return DeleteAclsResponse(filter_results=[_deleted(outcome) for outcome in outcomes])
+
+    try:
+        require_on_cluster(context, AclOperation.ALTER)
+        acls = _acls(context, "No Authorizer is configured.")
+    except ApiError as error:
+        return refuse(error)
+    return answer_later(context, work(acls), refuse, "delete ACLs")
+
+
+def _acls(context: Context, why_not: str) -> Acls:
+    acls = context.broker.acls
+    if acls is None:
+        raise ApiError(ErrorCode.SECURITY_DISABLED, why_not)
+    return acls
+
+
+def _filter(sent: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter:
+    """What was sent as a filter. Raises HangUp."""
+    codes = (sent.resource_type_filter, sent.operation, sent.permission_type)
+    _require_known(*codes, sent.pattern_type_filter)
+    return AclFilter(
+        _word(ResourceType, sent.resource_type_filter),
+        sent.resource_name_filter,
+        _word(PatternType, sent.pattern_type_filter),
+        sent.principal_filter,
+        sent.host_filter,
+        _word(AclOperation, sent.operation),
+        _word(PermissionType, sent.permission_type),
+    )
+
+
+def _binding(sent: Creation) -> AclBinding:
+    """What was sent to be created. Raises ApiError for what stands in filters only."""
+    kind = _word(PatternType, sent.resource_pattern_type)
+    binding = AclBinding(
+        ResourcePattern(_word(ResourceType, sent.resource_type), sent.resource_name, kind),
+        AccessControlEntry(
+            sent.principal,
+            sent.host,
+            _word(AclOperation, sent.operation),
+            _word(PermissionType, sent.permission_type),
+        ),
+    )
+    words = (binding.pattern.resource_type, kind, *binding.entry[2:])
+    if any(word.name in ("ANY", "MATCH") for word in words):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return binding
+
+
+def _require_known(*codes: int) -> None:
+    if 0 in codes:
+        raise HangUp("a request about ACLs contains unknown elements")
+
+
+def _word(words: type[E], code: int) -> E:
+    return words(code) if code in words._value2member_map_ else words(0)
+
+
+def _misnamed(pattern: ResourcePattern) -> ApiError | None:
+    if pattern.resource_type is ResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
+        text = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+        return ApiError(ErrorCode.INVALID_REQUEST, text)
+    if not pattern.name:
+        return ApiError(ErrorCode.INVALID_REQUEST, "Invalid empty resource name")
+    return None
+
+
+def _described(pattern: ResourcePattern, entries: Entries) -> DescribeAclsResponse.Resource:
+    return DescribeAclsResponse.Resource(
+        resource_type=pattern.resource_type,
+        resource_name=pattern.name,
+        pattern_type=pattern.pattern_type,
+        acls=[DescribeAclsResponse.Resource.Acl(**entry._asdict()) for entry in entries],
+    )
+
+
+def _created(error: ApiError | None) -> CreateAclsResponse.Result:
+    if error is None:
+        return CreateAclsResponse.Result(error_code=ErrorCode.NONE, error_message=None)
+    return CreateAclsResponse.Result(error_code=error.code, error_message=error.message)
+
+
+def _deleted(outcome: Iterable[Deletion] | ApiError) -> FilterResult:
+    if isinstance(outcome, ApiError):
+        return FilterResult(
+            error_code=outcome.code, error_message=outcome.message, matching_acls=[]
+        )
+    return FilterResult(
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        matching_acls=[
+            FilterResult.MatchingAcl(
+                error_code=ErrorCode.NONE if error is None else error.code,
+                error_message=None if error is None else error.message,
+                resource_type=pattern.resource_type,
+                resource_name=pattern.name,
+                pattern_type=pattern.pattern_type,
+                **entry._asdict(),
+            )
+            for (pattern, entry), error in outcome
+        ],
+    )

@@ -1,0 +1,237 @@
+"""The cluster's access control lists on this broker: kept for the authorizer, changed by clients.
+
+Creating and deleting differ a little between Apache Kafka's two authorizers; `is_standard` says
+which of them answers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.security.acls.acl_authorizer import AclAuthorizer, AuthorizerSettings
+from config.checks import STANDARD_AUTHORIZER
+from controller.metadata_store.patience import BROKEN
+from controller.metadata_store.store import OutcomeUnknownError, StoreError, TooLargeError
+from controller.security.acl_znodes import PROTECTED, TREES, can_be_stored
+from controller.security.acls import StoredAcls
+from protocol.acl_types import (
+    AccessControlEntry,
+    AclOperation,
+    PatternType,
+    PermissionType,
+    ResourcePattern,
+)
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from broker.runtime.slices import Slices
+    from broker.security.acls.acl_filter import AclFilter
+    from config.broker import BrokerConfig
+    from controller.metadata_store.store import MetadataStore
+    from controller.security.acls import Entries
+
+logger = logging.getLogger(__name__)
+
+_TYPES = frozenset(PROTECTED.values())
+_PERMISSIONS = (PermissionType.ALLOW, PermissionType.DENY)
+
+
+class AclBinding(NamedTuple):
+    """One entry of one list."""
+
+    pattern: ResourcePattern
+    entry: AccessControlEntry
+
+
+class Deletion(NamedTuple):
+    """One entry that a filter matched, and why it could not be deleted, if it could not."""
+
+    binding: AclBinding
+    error: ApiError | None
+
+
+class Acls:
+    """All lists, in memory and in the store, and the authorizer that decides by them."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        store: MetadataStore,
+        slices: Callable[[], Slices],
+        keep: Callable[[str, Callable[[], Coroutine[Any, Any, None]]], object],
+    ) -> None:
+        """`keep(name, work)` owns the tasks that read the store after notifications."""
+        self._is_standard = config.authorizer_class_name == STANDARD_AUTHORIZER
+        self.authorizer = AclAuthorizer(authorizer_settings(config))
+        self._store = store
+        self._slices = slices
+        self._keep = keep
+        self._stored = StoredAcls(store, slices, self.authorizer.replace, self._noticed)
+        store.on_interruption(self._stored.interrupted)
+
+    async def start(self) -> None:
+        """Read all lists and watch for changes. Raises MalformedZnodeError."""
+        await self._stored.start()
+        logger.info("authorizer: %d ACLs loaded", len(self.authorizer.index))
+
+    async def matching(self, wanted: AclFilter) -> dict[ResourcePattern, Entries]:
+        """The entries that a filter matches, by pattern; only patterns that have some."""
+        found: dict[ResourcePattern, Entries] = {}
+        async for pattern, entries in self._slices().each(list(self.authorizer.index.items())):
+            if wanted.matches_pattern(pattern):
+                matched = tuple(filter(wanted.matches_entry, entries))
+                if matched:
+                    found[pattern] = matched
+        return found
+
+    async def create(self, bindings: Sequence[AclBinding]) -> list[ApiError | None]:
+        """Add entries; returns what is wrong with each of them, in their order."""
+        errors = [self._refusal(binding) for binding in bindings]
+        news: defaultdict[ResourcePattern, list[AccessControlEntry]] = defaultdict(list)
+        for binding, error in zip(bindings, errors, strict=True):
+            if error is None:
+                news[binding.pattern].append(binding.entry)
+
+        def adding(entries: Iterable[AccessControlEntry]) -> Callable[[Entries], Entries]:
+            return lambda present: (*present, *entries)
+
+        changes = {pattern: adding(entries) for pattern, entries in news.items()}
+        failed = await self._stored.alter(changes)
+        return [
+            error or _api_error(failed.get(binding.pattern))
+            for binding, error in zip(bindings, errors, strict=True)
+        ]
+
+    async def delete(self, filters: Sequence[AclFilter]) -> list[list[Deletion] | ApiError]:
+        """Delete what the filters match; returns what each of them did match, or is wrong with it.
+
+        An entry that several filters match is the first one's, with AclAuthorizer; with
+        StandardAuthorizer it is each one's.
+        """
+        found: dict[ResourcePattern, dict[AccessControlEntry, list[int]]] = defaultdict(dict)
+
+        def without(
+            pattern: ResourcePattern, wanted: Sequence[int]
+        ) -> Callable[[Entries], Entries]:
+            def remaining(present: Entries) -> Entries:
+                matched = {
+                    entry: numbers
+                    for entry in present
+                    if (numbers := [n for n in wanted if filters[n].matches_entry(entry)])
+                }
+                found[pattern] |= matched
+                return tuple(entry for entry in present if entry not in matched)
+
+            return remaining
+
+        changes = {}
+        async for pattern in self._slices().each(self._patterns(filters)):
+            wanted = [n for n, one in enumerate(filters) if one.matches_pattern(pattern)]
+            if wanted:
+                changes[pattern] = without(pattern, wanted)
+        failed = await self._stored.alter(changes)
+        deletions = self._deletions(len(filters), found, failed)
+        return [
+            (_unusable(one) if self._is_standard else None) or deleted
+            for one, deleted in zip(filters, deletions, strict=True)
+        ]
+
+    def _patterns(self, filters: Iterable[AclFilter]) -> Iterable[ResourcePattern]:
+        """The patterns known here, and those that filters name: others may have just made them."""
+        known = [pattern for pattern, _ in self.authorizer.index.items()]
+        named = [
+            ResourcePattern(one.resource_type, one.name, kind)
+            for one in filters
+            if one.resource_type in _TYPES and one.name is not None and can_be_stored(one.name)
+            for kind in TREES
+            if one.pattern_type in (kind, PatternType.ANY)
+        ]
+        return dict.fromkeys([*known, *named])
+
+    def _deletions(
+        self,
+        count: int,
+        found: Mapping[ResourcePattern, Mapping[AccessControlEntry, Sequence[int]]],
+        failed: Mapping[ResourcePattern, StoreError],
+    ) -> list[list[Deletion]]:
+        results: list[list[Deletion]] = [[] for _ in range(count)]
+        for pattern, entries in found.items():
+            error = _api_error(failed.get(pattern))
+            for entry, numbers in entries.items():
+                deletion = Deletion(AclBinding(pattern, entry), error)
+                for number in numbers if self._is_standard else numbers[:1]:
+                    results[number].append(deletion)
+        return results
+
+    def _refusal(self, binding: AclBinding) -> ApiError | None:
+        why = _flaw(binding)
+        if why is None:
+            return None
+        text = why if self._is_standard else "Failed to create ACL"
+        return ApiError(ErrorCode.INVALID_REQUEST, text)
+
+    def _noticed(self) -> None:
+        self._keep("ACL changes", self._refresh_patiently)
+
+    async def _refresh_patiently(self) -> None:
+        """Read the changed lists, once the store is available."""
+        while True:
+            try:
+                await self._stored.refresh()
+            except BROKEN as error:
+                logger.warning("ACL changes deferred, metadata store unavailable: %s", error)
+                await self._store.wait_until_reachable()
+            else:
+                return
+
+
+def authorizer_settings(config: BrokerConfig) -> AuthorizerSettings:
+    """What a configuration says of authorisation."""
+    named = (one.strip() for one in config.super_users.split(";"))
+    return AuthorizerSettings(
+        super_users=frozenset(filter(None, named)),
+        allows_without_acls=config.allow_everyone_if_no_acl_found,
+        is_standard=config.authorizer_class_name == STANDARD_AUTHORIZER,
+        max_cached_decisions=config.authorizer_max_cached_decisions,
+    )
+
+
+def _flaw(binding: AclBinding) -> str | None:
+    """Why an entry cannot be; in the words of Apache Kafka's StandardAuthorizer."""
+    pattern, entry = binding
+    flaws = {
+        f"Invalid resourceType {pattern.resource_type.name}": pattern.resource_type in _TYPES,
+        f"Invalid patternType {pattern.pattern_type.name}": pattern.pattern_type in TREES,
+        f"Invalid operation {entry.operation.name}": entry.operation > AclOperation.ANY,
+        f"Invalid permissionType {entry.permission_type.name}": entry.permission_type
+        in _PERMISSIONS,
+        f"Resource name cannot be stored: {pattern.name!r}": can_be_stored(pattern.name),
+        f"Could not parse principal from `{entry.principal}`": ":" in entry.principal,
+    }
+    return next((flaw for flaw, is_absent in flaws.items() if not is_absent), None)
+
+
+def _unusable(wanted: AclFilter) -> ApiError | None:
+    """Why StandardAuthorizer takes no such filter; to AclAuthorizer it only matches nothing."""
+    if not wanted.resource_type or not wanted.pattern_type:
+        return ApiError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
+    if not wanted.operation or not wanted.permission_type:
+        return ApiError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
+    return None
+
+
+def _api_error(error: StoreError | None) -> ApiError | None:
+    """What a client is told of a write that did not happen, or may not have."""
+    if error is None:
+        return None
+    if isinstance(error, TooLargeError):
+        return ApiError(ErrorCode.INVALID_REQUEST, f"Too many entries: {error.reason}")
+    if isinstance(error, OutcomeUnknownError):
+        text = f"It may have been changed or not: {error.reason}"
+        return ApiError(ErrorCode.REQUEST_TIMED_OUT, text)
+    return ApiError(ErrorCode.REQUEST_TIMED_OUT, f"Nothing was changed: {error.reason}")

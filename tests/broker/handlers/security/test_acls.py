@@ -1,0 +1,250 @@
+"""DescribeAcls, CreateAcls and DeleteAcls, through encoding and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from broker.runtime.deferred import HangUp
+from config.checks import ACL_AUTHORIZER, STANDARD_AUTHORIZER
+from protocol.acl_types import AclOperation, PatternType, PermissionType, ResourceType
+from protocol.errors import ErrorCode
+from protocol.messages.acls import (
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+)
+from tests.broker.handlers.one_broker import OneBroker, run_broker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
+LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
+ANY, LATER = 1, 99
+BOTH = pytest.mark.parametrize("authorizer", [ACL_AUTHORIZER, STANDARD_AUTHORIZER])
+VERSIONS = pytest.mark.parametrize("version", range(4))
+SUPER = {"super_users": "User:A"}
+"""Tests ask as this user."""
+
+
+def acl(name: str = "orders", principal: str = "User:alice", **fields: Any) -> Any:
+    values: dict[str, Any] = {
+        "resource_type": TOPIC,
+        "resource_name": name,
+        "principal": principal,
+        "host": "*",
+        "operation": AclOperation.READ,
+        "permission_type": PermissionType.ALLOW,
+    }
+    return CreateAclsRequest.Creation(**(values | fields))
+
+
+def wanted(**fields: Any) -> dict[str, Any]:
+    anything = {
+        "resource_type_filter": ANY,
+        "resource_name_filter": None,
+        "pattern_type_filter": ANY,
+        "principal_filter": None,
+        "host_filter": None,
+        "operation": ANY,
+        "permission_type": ANY,
+    }
+    return anything | fields
+
+
+async def create(broker: OneBroker, *creations: Any, version: int = 3) -> list[ErrorCode]:
+    response = await broker.ask(CreateAclsRequest(creations=list(creations)), version)
+    return [ErrorCode(result.error_code) for result in response.results]
+
+
+async def described(broker: OneBroker, version: int = 3, **fields: Any) -> list[tuple[str, str]]:
+    response = await broker.ask(DescribeAclsRequest(**wanted(**fields)), version)
+    assert response.error_code == ErrorCode.NONE
+    return [
+        (resource.resource_name, one.principal)
+        for resource in response.resources
+        for one in resource.acls
+    ]
+
+
+async def deleted(broker: OneBroker, *filters: Any, version: int = 3) -> list[list[str]]:
+    request = DeleteAclsRequest(filters=[DeleteAclsRequest.Filter(**one) for one in filters])
+    response = await broker.ask(request, version)
+    assert all(result.error_code == ErrorCode.NONE for result in response.filter_results)
+    return [
+        [one.resource_name for one in result.matching_acls] for result in response.filter_results
+    ]
+
+
+@BOTH
+@VERSIONS
+def test_what_is_created_is_described_holds_and_is_deleted(
+    tmp_path: Path, authorizer: str, version: int
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        alice = ("User:alice", "/10.0.0.1", AclOperation.DESCRIBE, TOPIC, "orders")
+        decider = broker.services.authorizer
+        assert decider is not None
+        assert not decider.allows(*alice)
+        assert await create(broker, acl(), acl("payments"), acl(), version=version) == [0] * 3
+        assert decider.allows(*alice)
+        only_literal = {} if version else {"pattern_type_filter": LITERAL}
+        both = [("orders", "User:alice"), ("payments", "User:alice")]
+        assert await described(broker, version, **only_literal) == both
+        named = wanted(resource_name_filter="orders", **only_literal)
+        assert await deleted(broker, named, version=version) == [["orders"]]
+        assert await described(broker, version, **only_literal) == both[1:]
+        assert not decider.allows(*alice)
+
+    run_broker(tmp_path, scenario, authorizer_class_name=authorizer, **SUPER)
+
+
+def test_a_filter_by_match_describes_what_covers_a_resource(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        prefix = acl("ord", "User:p", resource_pattern_type=PREFIXED)
+        await create(broker, acl("*", "User:w"), acl(), prefix, acl("payments"))
+        match: dict[str, Any] = {
+            "pattern_type_filter": PatternType.MATCH,
+            "resource_name_filter": "orders",
+        }
+        found = await described(broker, **match)
+        assert sorted(found) == [("*", "User:w"), ("ord", "User:p"), ("orders", "User:alice")]
+        assert await described(broker, principal_filter="User:p") == [("ord", "User:p")]
+        assert await described(broker, operation=AclOperation.WRITE) == []
+        assert await described(broker, resource_type_filter=LATER) == []
+
+    run_broker(tmp_path, scenario, authorizer_class_name=STANDARD_AUTHORIZER, **SUPER)
+
+
+@pytest.mark.parametrize(
+    ("authorizer", "expected"),
+    [(ACL_AUTHORIZER, [["orders"], []]), (STANDARD_AUTHORIZER, [["orders"], ["orders"]])],
+)
+def test_what_two_filters_match_is_deleted_once(
+    tmp_path: Path, authorizer: str, expected: list[list[str]]
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await create(broker, acl())
+        everything = wanted()
+        assert await deleted(broker, everything, everything) == expected
+        assert await described(broker) == []
+
+    run_broker(tmp_path, scenario, authorizer_class_name=authorizer, **SUPER)
+
+
+REFUSED = [
+    (acl("other", resource_type=CLUSTER), "The only valid name for the CLUSTER resource"),
+    (acl(""), "Invalid empty resource name"),
+    (acl("a/b"), "Resource name cannot be stored"),
+    (acl(principal="alice"), "Could not parse principal"),
+    (acl(resource_type=LATER), "Invalid resourceType UNKNOWN"),
+    (acl(operation=LATER), "Invalid operation UNKNOWN"),
+    (acl(permission_type=LATER), "Invalid permissionType UNKNOWN"),
+    (acl(resource_pattern_type=LATER), "Invalid patternType UNKNOWN"),
+]
+
+
+@pytest.mark.parametrize(("creation", "why"), REFUSED)
+@BOTH
+def test_an_entry_that_cannot_be_costs_no_other(
+    tmp_path: Path, creation: Any, why: str, authorizer: str
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        request = CreateAclsRequest(creations=[acl("a"), creation, acl("b")])
+        response = await broker.ask(request, 3)
+        codes = [result.error_code for result in response.results]
+        assert codes == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST, ErrorCode.NONE]
+        is_told = authorizer == STANDARD_AUTHORIZER or creation.resource_name in ("", "other")
+        assert response.results[1].error_message.startswith(why if is_told else "Failed to create")
+        assert len(await described(broker)) == 2
+
+    run_broker(tmp_path, scenario, authorizer_class_name=authorizer, **SUPER)
+
+
+@pytest.mark.parametrize(
+    "field", ["resource_type", "resource_pattern_type", "operation", "permission_type"]
+)
+def test_words_of_filters_cannot_be_created(tmp_path: Path, field: str) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        words: dict[str, Any] = {field: ANY}
+        codes = await create(broker, acl("a"), acl("b", **words))
+        assert codes == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
+        assert await described(broker) == []
+
+    run_broker(tmp_path, scenario, authorizer_class_name=STANDARD_AUTHORIZER, **SUPER)
+
+
+def test_a_request_with_unknown_elements_ends_the_connection(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        unknown = DeleteAclsRequest.Filter(**wanted(operation=0))
+        for request in (
+            CreateAclsRequest(creations=[acl(operation=0)]),
+            DescribeAclsRequest(**wanted(resource_type_filter=0)),
+            DeleteAclsRequest(filters=[unknown]),
+        ):
+            with pytest.raises(HangUp):
+                await broker.ask(request, 3)
+
+    run_broker(tmp_path, scenario, authorizer_class_name=STANDARD_AUTHORIZER)
+
+
+async def errors_of_all(broker: OneBroker) -> set[ErrorCode]:
+    filters = [DeleteAclsRequest.Filter(**wanted())]
+    answers = [
+        (await broker.ask(CreateAclsRequest(creations=[acl()]), 3)).results[0],
+        (await broker.ask(DeleteAclsRequest(filters=filters), 3)).filter_results[0],
+        await broker.ask(DescribeAclsRequest(**wanted()), 3),
+    ]
+    assert all(answer.error_message for answer in answers)
+    return {ErrorCode(answer.error_code) for answer in answers}
+
+
+def test_without_an_authorizer_there_is_no_security_to_speak_of(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        assert await errors_of_all(broker) == {ErrorCode.SECURITY_DISABLED}
+
+    run_broker(tmp_path, scenario)
+
+
+@BOTH
+def test_who_may_not_alter_the_cluster_is_refused(tmp_path: Path, authorizer: str) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        assert await errors_of_all(broker) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+
+    run_broker(tmp_path, scenario, authorizer_class_name=authorizer)
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [("resource_type_filter", "Unknown patternFilter."), ("operation", "Unknown entryFilter.")],
+)
+def test_a_filter_with_words_of_later_versions_is_refused_or_matches_nothing(
+    tmp_path: Path, field: str, message: str
+) -> None:
+    filters = [DeleteAclsRequest.Filter(**wanted(**{field: LATER}))]
+
+    async def refused(broker: OneBroker) -> None:
+        answer = await broker.ask(DeleteAclsRequest(filters=filters), 3)
+        result = answer.filter_results[0]
+        assert result.error_code == ErrorCode.INVALID_REQUEST
+        assert result.error_message == message
+
+    async def matching_nothing(broker: OneBroker) -> None:
+        await create(broker, acl())
+        assert await deleted(broker, wanted(**{field: LATER})) == [[]]
+
+    run_broker(tmp_path / "1", refused, authorizer_class_name=STANDARD_AUTHORIZER, **SUPER)
+    run_broker(tmp_path / "2", matching_nothing, authorizer_class_name=ACL_AUTHORIZER, **SUPER)
+
+
+def test_an_unavailable_store_is_told(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        broker.store.breaks_at = lambda path: path.startswith("/kafka-acl")
+        broker.store.is_away = True
+        assert await create(broker, acl()) == [ErrorCode.REQUEST_TIMED_OUT]
+        broker.store.breaks_at = lambda _: False
+        broker.store.come_back()
+
+    run_broker(tmp_path, scenario, authorizer_class_name=STANDARD_AUTHORIZER, **SUPER)
