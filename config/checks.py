@@ -31,13 +31,13 @@ SMALLEST_MAP_BYTES = 1 << 20
 GENERATED_ID = -1
 """Stands for an id that is yet to be generated."""
 
-SERVED = ("PLAINTEXT",)
+SERVED = ("PLAINTEXT", "SASL_PLAINTEXT")
 """Security protocols that clients can use as yet."""
 
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
-_UNSERVED = {"SSL": "TLS is", "SASL_PLAINTEXT": "SASL is", "SASL_SSL": "TLS and SASL are"}
+_UNSERVED = {"SSL": "TLS is", "SASL_SSL": "TLS and SASL are"}
 
 
 def problems_together(config: BrokerConfig) -> Iterator[ConfigError]:
@@ -111,7 +111,7 @@ def _check_topics(config: BrokerConfig) -> None:
 def _check_listeners(config: BrokerConfig) -> None:
     for endpoint in bound_endpoints(config):
         if endpoint.protocol not in SERVED:
-            why = f"{_UNSERVED[endpoint.protocol]} not served yet (GAPS.md), only PLAINTEXT is"
+            why = f"{_UNSERVED[endpoint.protocol]} not served yet (GAPS.md)"
             raise invalid("listeners", endpoint, why)
     read_listeners(config)
 

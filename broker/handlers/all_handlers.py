@@ -19,7 +19,7 @@ from broker.handlers.groups import (
     offset_fetch,
 )
 from broker.handlers.records import delete_records, fetch, leader_epochs, list_offsets, produce
-from broker.handlers.security import acls, delegation_tokens, scram_credentials
+from broker.handlers.security import acls, delegation_tokens, sasl, scram_credentials
 from broker.handlers.topics import (
     create_partitions,
     create_topics,
@@ -67,6 +67,7 @@ MODULES = (
     produce,
     producer_ids,
     reassignments,
+    sasl,
     scram_credentials,
     topic_partitions,
     transaction,

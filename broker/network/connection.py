@@ -28,7 +28,7 @@ from broker.runtime.deferred import Deferred
 
 if TYPE_CHECKING:
     from broker.network.client import Client
-    from broker.network.connection_services import ConnectionServices, FrameDispatcher
+    from broker.network.connection_services import ConnectionServices, Gate
     from protocol.schema import Part
 
     Answer = list[Part] | Deferred[list[Part] | None]
@@ -61,7 +61,7 @@ class Connection(asyncio.BufferedProtocol):
     """Protocol of one accepted socket."""
 
     def __init__(self, services: ConnectionServices, peer: Client) -> None:
-        self._services = services
+        self.services = services
         self._dispatch = services.dispatcher.dispatch
         self._peer = peer
         self._max_request_bytes = services.max_request_bytes
@@ -95,14 +95,16 @@ class Connection(asyncio.BufferedProtocol):
         if refusal is not None:
             self.close(refusal)
 
-    def guard(self, gate: FrameDispatcher | None) -> None:
+    def guard(self, gate: Gate | None) -> None:
         """Have `gate` serve all frames until it calls `admit`; None admits at once."""
         if gate is not None:
             self._dispatch = gate.dispatch
+            self._max_request_bytes = gate.max_frame_bytes
 
     def admit(self) -> None:
         """Let requests through to the dispatcher: the client is authenticated."""
-        self._dispatch = self._services.dispatcher.dispatch
+        self._dispatch = self.services.dispatcher.dispatch
+        self._max_request_bytes = self.services.max_request_bytes
 
     def hold(self) -> None:
         """Read nothing until `begin`; call it before the connection is made."""
@@ -139,8 +141,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _let_go(self) -> None:
         """Abandon deferred answers and free what was received."""
-        self._services.memory.forget(self._process)
-        self._services.in_flight.count -= len(self._answers)
+        self.services.memory.forget(self._process)
+        self.services.in_flight.count -= len(self._answers)
         for answer in self._answers:
             if isinstance(answer, Deferred):
                 answer.abandon()
@@ -148,8 +150,8 @@ class Connection(asyncio.BufferedProtocol):
         self._blocking = None
         self._buffer.release()
 
-    def close(self, reason: str = "") -> None:
-        """Close the connection once queued answers are sent; a reason is logged, once.
+    def close(self, reason: str = "", last: list[Part] | None = None) -> None:
+        """Close the connection once queued answers and the `last` are sent; a reason is logged.
 
         Until then it reads and handles nothing. A client that does not read is waited for as long
         as one that is idle (`look_after`), and at the stop of the broker as `Listeners.close` says.
@@ -159,6 +161,8 @@ class Connection(asyncio.BufferedProtocol):
         self._is_closing = True
         if reason:
             logger.warning("%s: connection closed: %s", self._peer.address, reason)
+        if last is not None:
+            self._outgoing.add(last)
         self._outgoing.flush()
         if self._outgoing.is_empty:
             self._transport.close()
@@ -275,8 +279,8 @@ class Connection(asyncio.BufferedProtocol):
         """Handle frames while nothing holds them up; returns whether only the turn is over."""
         buffer = self._buffer
         memory = buffer.frames()
-        clock = self._services.clock
-        in_flight = self._services.in_flight
+        clock = self.services.clock
+        in_flight = self.services.in_flight
         outgoing = self._outgoing
         answers = self._answers
         end_ms = weight = 0
@@ -301,7 +305,7 @@ class Connection(asyncio.BufferedProtocol):
                 del memory  # so that the buffer may be used again
                 try:
                     if not buffer.make_room(SIZE_BYTES + size):
-                        self._services.memory.wait(self._process)
+                        self.services.memory.wait(self._process)
                 except OSError as error:
                     self._close_without_memory(error)
                 break
@@ -320,8 +324,9 @@ class Connection(asyncio.BufferedProtocol):
         return False
 
     def _refuse_size(self, prefix: bytes, size: int) -> None:
-        limit = f"socket.request.max.bytes={self._max_request_bytes}"
-        self.close(recognise(prefix) or f"frame of {size} bytes ({limit})")
+        limit, usual = self._max_request_bytes, self.services.max_request_bytes
+        key = "socket.request.max.bytes" if limit == usual else "sasl.server.max.receive.size"
+        self.close(recognise(prefix) or f"frame of {size} bytes ({key}={limit})")
 
     def _close_without_memory(self, error: OSError) -> None:
         """The system refuses to map a buffer; no other OSError is called that."""
@@ -336,7 +341,7 @@ class Connection(asyncio.BufferedProtocol):
                 outgoing.flush()
             return
         self._answers.append(answer)
-        self._services.in_flight.count += 1
+        self.services.in_flight.count += 1
         if isinstance(answer, Deferred):
             self._await(answer)
 
@@ -365,7 +370,7 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 parts = head
             answers.popleft()
-            self._services.in_flight.count -= 1
+            self.services.in_flight.count -= 1
             if parts is not None and not self._is_closing:
                 self._outgoing.add(parts)
         if self._blocking is answer:

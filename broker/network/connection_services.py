@@ -30,6 +30,14 @@ class FrameDispatcher(Protocol):
         """
 
 
+class Gate(FrameDispatcher, Protocol):
+    """Serves the frames of one connection until its client is authenticated."""
+
+    @property
+    def max_frame_bytes(self) -> int:
+        """Size of the largest frame that it takes."""
+
+
 @dataclasses.dataclass(slots=True)
 class InFlight:
     """Requests with a deferred answer, or behind one (`queued.max.requests`).

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from broker.network.client import Client
     from broker.network.connection import Connection
-    from broker.network.connection_services import FrameDispatcher
+    from broker.network.connection_services import Gate
 
 
 class ListenerSecurity(Protocol):
@@ -26,7 +26,7 @@ class ListenerSecurity(Protocol):
     def protocol(self, connection: Connection, client: Client) -> asyncio.BaseProtocol:
         """Who is given the socket: the connection, or TLS with the connection above it."""
 
-    def gate(self, client: Client) -> FrameDispatcher | None:
+    def gate(self, client: Client) -> Gate | None:
         """Who is given the frames of a connection until its client is authenticated.
 
         None lets all of them through to the dispatcher. A gate that is content notes the client's
@@ -51,6 +51,8 @@ UNPROTECTED = Unprotected()
 class Closed:
     """The gate of a listener whose clients cannot be authenticated (yet): nobody comes in."""
 
+    max_frame_bytes = 0
+
     def dispatch(self, frame: memoryview, peer: Client, connection: Connection) -> None:  # noqa: ARG002
         """Hang up."""
         connection.close(f"nobody can be authenticated on {peer.listener}: it has no SASL")
@@ -66,9 +68,7 @@ class EndpointSecurity:
         """`security_protocol` is one of `config.listeners.SECURITY_PROTOCOLS`."""
         self.has_sasl = security_protocol.startswith("SASL_")
         self.has_tls = security_protocol.endswith("SSL")
-        self.gate_of: Callable[[Client], FrameDispatcher | None] = (
-            _closed if self.has_sasl else _open
-        )
+        self.gate_of: Callable[[Client], Gate | None] = _closed if self.has_sasl else _open
         """Replaced for listeners with SASL, before anybody is served."""
 
     def protocol(self, connection: Connection, client: Client) -> asyncio.BaseProtocol:  # noqa: ARG002
@@ -76,12 +76,12 @@ class EndpointSecurity:
         assert not self.has_tls
         return connection
 
-    def gate(self, client: Client) -> FrameDispatcher | None:
+    def gate(self, client: Client) -> Gate | None:
         """Who is given the frames of a connection until its client is authenticated."""
         return self.gate_of(client)
 
 
-def _closed(client: Client) -> FrameDispatcher:  # noqa: ARG001
+def _closed(client: Client) -> Gate:  # noqa: ARG001
     return CLOSED
 
 

@@ -10,9 +10,12 @@ import socket
 from typing import TYPE_CHECKING
 
 from broker.metrics.optional_metrics import wanted_endpoint
+from broker.network.authentication.sasl_listener import SaslListener
 from broker.network.connection_quotas import configured_limits
 from broker.network.listener import ListenError, Listeners
 from broker.network.listener_security import EndpointSecurity
+from broker.security.sasl.credentials import Credentials
+from broker.security.sasl.mechanisms import Surroundings
 from broker.startup.start_error import StartError
 from config.errors import ConfigError
 from config.listeners import read_listeners
@@ -38,21 +41,30 @@ class Addresses:
     """The same, as clients and other brokers are to connect."""
     security: dict[str, EndpointSecurity]
     """What protects each listener, by its name."""
+    sasl: dict[str, SaslListener]
+    """The authentication of those that have one."""
+    credentials: Credentials
+    """What SASL clients are known by; its sources are set before anyone is served."""
     metrics: MetricsEndpoint | None
     """None when nobody wants metrics."""
 
 
 async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack) -> Addresses:
     """Take all that is configured. Raises StartError."""
+    surroundings = Surroundings(machine.clock, machine.timers, Credentials())
     try:
         configured = read_listeners(config)
         limits = await machine.unless_stopped(configured_limits(config))
         limits.files = machine.open_files
         listeners = Listeners(machine.clock, machine.timers, limits)
         undo.push("giving up the addresses", listeners.unbind)
-        ports, security = {}, {}
+        ports, security, sasl = {}, {}, {}
         for endpoint in configured.bound:
             security[endpoint.name] = protection = EndpointSecurity(endpoint.protocol)
+            if protection.has_sasl:
+                authentication = SaslListener(config, endpoint.name, surroundings)
+                sasl[endpoint.name] = authentication
+                protection.gate_of = authentication.gate
             ports[endpoint.name] = await listeners.bind(endpoint, config, protection)
         metrics = await wanted_endpoint(config)
     except (ConfigError, ListenError) as error:
@@ -68,4 +80,5 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
     }
     machine.platform.look_up_advertised({name: host for name, (host, _) in advertised.items()})
     bound = {one.name: (one.host or "", ports[one.name]) for one in configured.bound}
-    return Addresses(listeners, limits, bound, advertised, security, metrics)
+    credentials = surroundings.credentials
+    return Addresses(listeners, limits, bound, advertised, security, sasl, credentials, metrics)

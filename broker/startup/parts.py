@@ -101,6 +101,7 @@ async def configure(base: Foundation, parts: Parts) -> None:
     await reconfigure(concerned, base.config)
     base.settings.broker.on_change(partial(reconfigure, concerned))
     await base.metadata.do(base.settings.users.load)
+    base.addresses.credentials.users = base.settings.scram_users
 
 
 def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:

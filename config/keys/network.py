@@ -27,7 +27,7 @@ class NetworkKeys:
     )
     """What clients are told to connect to, where that differs from `listeners`."""
 
-    connection_failed_authentication_delay_ms: int = integer(100, low=0, importance=LOW)
+    connection_failed_authentication_delay_ms: int = integer(100, low=0, importance=LOW, acts=True)
     """Wait before a connection that failed to authenticate is closed."""
 
     connections_max_idle_ms: int = long(600_000, acts=True)

@@ -25,10 +25,10 @@ class SaslKeys:
     sasl_client_callback_handler_class: str | None = class_name()
     """Java class that supplies this broker's credentials as a client."""
 
-    sasl_enabled_mechanisms: tuple[str, ...] = strings("GSSAPI", scope=PER_BROKER)
+    sasl_enabled_mechanisms: tuple[str, ...] = strings("GSSAPI", scope=PER_BROKER, acts=True)
     """SASL mechanisms clients may use."""
 
-    sasl_jaas_config: str | None = password(scope=PER_BROKER)
+    sasl_jaas_config: str | None = password(scope=PER_BROKER, acts=True)
     """Login modules and credentials, in the syntax of JAAS."""
 
     sasl_kerberos_kinit_cmd: str = string("/usr/bin/kinit", scope=PER_BROKER)
@@ -76,5 +76,5 @@ class SaslKeys:
     sasl_server_callback_handler_class: str | None = class_name()
     """Java class that checks clients' credentials."""
 
-    sasl_server_max_receive_size: int = integer(512 << 10)
+    sasl_server_max_receive_size: int = integer(512 << 10, acts=True)
     """Largest message of an authentication that is accepted."""

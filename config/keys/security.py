@@ -24,7 +24,7 @@ class SecurityKeys:
     `org.apache.kafka.metadata.authorizer.StandardAuthorizer`.
     """
 
-    connections_max_reauth_ms: int = long(0)
+    connections_max_reauth_ms: int = long(0, acts=True)
     """Time after which a SASL client must authenticate again; 0 is never."""
 
     delegation_token_expiry_check_interval_ms: int = long(

@@ -24,6 +24,7 @@ from broker.runtime.open_files import OpenFiles
 from broker.runtime.platform import LocalPlatform
 from broker.runtime.supervision import Supervision
 from broker.runtime.timers import Timers
+from broker.security.sasl.credentials import Credentials
 from broker.startup.addresses import Addresses
 from broker.startup.cluster_parts import Foundation
 from broker.startup.logs import LogStorage
@@ -131,6 +132,8 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             {LISTENER: ADDRESS},
             {LISTENER: ADDRESS},
             {LISTENER: EndpointSecurity("PLAINTEXT")},
+            {},
+            Credentials(),
             None,
         ),
         LogStorage(

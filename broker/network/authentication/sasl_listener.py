@@ -1,0 +1,44 @@
+"""Makes the gates of one SASL listener."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.network.authentication.gate import GateSettings, SaslGate
+from broker.security.sasl.mechanisms import terms_of
+from config.listener_config import for_listener
+
+if TYPE_CHECKING:
+    from broker.network.client import Client
+    from broker.security.sasl.mechanisms import Surroundings
+    from config.broker import BrokerConfig
+
+
+class SaslListener:
+    """The authentication of a listener, now and after each change of its settings."""
+
+    def __init__(self, config: BrokerConfig, listener: str, surroundings: Surroundings) -> None:
+        """Raises ConfigError."""
+        self._listener = listener
+        self._surroundings = surroundings
+        self._settings = self._read(config)
+
+    def _read(self, config: BrokerConfig) -> GateSettings:
+        listener_config = for_listener(config, self._listener)
+        return GateSettings(
+            terms_of(config, self._listener, self._surroundings),
+            self._surroundings.timers,
+            listener_config.sasl_server_max_receive_size,
+            listener_config.connection_failed_authentication_delay_ms,
+        )
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Go by another configuration from the next client on.
+
+        Raises ConfigError, and goes on as before.
+        """
+        self._settings = self._read(config)
+
+    def gate(self, client: Client) -> SaslGate:  # noqa: ARG002
+        """Of the connection of a new client."""
+        return SaslGate(self._settings)

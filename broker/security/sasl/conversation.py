@@ -1,0 +1,262 @@
+"""One authentication, from the client's first frame until it is admitted or refused.
+
+    ApiVersions    answered by the dispatcher, as to anyone
+    SaslHandshake  chooses the mechanism; v0 has bare tokens follow, v1 SaslAuthenticate
+    a token        goes to the mechanism's exchange
+
+Nothing is decoded but these three, and no other frame is answered. `states.py` has the order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.runtime.deferred import Deferred
+from broker.security.sasl import reply
+from broker.security.sasl.lifetime import lifetime_ms
+from broker.security.sasl.mechanism import Authenticated, InvalidCredentialsError, RefusedError
+from broker.security.sasl.reply import Reply, Session, Verdict
+from broker.security.sasl.states import HANDSHAKE_REQUESTS, TRANSITIONS, Event, State
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.headers import RequestHeader, parse_request_header
+from protocol.messages.api_versions import ApiVersionsResponse
+from protocol.messages.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from protocol.schema import UNDECODABLE
+from protocol.wire import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from broker.runtime.clock import Clock
+    from broker.security.sasl.mechanism import Exchange, Mechanism, Step
+    from protocol.schema import Part, Response
+
+GSSAPI = "GSSAPI"
+FIRST_HANDSHAKE_WITH_HEADERS = 1
+
+_ILLEGAL = ErrorCode.ILLEGAL_SASL_STATE
+_REFUSALS: dict[int, Response] = {
+    ApiKey.API_VERSIONS: ApiVersionsResponse(error_code=_ILLEGAL, api_keys=[]),
+    ApiKey.SASL_HANDSHAKE: SaslHandshakeResponse(error_code=_ILLEGAL, mechanisms=[]),
+}
+"""Told to who asks for them while tokens are exchanged. Apache Kafka does with every request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a listener offers its clients."""
+
+    mechanisms: Mapping[str, Mechanism]
+    """Those enabled, by name."""
+    max_reauth_ms: Mapping[str, int]
+    """`connections.max.reauth.ms` of each."""
+    clock: Clock
+
+
+class Conversation:
+    """The server's side of one authentication."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        list_versions: Callable[[memoryview], tuple[list[Part] | None, bool]],
+        before: Session | None = None,
+    ) -> None:
+        """`before` is the session of a client that authenticates again.
+
+        `list_versions` answers an ApiVersions request, and says whether with the versions.
+        """
+        self._terms = terms
+        self._list_versions = list_versions
+        self._before = before
+        self._mechanism: Mechanism | None = None if before is None else before.mechanism
+        self._exchange: Exchange | None = None
+        self._has_headers = False
+        self.state = State.INITIAL if before is None else State.AGAIN
+
+    def receive(self, frame: memoryview) -> Reply | Deferred[Reply]:
+        """Take a frame, without its size. Behind one that was refused, all are ignored."""
+        if self.state is State.TOKENS:
+            return self._take_token_frame(frame)
+        if self.state in (State.MECHANISM_CHANGED, State.FAILED):
+            return self._end()
+        header, position, reason = _read_header(frame)
+        if header is None:
+            return self._take_foreign(frame, reason)
+        if header.api_key not in HANDSHAKE_REQUESTS[self.state]:
+            return self._reject_request(header)
+        if header.api_key == ApiKey.API_VERSIONS:
+            return self._take_api_versions(frame)
+        return self._take_handshake(header, frame, position)
+
+    def _end(self) -> Reply:
+        if self.state is State.FAILED:
+            return Reply(Verdict.GO_ON)
+        return self._refuse("another SASL mechanism than at first is not supported")
+
+    def _take_api_versions(self, frame: memoryview) -> Reply:
+        answer, is_listed = self._list_versions(frame)
+        self._go(Event.VERSIONS_LISTED if is_listed else Event.VERSIONS_REFUSED)
+        return Reply(Verdict.GO_ON, answer)
+
+    def _take_handshake(self, header: RequestHeader, frame: memoryview, position: int) -> Reply:
+        if header.api_version not in SaslHandshakeRequest.VERSIONS:
+            return self._hang_up(f"SaslHandshake has no version {header.api_version}")
+        try:
+            request = SaslHandshakeRequest.decode_from(header.api_version, frame, position)[0]
+        except UNDECODABLE as error:
+            return self._hang_up(f"malformed SaslHandshake: {error}")
+        self._has_headers = header.api_version >= FIRST_HANDSHAKE_WITH_HEADERS
+        offered = list(self._terms.mechanisms)
+        if request.mechanism not in self._terms.mechanisms:
+            code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+            answer = SaslHandshakeResponse(error_code=code, mechanisms=offered)
+            reason = f"SASL mechanism {_shown(request.mechanism)} is not among {', '.join(offered)}"
+            return self._refuse(reason, reply.framed(header, answer))
+        self._choose(request.mechanism)
+        answer = SaslHandshakeResponse(error_code=ErrorCode.NONE, mechanisms=offered)
+        return Reply(Verdict.GO_ON, reply.framed(header, answer))
+
+    def _choose(self, name: str) -> None:
+        if self._before is not None and name != self._before.mechanism.name:
+            self._go(Event.ANOTHER_MECHANISM)
+            return
+        self._mechanism = self._terms.mechanisms[name]
+        self._exchange = self._mechanism.exchange()
+        self._go(Event.MECHANISM_CHOSEN)
+
+    def _take_foreign(self, frame: memoryview, reason: str) -> Reply | Deferred[Reply]:
+        """A frame without a Kafka header: with GSSAPI, the first token of a client of Kafka 0.9."""
+        if self.state is not State.INITIAL:
+            return self._hang_up(reason)
+        if GSSAPI not in self._terms.mechanisms:
+            return self._refuse(f"the first frame is no Kafka request: {reason}")
+        self._choose(GSSAPI)
+        return self._take_token(None, bytes(frame))
+
+    def _take_token_frame(self, frame: memoryview) -> Reply | Deferred[Reply]:
+        if not self._has_headers:
+            return self._take_token(None, bytes(frame))
+        header, position, reason = _read_header(frame)
+        if header is None:
+            return self._hang_up(reason)
+        if header.api_key != ApiKey.SASL_AUTHENTICATE:
+            return self._reject_request(header)
+        if header.api_version not in SaslAuthenticateRequest.VERSIONS:
+            return self._hang_up(f"SaslAuthenticate has no version {header.api_version}")
+        try:
+            request = SaslAuthenticateRequest.decode_from(header.api_version, frame, position)[0]
+        except UNDECODABLE as error:
+            return self._hang_up(f"malformed SaslAuthenticate: {error}")
+        return self._take_token(header, request.auth_bytes)
+
+    def _take_token(self, header: RequestHeader | None, token: bytes) -> Reply | Deferred[Reply]:
+        """Hand a token to the mechanism; `header` is of the request that brought it, if one did."""
+        assert self._exchange is not None
+        try:
+            step = self._exchange.respond(token)
+        except (InvalidCredentialsError, RefusedError) as error:
+            return self._fail(header, error)
+        if not isinstance(step, Deferred):
+            return self._advance(header, step)
+        return self._later(header, step)
+
+    def _later(self, header: RequestHeader | None, coming: Deferred[Step]) -> Deferred[Reply]:
+        replied: Deferred[Reply] = Deferred(on_abandon=coming.abandon)
+
+        def failed(error: Exception) -> None:
+            if isinstance(error, InvalidCredentialsError | RefusedError):
+                replied.complete(self._fail(header, error))
+            else:
+                self.state = State.FAILED
+                replied.fail(error)
+
+        advance = replied.guard(lambda step: replied.complete(self._advance(header, step)))
+        coming.then(advance, failed)
+        return replied
+
+    def _advance(self, header: RequestHeader | None, step: Step) -> Reply:
+        if not isinstance(step, Authenticated):
+            self._go(Event.CHALLENGED)
+            return Reply(Verdict.GO_ON, _answer(header, step.token, 0))
+        before = self._before
+        if before is not None and step.principal != before.principal:
+            old, new = (one.replace(":", ".", 1) for one in (before.principal, step.principal))
+            text = f"Cannot change principals during re-authentication from {old}: {new}"
+            return self._fail(header, RefusedError(text))
+        assert self._mechanism is not None
+        clock = self._terms.clock
+        limit_ms = self._terms.max_reauth_ms[self._mechanism.name]
+        left_ms = lifetime_ms(limit_ms, step.expires_at_ms, clock.now_ms())
+        expires_at_ms = None if left_ms is None else clock.monotonic_ms() + left_ms
+        self._go(Event.AUTHENTICATED)
+        session = Session(step.principal, self._mechanism, expires_at_ms)
+        return Reply(Verdict.ADMIT, _answer(header, step.token, left_ms or 0), session=session)
+
+    def _fail(self, header: RequestHeader | None, error: Exception) -> Reply:
+        """The mechanism refuses the client."""
+        assert self._mechanism is not None
+        reason = f"SASL {self._mechanism.name}: {error}"
+        is_told = isinstance(error, RefusedError)
+        if header is None:
+            return self._refuse(reason) if is_told else self._hang_up(reason)
+        again = "authentication" if self._before is None else "re-authentication"
+        generic = (
+            f"Authentication failed during {again} due to invalid credentials "
+            f"with SASL mechanism {self._mechanism.name}"
+        )
+        answer = SaslAuthenticateResponse(
+            error_code=ErrorCode.SASL_AUTHENTICATION_FAILED,
+            error_message=str(error) if is_told else generic,
+            auth_bytes=b"",
+        )
+        return self._refuse(reason, reply.framed(header, answer))
+
+    def _reject_request(self, header: RequestHeader) -> Reply:
+        """A request that may not come now."""
+        name = ApiKey(header.api_key).name
+        if header.api_key == ApiKey.API_VERSIONS and self.state is State.HANDSHAKE:
+            return self._hang_up("ApiVersions came twice during authentication")
+        refusal = _REFUSALS.get(header.api_key) if self.state is State.TOKENS else None
+        is_known = refusal is not None and header.api_version in refusal.VERSIONS
+        answer = reply.framed(header, refusal) if refusal is not None and is_known else None
+        return self._refuse(f"{name} came before authentication was complete", answer)
+
+    def _refuse(self, reason: str, answer: list[Part] | None = None) -> Reply:
+        self.state = State.FAILED
+        return reply.refuse(reason, answer)
+
+    def _hang_up(self, reason: str) -> Reply:
+        self.state = State.FAILED
+        return reply.hang_up(reason)
+
+    def _go(self, event: Event) -> None:
+        self.state = TRANSITIONS[self.state, event]
+
+
+def _read_header(frame: memoryview) -> tuple[RequestHeader | None, int, str]:
+    try:
+        header, position = parse_request_header(frame)
+    except DecodeError as error:
+        return None, 0, str(error)
+    return header, position, ""
+
+
+def _answer(header: RequestHeader | None, token: bytes | None, lifetime: int) -> list[Part] | None:
+    if header is None:
+        return None if token is None else reply.bare(token)
+    answer = SaslAuthenticateResponse(
+        error_code=ErrorCode.NONE, auth_bytes=token or b"", session_lifetime_ms=lifetime
+    )
+    return reply.framed(header, answer)
+
+
+def _shown(name: str) -> str:
+    return repr(name[:64])

@@ -1,0 +1,91 @@
+"""The mechanisms of a listener, as it is configured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.security.sasl.conversation import Terms
+from broker.security.sasl.plain import PLAIN, PlainMechanism
+from config.errors import ConfigError
+from config.jaas import PLAIN_MODULE, LoginModule, parse_login_module
+from config.listener_config import for_listener, prefix_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.runtime.clock import Clock
+    from broker.runtime.timers import Timers
+    from broker.security.sasl.credentials import Credentials
+    from broker.security.sasl.mechanism import Mechanism
+    from config.broker import BrokerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What mechanisms are handed of the broker."""
+
+    clock: Clock
+    timers: Timers
+    credentials: Credentials
+
+
+@dataclass(frozen=True, slots=True)
+class MechanismSettings:
+    """One mechanism of one listener, as it is configured."""
+
+    name: str
+    config: BrokerConfig
+    """As the listener has it for this mechanism."""
+    login: LoginModule
+    """Of the mechanism's `sasl.jaas.config`."""
+    surroundings: Surroundings
+
+    def options_of(self, class_name: str) -> dict[str, str]:
+        """The options of the login module if it is of that class, else none."""
+        return self.login.options if self.login.class_name == class_name else {}
+
+
+def _plain(settings: MechanismSettings) -> Mechanism:
+    return PlainMechanism(settings.options_of(PLAIN_MODULE))
+
+
+MECHANISMS: dict[str, Callable[[MechanismSettings], Mechanism]] = {PLAIN: _plain}
+"""What makes each that there is. Raises ConfigError."""
+
+
+def terms_of(config: BrokerConfig, listener: str, surroundings: Surroundings) -> Terms:
+    """What a listener offers its clients. Raises ConfigError."""
+    listener_config = for_listener(config, listener)
+    names = tuple(dict.fromkeys(listener_config.sasl_enabled_mechanisms))
+    if not names:
+        key = "sasl.enabled.mechanisms"
+        raise ConfigError(f"No SASL mechanisms are enabled for listener {listener} ({key})", key)
+    made: dict[str, Mechanism] = {}
+    max_reauth_ms: dict[str, int] = {}
+    for name in names:
+        settings = _settings_of(config, listener, name, surroundings)
+        made[name] = MECHANISMS[name](settings)
+        max_reauth_ms[name] = settings.config.connections_max_reauth_ms
+    return Terms(made, max_reauth_ms, surroundings.clock)
+
+
+def _settings_of(
+    config: BrokerConfig, listener: str, name: str, surroundings: Surroundings
+) -> MechanismSettings:
+    if name not in MECHANISMS:
+        known = ", ".join(MECHANISMS)
+        why = f"SASL mechanism {name} of listener {listener} is none of: {known}"
+        raise ConfigError(why, "sasl.enabled.mechanisms")
+    key = f"{prefix_of(listener, name)}sasl.jaas.config"
+    mechanism_config = for_listener(config, listener, name)
+    # Without the prefix it is for this broker as a client, as in Apache Kafka.
+    text = mechanism_config.sasl_jaas_config if key in config.stated else None
+    if text is None:
+        why = f"{key} is missing: the login module of {name} for listener {listener}"
+        raise ConfigError(why, key)
+    try:
+        login = parse_login_module(text)
+    except ConfigError as problem:
+        raise ConfigError(f"{key}: {problem}", key) from None
+    return MechanismSettings(name, mechanism_config, login, surroundings)
