@@ -31,6 +31,7 @@ PROGRAMS = {
     "tests/golden/GoldenPatterns.java": (KAFKA_4,),
     "tests/interop/java/MovedLeader.java": (KAFKA_4,),
     "tests/interop/java/Scenarios.java": (CLIENTS_2, KAFKA_3, KAFKA_4),
+    "tests/interop/java/Secured.java": (CLIENTS_2, KAFKA_3, KAFKA_4),
     "tests/interop/java/SteadyLoad.java": (KAFKA_4,),
     "tests/interop/java/Transactions.java": (CLIENTS_2, KAFKA_3, KAFKA_4),
     "tests/interop/java/WordCount.java": (STREAMS,),

@@ -8,26 +8,30 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from tests.interop.clients.kafka_python import record_of
-from tests.interop.clients.record import Placed, Record, Sending
+from tests.interop.clients.record import Placed, Record, Sending, Settings
 
 NAME = "aiokafka"
 TIMEOUT_SECONDS = 120.0
 
 
 def produce(
-    bootstrap: str, topic: str, records: list[Record], sending: Sending
+    bootstrap: str,
+    topic: str,
+    records: list[Record],
+    sending: Sending,
+    settings: Settings | None = None,
 ) -> list[Placed] | None:
     """Send `records`; return where they went, or None for fire-and-forget."""
-    return asyncio.run(_produce(bootstrap, topic, records, sending))
+    return asyncio.run(_produce(bootstrap, topic, records, sending, settings or {}))
 
 
-def read(bootstrap: str, topic: str, count: int) -> list[Record]:
+def read(bootstrap: str, topic: str, count: int, settings: Settings | None = None) -> list[Record]:
     """Return the first `count` records of `topic`, by partition and offset."""
-    return asyncio.run(_read(bootstrap, topic, count))
+    return asyncio.run(_read(bootstrap, topic, count, settings or {}))
 
 
 async def _produce(
-    bootstrap: str, topic: str, records: list[Record], sending: Sending
+    bootstrap: str, topic: str, records: list[Record], sending: Sending, settings: Settings
 ) -> list[Placed] | None:
     producer = AIOKafkaProducer(
         bootstrap_servers=bootstrap,
@@ -35,6 +39,7 @@ async def _produce(
         compression_type=None if sending.codec == "none" else sending.codec,
         enable_idempotence=sending.is_idempotent,
         linger_ms=0 if sending.style == "sync" else 5,
+        **settings,
     )
     await producer.start()
     placed: list[Placed] = []
@@ -55,8 +60,10 @@ async def _produce(
     return None if sending.style == "fire-and-forget" else placed
 
 
-async def _read(bootstrap: str, topic: str, count: int) -> list[Record]:
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+async def _read(bootstrap: str, topic: str, count: int, settings: Settings) -> list[Record]:
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap, auto_offset_reset="earliest", **settings
+    )
     await consumer.start()
     records: list[Record] = []
     try:

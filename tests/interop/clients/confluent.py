@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.interop.clients.record import Placed, Record, Sending
+from tests.interop.clients.record import Placed, Record, Sending, Settings
 
 NAME = "confluent-kafka"
 TIMEOUT_SECONDS = 120.0
@@ -17,7 +17,11 @@ class DeliveryError(RuntimeError):
 
 
 def produce(
-    bootstrap: str, topic: str, records: list[Record], sending: Sending
+    bootstrap: str,
+    topic: str,
+    records: list[Record],
+    sending: Sending,
+    settings: Settings | None = None,
 ) -> list[Placed] | None:
     """Send `records`; return where they went, or None for fire-and-forget."""
     producer = Producer(
@@ -27,6 +31,7 @@ def produce(
             "compression.type": sending.codec,
             "enable.idempotence": sending.is_idempotent,
             "linger.ms": 0 if sending.style == "sync" else 5,
+            **(settings or {}),
         }
     )
     placed: list[Placed] = []
@@ -55,9 +60,10 @@ def produce(
     return None if callback is None else placed
 
 
-def read(bootstrap: str, topic: str, count: int) -> list[Record]:
+def read(bootstrap: str, topic: str, count: int, settings: Settings | None = None) -> list[Record]:
     """Return the first `count` records of `topic`, by partition and offset."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", **_ALONE})
+    own = {"bootstrap.servers": bootstrap, "group.id": "reader", **_ALONE}
+    consumer = Consumer({**own, **(settings or {})})
     try:
         known = consumer.list_topics(topic, TIMEOUT_SECONDS).topics[topic].partitions
         consumer.assign([TopicPartition(topic, partition, 0) for partition in known])

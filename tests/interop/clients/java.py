@@ -17,12 +17,17 @@ def run_scenarios(
     version: str, program: str, bootstrap: str, scenarios: list[str]
 ) -> dict[str, str]:
     """Run `program` in one JVM; return what each scenario printed, and `stderr`."""
+    return run_program(version, program, [bootstrap, f"java-{version}-", *scenarios])
+
+
+def run_program(version: str, program: str, arguments: list[str]) -> dict[str, str]:
+    """Run `program`, which prints lines `name=value`; return these, and `stderr`."""
     classes = jars.compiled(version, SOURCES / f"{program}.java")
     classpath = f"{classes}:{jars.classpath(version)}"
     command = [jars.java_home_tool("java"), *FLAGS, "-cp", classpath, program]
     try:
         outcome = subprocess.run(
-            [*command, bootstrap, f"java-{version}-", *scenarios],
+            [*command, *arguments],
             capture_output=True,
             timeout=RUN_SECONDS,
             check=False,

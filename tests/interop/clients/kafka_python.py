@@ -6,14 +6,18 @@ from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from tests.interop.clients.record import Placed, Record, Sending
+from tests.interop.clients.record import Placed, Record, Sending, Settings
 
 NAME = "kafka-python"
 TIMEOUT_SECONDS = 120.0
 
 
 def produce(
-    bootstrap: str, topic: str, records: list[Record], sending: Sending
+    bootstrap: str,
+    topic: str,
+    records: list[Record],
+    sending: Sending,
+    settings: Settings | None = None,
 ) -> list[Placed] | None:
     """Send `records`; return where they went, or None for fire-and-forget."""
     producer = KafkaProducer(
@@ -22,6 +26,7 @@ def produce(
         compression_type=None if sending.codec == "none" else sending.codec,
         enable_idempotence=sending.is_idempotent,
         linger_ms=0 if sending.style == "sync" else 5,
+        **(settings or {}),
     )
     placed: list[Placed] = []
     failures: list[object] = []
@@ -44,9 +49,9 @@ def produce(
     return None if sending.style == "fire-and-forget" else placed
 
 
-def read(bootstrap: str, topic: str, count: int) -> list[Record]:
+def read(bootstrap: str, topic: str, count: int, settings: Settings | None = None) -> list[Record]:
     """Return the first `count` records of `topic`, by partition and offset."""
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None)
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, **(settings or {}))
     try:
         known = consumer.partitions_for_topic(topic)
         partitions = [TopicPartition(topic, partition) for partition in known]

@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 
-from tests.interop.clients.record import Placed, Record, Sending
+from tests.interop.clients.record import Placed, Record, Sending, Settings
 
 NAME = "kcat"
 TIMEOUT_SECONDS = 240
@@ -30,7 +30,11 @@ def run(*arguments: str, stdin: str = "") -> str:
 
 
 def produce(
-    bootstrap: str, topic: str, records: list[Record], sending: Sending
+    bootstrap: str,
+    topic: str,
+    records: list[Record],
+    sending: Sending,
+    settings: Settings | None = None,
 ) -> list[Placed] | None:
     """Send all `records` to one partition with the headers of the first; None comes back."""
     lines = "".join(f"{_text(r.key)}{SEPARATOR}{_text(r.value)}\n" for r in records)
@@ -40,19 +44,24 @@ def produce(
     run(
         *("-b", bootstrap, "-P", "-t", topic, "-p", str(records[0].partition), "-K", SEPARATOR),
         *("-z", sending.codec, "-X", f"acks={sending.acks}", *headers),
+        *_options(settings),
         stdin=lines,
     )
     return None
 
 
-def read(bootstrap: str, topic: str, count: int) -> list[Record]:
+def read(bootstrap: str, topic: str, count: int, settings: Settings | None = None) -> list[Record]:
     """Return the first `count` records of `topic`, by partition and offset."""
     output = run(
         *("-b", bootstrap, "-C", "-t", topic, "-o", "beginning", "-c", str(count), "-q", "-J"),
-        *("-X", "check.crcs=true"),
+        *("-X", "check.crcs=true", *_options(settings)),
     )
     records = [_record(json.loads(line)) for line in output.splitlines()]
     return sorted(records, key=lambda record: (record.partition, record.offset))
+
+
+def _options(settings: Settings | None) -> list[str]:
+    return [word for key, value in (settings or {}).items() for word in ("-X", f"{key}={value}")]
 
 
 def _record(row: dict[str, object]) -> Record:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ACKS = (0, 1, -1)
 STYLES = ("fire-and-forget", "sync", "callback")
 BASE_TIMESTAMP_MS = int(time.time()) * 1000 - 3_600_000  # noqa: TID251
 """An hour ago: records must be younger than their topic's retention."""
+
+Settings = dict[str, Any]
+"""What a client is told besides, in its own words: above all, how it gets in."""
 
 
 class Record(NamedTuple):

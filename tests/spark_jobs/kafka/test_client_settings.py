@@ -111,24 +111,18 @@ MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 @pytest.fixture
 def secured(tmp_path: Path) -> Iterator[tuple[BrokerProcess, str]]:
     """Start Apache Kafka with a listener that wants a password; give the broker and its address."""
-    plain, secured, controller = free_port(), free_port(), free_port()
+    plain, secured = free_port(), free_port()
     jaas = f'{MODULE} required user_{USER}="{PASSWORD}";'
     broker = apache_4(
         tmp_path / "secured",
         {
-            "listeners": f"PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{secured},"
-            f"CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{plain},"
-            f"SASL_PLAINTEXT://127.0.0.1:{secured}",
-            "controller.quorum.voters": f"0@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{secured}",
             "inter.broker.listener.name": "PLAINTEXT",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
-            "SASL_PLAINTEXT:SASL_PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.sasl_plaintext.plain.sasl.jaas.config": jaas,
         },
+        port=plain,
     )
-    broker.port = plain
     broker.start()
     try:
         yield broker, f"127.0.0.1:{secured}"

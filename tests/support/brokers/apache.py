@@ -34,6 +34,11 @@ SCRIPT_FLAGS = (
 )
 """What Apache's own start script adds: for benchmarks, where it should be at its best."""
 
+PROTOCOL_MAP = (
+    "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,"
+    "SASL_SSL:SASL_SSL"
+)
+
 STANDALONE = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
@@ -44,10 +49,19 @@ STANDALONE = {
 
 
 def apache_4(
-    directory: Path, properties: dict[str, str] | None = None, *, as_its_script_does: bool = False
+    directory: Path,
+    properties: dict[str, str] | None = None,
+    *,
+    port: int | None = None,
+    as_its_script_does: bool = False,
 ) -> BrokerProcess:
-    """Return a formatted, not yet started Apache Kafka 4.3.1 node, broker and controller."""
-    port, controller_port = free_port(), free_port()
+    """Return a formatted, not yet started Apache Kafka 4.3.1 node, broker and controller.
+
+    `listeners` among the properties are those for clients; `port` is then one of theirs.
+    """
+    port, controller_port = port or free_port(), free_port()
+    properties = {"listeners": f"PLAINTEXT://127.0.0.1:{port}", **(properties or {})}
+    listeners = properties["listeners"]
     broker = BrokerProcess(
         name=f"Apache {jars.KAFKA_4}", command=[], directory=directory, port=port
     )
@@ -58,11 +72,12 @@ def apache_4(
             "node.id": "0",
             "controller.quorum.voters": f"0@127.0.0.1:{controller_port}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "advertised.listeners": listeners,
+            "listener.security.protocol.map": PROTOCOL_MAP,
             "log.dirs": str(broker.data_directory),
             **STANDALONE,
-            **(properties or {}),
+            **properties,
+            "listeners": f"{listeners},CONTROLLER://127.0.0.1:{controller_port}",
         },
     )
     flags = SCRIPT_FLAGS if as_its_script_does else SHORT_LIVED_FLAGS
@@ -108,10 +123,11 @@ def apache_3(
     zookeeper_port: int,
     properties: dict[str, str],
     *,
+    port: int | None = None,
     as_its_script_does: bool = False,
 ) -> BrokerProcess:
     """Return an Apache Kafka 3.9.1 broker, not yet started, beside a ZooKeeper server."""
-    port = free_port()
+    port = port or free_port()
     broker = BrokerProcess(
         name=f"Apache {jars.KAFKA_3}", command=[], directory=directory, port=port
     )

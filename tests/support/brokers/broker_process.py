@@ -197,8 +197,9 @@ def free_port() -> int:
 
 
 def write_properties(path: Path, properties: dict[str, str]) -> Path:
-    """Write a Java properties file of plain keys and values."""
+    """Write a Java properties file of plain keys, and values without line breaks."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(f"{key}={value}\n" for key, value in properties.items())
+    escaped = {key: value.replace("\\", "\\\\") for key, value in properties.items()}
+    text = "".join(f"{key}={value}\n" for key, value in escaped.items())
     path.write_text(text, encoding="utf-8")
     return path

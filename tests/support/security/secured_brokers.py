@@ -1,0 +1,52 @@
+"""Single brokers of each make with secured listeners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.support.brokers.apache import apache_4
+from tests.support.brokers.ours import ours
+from tests.support.security.listeners import MECHANISMS, Ports, listener_keys, make_scram_users
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.brokers.broker_process import BrokerProcess
+    from tests.support.security.access import Access
+    from tests.support.security.realm import Realm
+
+OURS = "ours"
+APACHE_4 = "apache"
+
+
+@dataclass(frozen=True, slots=True)
+class SecuredBroker:
+    """A broker with a listener for each protocol."""
+
+    process: BrokerProcess
+    ports: Ports
+    realm: Realm
+
+    def start(self) -> None:
+        """Start it, wait until it serves, and have it know the users of SCRAM."""
+        self.process.start()
+        make_scram_users(self.ports.bootstrap("PLAINTEXT"))
+
+    def bootstrap(self, access: Access) -> str:
+        """Where clients that come this way in begin."""
+        return self.ports.bootstrap(access.protocol)
+
+
+def secured_broker(
+    make: str,
+    directory: Path,
+    realm: Realm,
+    properties: dict[str, str] | None = None,
+    mechanisms: tuple[str, ...] = MECHANISMS,
+) -> SecuredBroker:
+    """Return a broker of ours or Apache Kafka 4.3.1, not yet started."""
+    ports = Ports.free()
+    keys = {**listener_keys(realm, ports, mechanisms), **(properties or {})}
+    new = ours if make == OURS else apache_4
+    return SecuredBroker(new(directory, keys, port=ports.plaintext), ports, realm)
