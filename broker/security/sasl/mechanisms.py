@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.security.sasl.conversation import Terms
 from broker.security.sasl.plain import PLAIN, PlainMechanism
+from broker.security.sasl.scram import Scram
 from config.errors import ConfigError
 from config.jaas import PLAIN_MODULE, LoginModule, parse_login_module
 from config.listener_config import for_listener, prefix_of
+from protocol.scram_types import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +53,15 @@ def _plain(settings: MechanismSettings) -> Mechanism:
     return PlainMechanism(settings.options_of(PLAIN_MODULE))
 
 
-MECHANISMS: dict[str, Callable[[MechanismSettings], Mechanism]] = {PLAIN: _plain}
+def _scram(settings: MechanismSettings) -> Mechanism:
+    credentials = settings.surroundings.credentials
+    return Scram(BY_NAME[settings.name], credentials, secrets.randbits)
+
+
+MECHANISMS: dict[str, Callable[[MechanismSettings], Mechanism]] = {
+    PLAIN: _plain,
+    **dict.fromkeys(BY_NAME, _scram),
+}
 """What makes each that there is. Raises ConfigError."""
 
 
