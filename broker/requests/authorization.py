@@ -26,6 +26,48 @@ def is_allowed(
     )
 
 
+def would_be_allowed(
+    context: Context, operation: AclOperation, resource_type: ResourceType, name: str
+) -> bool:
+    """As `is_allowed`, without a line in the audit log (`Authorizer.would_allow`)."""
+    authorizer = context.broker.authorizer
+    return authorizer is None or authorizer.would_allow(
+        context.principal, context.client_host, operation, resource_type, name
+    )
+
+
+def is_allowed_on_any(
+    context: Context, operation: AclOperation, resource_type: ResourceType
+) -> bool:
+    """Whether there may be a resource of the type that the client may do this to (KIP-679)."""
+    authorizer = context.broker.authorizer
+    return authorizer is None or authorizer.allows_any(
+        context.principal, context.client_host, operation, resource_type
+    )
+
+
+def is_allowed_on_topic(context: Context, operation: AclOperation, name: str) -> bool:
+    """Whether the client may do this to a topic."""
+    return is_allowed(context, operation, ResourceType.TOPIC, name)
+
+
+def would_be_allowed_on_topic(context: Context, operation: AclOperation, name: str) -> bool:
+    """As `is_allowed_on_topic`, for lists of all topics."""
+    return would_be_allowed(context, operation, ResourceType.TOPIC, name)
+
+
+def is_allowed_on_group(context: Context, operation: AclOperation, group_id: str) -> bool:
+    """Whether the client may do this to a group."""
+    return is_allowed(context, operation, ResourceType.GROUP, group_id)
+
+
+def is_allowed_on_transaction(
+    context: Context, operation: AclOperation, transactional_id: str
+) -> bool:
+    """Whether the client may do this with a transactional id."""
+    return is_allowed(context, operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
+
+
 def allowed(
     context: Context, operation: AclOperation, resource_type: ResourceType, names: Iterable[str]
 ) -> set[str]:
@@ -38,6 +80,18 @@ def allowed(
 def is_allowed_on_cluster(context: Context, operation: AclOperation) -> bool:
     """Whether the client may do this to the cluster."""
     return is_allowed(context, operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+
+def would_be_allowed_on_cluster(context: Context, operation: AclOperation) -> bool:
+    """As `is_allowed_on_cluster`, where something else would do as well."""
+    return would_be_allowed(context, operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+
+def may_create_topic(context: Context, name: str) -> bool:
+    """Whether the client may create a topic: on the cluster, or on topics of that name."""
+    return would_be_allowed_on_cluster(context, AclOperation.CREATE) or is_allowed_on_topic(
+        context, AclOperation.CREATE, name
+    )
 
 
 def require_on_cluster(context: Context, operation: AclOperation) -> None:

@@ -25,6 +25,20 @@ class Authorizer(Protocol):
         (`Context.client_host`).
         """
 
+    def would_allow(
+        self,
+        principal: str,
+        host: str,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str,
+    ) -> bool:
+        """As `allows`, of what nobody has asked for: nothing for the audit log.
+
+        For authorised operations, for what a list leaves out, and where another permission would
+        do as well.
+        """
+
     def allows_any(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
     ) -> bool:

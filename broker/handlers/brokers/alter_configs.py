@@ -10,7 +10,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from broker.handlers.brokers.config_resources import BROKER, TOPIC
+from broker.handlers.brokers.config_resources import (
+    BROKER,
+    TOPIC,
+    no_configuration,
+    require_access,
+)
 from broker.requests.api_table import handles
 from broker.requests.background_answer import answer_later
 from broker.requests.store_errors import of_store_error
@@ -27,6 +32,7 @@ from controller.brokers.dynamic_configs import read_config
 from controller.metadata_store.store import StoreError
 from controller.topics.topics import unknown_topic
 from controller.znodes import BROKER_ENTITY, DEFAULT_ENTITY, TOPIC_ENTITY
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.configs import (
     AlterConfigsRequest,
@@ -161,10 +167,11 @@ class _Alteration:
         if (resource.resource_type, resource.resource_name) in self._doubles:
             raise ApiError(ErrorCode.INVALID_REQUEST, "The request names this resource twice.")
         if resource.resource_type not in (TOPIC, BROKER):
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST,
-                f"Resources of type {resource.resource_type} have no configuration here.",
-            )
+            self._require_access(resource.resource_type, resource.resource_name)
+            raise no_configuration(resource.resource_type)
+
+    def _require_access(self, resource_type: int, name: str) -> None:
+        require_access(self._context, AclOperation.ALTER_CONFIGS, resource_type, name)
 
     async def _apply(self, resource: Replacement | Increment, change: Alteration) -> None:
         try:
@@ -181,6 +188,7 @@ class _Alteration:
 
     async def _alter_topic(self, topic: str, change: Alteration) -> None:
         broker = self._context.broker
+        self._require_access(TOPIC, topic)
         self._require(topic)
 
         def alter(before: Mapping[str, str]) -> Mapping[str, str]:
@@ -203,6 +211,7 @@ class _Alteration:
                 f"Broker {broker.config.broker_id} changes itself and the cluster's default, "
                 f"not broker '{name}'.",
             )
+        self._require_access(BROKER, name)
 
         def alter(before: Mapping[str, str]) -> Mapping[str, str]:
             altered = change(before)

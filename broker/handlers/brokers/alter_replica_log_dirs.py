@@ -11,7 +11,9 @@ import os
 from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
+from broker.requests.authorization import is_allowed_on_cluster
 from broker.requests.steps import in_steps
+from protocol.acl_types import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from broker.requests.context import Context
     from broker.requests.steps import Steps
     from storage.directory.log_directory import LogDirectory
+
+REFUSED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 Result = AlterReplicaLogDirsResponse.Result
 
@@ -33,6 +37,7 @@ def alter_replica_log_dirs(
         os.path.abspath(directory.path): directory  # noqa: PTH100  (text, not a file)
         for directory in context.broker.logs.directories
     }
+    may = is_allowed_on_cluster(context, AclOperation.ALTER)
     topics: dict[str, list[Result.Partition]] = {}
     for wanted in request.dirs:
         directory = directories.get(wanted.path)
@@ -41,7 +46,7 @@ def alter_replica_log_dirs(
             yield
             kept = topics.setdefault(topic.name, [])
             for index in topic.partitions:
-                code = _keep(context, directory, topic.name, index)
+                code = _keep(context, directory, topic.name, index) if may else REFUSED
                 kept.append(Result.Partition(partition_index=index, error_code=code))
                 yield
     return AlterReplicaLogDirsResponse(

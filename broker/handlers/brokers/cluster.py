@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.metadata import authorized_operations
 from broker.requests.api_table import handles
+from broker.requests.authorized_operations import cluster_operations
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
 
@@ -44,7 +44,7 @@ def describe_cluster(context: Context, request: DescribeClusterRequest) -> Descr
             )
             for node in cache.nodes(context.listener)
         ],
-        cluster_authorized_operations=authorized_operations.CLUSTER_OPERATIONS
-        if request.include_cluster_authorized_operations
-        else authorized_operations.NOT_REQUESTED,
+        cluster_authorized_operations=cluster_operations(
+            context, is_requested=request.include_cluster_authorized_operations
+        ),
     )

@@ -2,7 +2,8 @@
 
 LeaderAndIsr, UpdateMetadata and StopReplica are refused from an older controller, and when they
 were meant for an earlier registration of this broker (KIP-380). AlterPartition (KIP-497),
-ControlledShutdown and AllocateProducerIds are served by the controller only.
+ControlledShutdown and AllocateProducerIds are served by the controller only. All are refused with
+CLUSTER_AUTHORIZATION_FAILED unless the client may do CLUSTER_ACTION, as brokers may.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
+from broker.requests.authorization import require_on_cluster
 from broker.requests.background_answer import answer_later
 from broker.runtime.deferred import Deferred, from_future
 from controller.brokers.producer_ids import allocate_producer_ids
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from protocol.messages.controlled_shutdown import (
@@ -61,6 +64,7 @@ def alter_partition(
     def refuse(error: ApiError) -> AlterPartitionResponse:
         return AlterPartitionResponse(error_code=error.code, topics=[])
 
+    require_on_cluster(context, AclOperation.CLUSTER_ACTION)
     work = context.broker.controller.commands.alter_partitions(request)
     return answer_later(context, work, refuse, "in-sync replicas")
 
@@ -70,6 +74,7 @@ def controlled_shutdown(
     context: Context, request: ControlledShutdownRequest
 ) -> Deferred[ControlledShutdownResponse]:
     """Move leadership away from a broker that is about to stop."""
+    require_on_cluster(context, AclOperation.CLUSTER_ACTION)
 
     async def work() -> ControlledShutdownResponse:
         remaining = await context.broker.controller.commands.relieve(
@@ -96,6 +101,7 @@ def allocate(
     context: Context, request: AllocateProducerIdsRequest
 ) -> Deferred[AllocateProducerIdsResponse]:
     """Give a broker the next block of producer ids."""
+    require_on_cluster(context, AclOperation.CLUSTER_ACTION)
 
     async def work() -> AllocateProducerIdsResponse:
         context.broker.controller.require_broker(request.broker_id, request.broker_epoch)
@@ -117,8 +123,10 @@ def _in_turn(
 ) -> Deferred[Response]:
     """Apply a control request after those received before it, from whatever controller.
 
-    Raises ApiError STALE_BROKER_EPOCH for one that was meant for this broker before it restarted.
+    Raises ApiError STALE_BROKER_EPOCH for one that was meant for this broker before it restarted,
+    CLUSTER_AUTHORIZATION_FAILED for one that is not a broker's.
     """
+    require_on_cluster(context, AclOperation.CLUSTER_ACTION)
     if _is_for_earlier_life(context, request.broker_epoch):
         raise ApiError(ErrorCode.STALE_BROKER_EPOCH)
     return from_future(context.broker.control.send(context.broker.config.broker_id, request))

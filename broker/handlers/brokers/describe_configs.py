@@ -14,13 +14,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.handlers.brokers.config_resources import BROKER, CLIENT_METRICS, GROUP, TOPIC
+from broker.handlers.brokers.config_resources import (
+    BROKER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+    no_configuration,
+    require_access,
+)
 from broker.requests.api_table import handles
+from broker.requests.authorization import require_on_cluster, would_be_allowed_on_topic
 from broker.requests.background_answer import answer_later
 from broker.requests.encoded_response import encoded_in_slices
 from config.describe import ConfigEntry, describe_broker, describe_cluster_default, describe_topic
 from controller.topics.topic_names import check_name
 from controller.topics.topics import unknown_topic
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.configs import (
     DescribeConfigsRequest,
@@ -54,6 +63,9 @@ def describe_configs(
         resource.resource_name
         for resource in resources
         if resource.resource_type == TOPIC
+        and would_be_allowed_on_topic(
+            context, AclOperation.DESCRIBE_CONFIGS, resource.resource_name
+        )
         and context.broker.metadata.topic(resource.resource_name) is not None
         and not context.broker.topic_configs.dynamic.knows_topic(resource.resource_name)
     }
@@ -100,6 +112,7 @@ class _Description:
     """The descriptions of one request; those of resources with equal values are made once."""
 
     def __init__(self, context: Context, request: DescribeConfigsRequest) -> None:
+        self._context = context
         self._broker = context.broker
         self._layers = context.broker.broker_configs.layers
         self._request = request
@@ -123,6 +136,7 @@ class _Description:
         keys = resource.configuration_keys
         is_topic = resource.resource_type == TOPIC
         name = resource.resource_name
+        require_access(self._context, AclOperation.DESCRIBE_CONFIGS, resource.resource_type, name)
         settings = self._overrides(name) if is_topic else {}
         alike = (
             *(resource.resource_type, "" if is_topic else name),
@@ -147,10 +161,7 @@ class _Description:
     def _of_broker(self, resource: Wanted) -> list[ConfigEntry]:
         name, keys = resource.resource_name, resource.configuration_keys
         if resource.resource_type != BROKER:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST,
-                f"Resources of type {resource.resource_type} have no configuration here.",
-            )
+            raise no_configuration(resource.resource_type)
         if name == "":
             return describe_cluster_default(self._layers, keys)
         broker_id = self._broker.config.broker_id
@@ -184,7 +195,11 @@ class _Description:
 def list_config_resources(
     context: Context, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """List topics and brokers, whichever the request names."""
+    """List topics and brokers, whichever the request names.
+
+    Raises ApiError CLUSTER_AUTHORIZATION_FAILED.
+    """
+    require_on_cluster(context, AclOperation.DESCRIBE_CONFIGS)
     if context.api_version == 0:
         return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=[])
     served = {TOPIC, BROKER, GROUP, CLIENT_METRICS}

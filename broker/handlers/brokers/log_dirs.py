@@ -11,8 +11,10 @@ import os
 from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
+from broker.requests.authorization import is_allowed_on_cluster
 from broker.requests.encoded_response import encoded_in_slices
 from broker.runtime.deferred import in_background
+from protocol.acl_types import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from storage.directory.descriptions import describe_directory
@@ -29,8 +31,14 @@ Result = DescribeLogDirsResponse.Result
 @handles(DescribeLogDirsRequest, versions="1-5")
 def describe_log_dirs(
     context: Context, request: DescribeLogDirsRequest
-) -> Deferred[DescribeLogDirsResponse]:
-    """Describe every directory, with those of its logs that the request names."""
+) -> DescribeLogDirsResponse | Deferred[DescribeLogDirsResponse]:
+    """Describe every directory, with those of its logs that the request names.
+
+    Below version 3 there is no field to say that the client may not, only an answer without any.
+    """
+    if not is_allowed_on_cluster(context, AclOperation.DESCRIBE):
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        return DescribeLogDirsResponse(error_code=code, results=[])
     wanted = None
     if request.topics is not None:
         wanted = {(t.topic, partition) for t in request.topics for partition in t.partitions}

@@ -7,11 +7,19 @@ the key hashes to; the topic is created when the first key is looked up.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from broker.coordinators.internal_topics import GROUP_KEY, TRANSACTION_KEY
 from broker.requests.api_table import handles
+from broker.requests.authorization import (
+    is_allowed_on_cluster,
+    is_allowed_on_group,
+    is_allowed_on_transaction,
+)
 from broker.requests.steps import in_steps
 from broker.runtime.deferred import Deferred
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -20,22 +28,62 @@ if TYPE_CHECKING:
     from broker.requests.steps import Steps
 
 BATCH_SINCE = 4
+SHARE_SINCE = 6
+SHARE_KEY = 2
 NO_NODE = -1
 SUCCESS = ErrorCode.NONE.name
 """The message of versions 1 to 3 when there is no error, as in Apache Kafka: kafkajs checks it."""
 
 Coordinator = FindCoordinatorResponse.Coordinator
+Refused = Mapping[str, ApiError]
+"""The keys that the client may not look up."""
 
 
 @handles(FindCoordinatorRequest, versions="0-6")
+@in_steps
 def find_coordinator(
     context: Context, request: FindCoordinatorRequest
-) -> Deferred[FindCoordinatorResponse]:
+) -> Steps[FindCoordinatorResponse | Deferred[FindCoordinatorResponse]]:
     """Look the keys up, waiting for the internal topic if it has to be created first."""
+    keys = _keys(context, request)
+    refused: dict[str, ApiError] = {}
+    for key in keys:
+        error = _refusal(context, request.key_type, key)
+        if error is not None:
+            refused[key] = error
+        yield
+    if len(refused) == len(set(keys)):  # nothing is created for who may not use it
+        return (yield from _responding(context, request, refused, None))
+    return _when_ready(context, request, refused)
+
+
+def _keys(context: Context, request: FindCoordinatorRequest) -> list[str]:
+    return request.coordinator_keys if context.api_version >= BATCH_SINCE else [request.key]
+
+
+def _refusal(context: Context, key_type: int, key: str) -> ApiError | None:
+    """Why the client may not know who coordinates a key."""
+    describe = AclOperation.DESCRIBE
+    if key_type == GROUP_KEY and not is_allowed_on_group(context, describe, key):
+        return ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if key_type == TRANSACTION_KEY and not is_allowed_on_transaction(context, describe, key):
+        return ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if (
+        key_type == SHARE_KEY
+        and context.api_version >= SHARE_SINCE
+        and not is_allowed_on_cluster(context, AclOperation.CLUSTER_ACTION)
+    ):
+        return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    return None
+
+
+def _when_ready(
+    context: Context, request: FindCoordinatorRequest, refused: Refused
+) -> Deferred[FindCoordinatorResponse]:
     answer: Deferred[FindCoordinatorResponse] = Deferred()
 
     def respond(failure: ApiError | None) -> None:
-        outcome = _respond(context, request, failure)
+        outcome = _respond(context, request, refused, failure)
         if isinstance(outcome, Deferred):
             answer.follow(outcome)
         else:
@@ -44,27 +92,25 @@ def find_coordinator(
     def ready(_: None) -> None:
         respond(None)
 
-    def refused(error: Exception) -> None:
+    def failed(error: Exception) -> None:
         if not isinstance(error, ApiError):
             raise error
         respond(error)
 
     topic = context.broker.internal_topics.when_ready(request.key_type)
-    topic.then(answer.guard(ready), answer.guard(refused))
+    topic.then(answer.guard(ready), answer.guard(failed))
     return answer
 
 
-@in_steps
-def _respond(
-    context: Context, request: FindCoordinatorRequest, failure: ApiError | None
+def _responding(
+    context: Context, request: FindCoordinatorRequest, refused: Refused, failure: ApiError | None
 ) -> Steps[FindCoordinatorResponse]:
-    is_batch = context.api_version >= BATCH_SINCE
-    keys = request.coordinator_keys if is_batch else [request.key]
     found = []
-    for key in keys:
-        found.append(_look_up(context, request.key_type, key, failure))
+    for key in _keys(context, request):
+        error = refused.get(key) or failure
+        found.append(_look_up(context, request.key_type, key, error))
         yield
-    if is_batch:
+    if context.api_version >= BATCH_SINCE:
         return FindCoordinatorResponse(coordinators=found)
     only = found[0]
     is_found = only.error_code == ErrorCode.NONE
@@ -75,6 +121,9 @@ def _respond(
         host=only.host,
         port=only.port,
     )
+
+
+_respond = in_steps(_responding)
 
 
 def _look_up(context: Context, key_type: int, key: str, failure: ApiError | None) -> Coordinator:

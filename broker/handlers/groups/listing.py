@@ -10,10 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
+from broker.requests.authorization import (
+    is_allowed_on_group,
+    would_be_allowed,
+    would_be_allowed_on_cluster,
+)
+from broker.requests.authorized_operations import authorized_operations
 from broker.requests.encoded_response import encoded_in_slices
 from broker.runtime.countdown import Countdown
 from broker.runtime.deferred import errors_to, in_background
 from coordinator.groups.responses import group_storage_error
+from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.groups import (
     DeleteGroupsRequest,
@@ -29,18 +36,20 @@ if TYPE_CHECKING:
     from broker.runtime.deferred import Deferred
 
 ERROR_MESSAGE_SINCE = 6
-ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
-"""Read, Delete, Describe, DescribeConfigs, AlterConfigs: nothing is restricted yet."""
 
 Result = DeleteGroupsResponse.Result
 
 
 @handles(ListGroupsRequest, versions="0-5")
 def list_groups(context: Context, request: ListGroupsRequest) -> Deferred[ListGroupsResponse]:
-    """All groups of this broker, with COORDINATOR_LOAD_IN_PROGRESS while some are loading."""
+    """All groups of this broker, with COORDINATOR_LOAD_IN_PROGRESS while some are loading.
+
+    Without DESCRIBE on the cluster, those on which the client has DESCRIBE.
+    """
     coordinators = context.broker.groups
     is_loading = coordinators.is_loading
     states, types = request.states_filter, request.types_filter
+    may_see_all = would_be_allowed_on_cluster(context, AclOperation.DESCRIBE)
 
     async def work() -> ListGroupsResponse:
         slices = context.broker.slices()
@@ -48,12 +57,17 @@ def list_groups(context: Context, request: ListGroupsRequest) -> Deferred[ListGr
             group
             for shard in list(coordinators.active_shards())
             async for group in slices.each(shard.groups.handle_list(states, types))
+            if may_see_all or _may_see(context, group.group_id)
         ]
         error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE
         response = ListGroupsResponse(error_code=error, groups=groups)
         return await encoded_in_slices(context, response)
 
     return in_background(context.broker.spawn, work(), "groups listed")
+
+
+def _may_see(context: Context, group_id: str) -> bool:
+    return would_be_allowed(context, AclOperation.DESCRIBE, ResourceType.GROUP, group_id)
 
 
 @handles(DescribeGroupsRequest, versions="0-6")
@@ -67,7 +81,9 @@ def describe_groups(
         async for group_id in context.broker.slices().each(request.groups):
             group = _describe(context, group_id)
             if request.include_authorized_operations and not group.error_code:
-                group.authorized_operations = ALL_GROUP_OPERATIONS
+                group.authorized_operations = authorized_operations(
+                    context, ResourceType.GROUP, group_id
+                )
             described.append(group)
         return await encoded_in_slices(context, DescribeGroupsResponse(groups=described))
 
@@ -77,6 +93,8 @@ def describe_groups(
 def _describe(context: Context, group_id: str) -> DescribeGroupsResponse.Group:
     version = context.api_version
     try:
+        if not is_allowed_on_group(context, AclOperation.DESCRIBE, group_id):
+            raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         return context.broker.groups.shard_for(group_id).groups.handle_describe(group_id, version)
     except ApiError as error:
         return DescribeGroupsResponse.Group(
@@ -110,6 +128,8 @@ def delete_groups(context: Context, request: DeleteGroupsRequest) -> Deferred[De
 
 def _delete(context: Context, result: Result, gather: Countdown[DeleteGroupsResponse]) -> None:
     try:
+        if not is_allowed_on_group(context, AclOperation.DELETE, result.group_id):
+            raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         shard = context.broker.groups.shard_for(result.group_id)
     except ApiError as error:
         result.error_code = error.code

@@ -6,7 +6,8 @@ SyncGroup 0-5: v3 static members, v5 requires protocol type and name.
 Heartbeat 0-4: v3 static members. LeaveGroup 0-5: v3 batches, v5 reason.
 
 While a shard is loading, Heartbeat answers NONE and SyncGroup REBALANCE_IN_PROGRESS, as in Apache
-Kafka: the member retries here, without looking for another coordinator.
+Kafka: the member retries here, without looking for another coordinator. All ask for READ on the
+group.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
+from broker.requests.authorization import is_allowed_on_group
 from broker.runtime.deferred import Deferred
+from coordinator.groups.group import NO_MEMBER_ID
 from coordinator.groups.join import Caller
 from coordinator.groups.responses import join_error, sync_error
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.group_membership import (
     HeartbeatRequest,
@@ -30,11 +34,19 @@ from protocol.messages.group_membership import (
 )
 
 if TYPE_CHECKING:
+    from broker.coordinators.group_shard_runtime import GroupShardRuntime
     from broker.requests.context import Context
 
 NULL_PROTOCOL_SINCE = 7
 LEAVE_BATCH_SINCE = 3
 PROTOCOL_IN_SYNC_SINCE = 5
+
+
+def _shard(context: Context, group_id: str) -> GroupShardRuntime:
+    """The group's shard. Raises ApiError, GROUP_AUTHORIZATION_FAILED for who may not READ it."""
+    if not is_allowed_on_group(context, AclOperation.READ, group_id):
+        raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    return context.broker.groups.shard_for_member(group_id)
 
 
 @handles(JoinGroupRequest, versions="0-9")
@@ -44,9 +56,11 @@ def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGrou
     version = context.api_version
     caller = Caller(context.client_id or "", context.client_host, version)
     try:
-        shard = context.broker.groups.shard_for_member(request.group_id)
+        shard = _shard(context, request.group_id)
     except ApiError as error:
-        reply.complete(join_error(error.code, request.member_id))
+        is_refused = error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED
+        member_id = NO_MEMBER_ID if is_refused else request.member_id
+        reply.complete(join_error(error.code, member_id))
     else:
         shard.run(shard.groups.handle_join(request, caller, reply, context.now_ms))
     return reply if version >= NULL_PROTOCOL_SINCE else reply.map(_without_null_protocol)
@@ -69,7 +83,7 @@ def sync_group(
     ):
         return sync_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     try:
-        shard = context.broker.groups.shard_for_member(request.group_id)
+        shard = _shard(context, request.group_id)
     except ApiError as error:
         is_loading = error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return sync_error(ErrorCode.REBALANCE_IN_PROGRESS if is_loading else error.code)
@@ -82,7 +96,7 @@ def sync_group(
 def heartbeat(context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
     """Keep a member's session alive. REBALANCE_IN_PROGRESS means that it has to join again."""
     try:
-        shard = context.broker.groups.shard_for_member(request.group_id)
+        shard = _shard(context, request.group_id)
     except ApiError as error:
         is_loading = error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return HeartbeatResponse(error_code=ErrorCode.NONE if is_loading else error.code)
@@ -92,7 +106,7 @@ def heartbeat(context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
 @handles(LeaveGroupRequest, versions="0-5")
 def leave_group(context: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Remove members. Below version 3 there is one, and its error is that of the response."""
-    shard = context.broker.groups.shard_for_member(request.group_id)
+    shard = _shard(context, request.group_id)
     is_batch = context.api_version >= LEAVE_BATCH_SINCE
     members = request.members
     if not is_batch:

@@ -14,11 +14,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.coordinators.shard_runtime import Stage
 from broker.requests.api_table import handles
+from broker.requests.authorization import (
+    allowed,
+    is_allowed_on_group,
+    is_allowed_on_topic,
+    would_be_allowed_on_topic,
+)
 from broker.requests.steps import in_steps
 from broker.runtime.countdown import Countdown
 from broker.runtime.deferred import Deferred
 from coordinator.groups.responses import offset_storage_error
 from coordinator.offsets.offset_store import NO_LEADER_EPOCH, NO_OFFSET
+from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.offset_fetch import (
     OffsetDeleteRequest,
@@ -63,12 +70,21 @@ def offset_fetch(
 @handles(OffsetDeleteRequest, versions="0")
 def offset_delete(context: Context, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
     """Forget positions in topics that no member of the group consumes."""
+    if not is_allowed_on_group(context, AclOperation.DELETE, request.group_id):
+        raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     shard = context.broker.groups.shard_for_member(request.group_id)
-    response, tombstones = shard.groups.handle_offset_delete(request)
+    names = (topic.name for topic in request.topics)
+    readable = allowed(context, AclOperation.READ, ResourceType.TOPIC, names)
+    known = OffsetDeleteRequest(
+        group_id=request.group_id, topics=[each for each in request.topics if each.name in readable]
+    )
+    response, tombstones = shard.groups.handle_offset_delete(known)
     for topic in response.topics:
         for each in topic.partitions:
             if context.broker.metadata.partition(topic.name, each.partition_index) is None:
                 each.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not response.error_code:
+        response.topics += [_not_deleted(t) for t in request.topics if t.name not in readable]
     answer: Deferred[OffsetDeleteResponse] = Deferred()
 
     def committed(failure: ErrorCode) -> None:
@@ -85,6 +101,20 @@ def offset_delete(context: Context, request: OffsetDeleteRequest) -> Deferred[Of
     return answer
 
 
+def _not_deleted(topic: OffsetDeleteRequest.Topic) -> OffsetDeleteResponse.Topic:
+    """The answer for a topic that the client may not READ."""
+    return OffsetDeleteResponse.Topic(
+        name=topic.name,
+        partitions=[
+            OffsetDeleteResponse.Topic.Partition(
+                partition_index=each.partition_index,
+                error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            )
+            for each in topic.partitions
+        ],
+    )
+
+
 class _Reading(NamedTuple):
     """The part of a request that one group has, and its answer."""
 
@@ -98,6 +128,11 @@ def _fetch_group(
 ) -> Steps[None]:
     """Fill in the response once the positions are committed."""
     request, response, require_stable = reading
+    if not is_allowed_on_group(context, AclOperation.DESCRIBE, request.group_id):
+        _refuse(request, response, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        if context.api_version >= GROUP_ERROR_SINCE:
+            response.topics = []
+        return
     try:
         shard = context.broker.groups.shard_for(request.group_id)
     except ApiError as error:
@@ -106,16 +141,14 @@ def _fetch_group(
             response.topics.append(_no_offsets(topic, ErrorCode.NONE))
             yield
         return
-    unknown = yield from _resolve_ids(context, request)
+    refused = yield from _refusals(context, request)
     groups = shard.groups
     fetched = yield from groups.handle_offset_fetch(request, require_stable=require_stable)
     if shard.stage is not Stage.ACTIVE:
         # Leadership moved while others were served: the next leader may have newer positions.
         _refuse(request, response, ErrorCode.NOT_COORDINATOR)
         return
-    response.topics = fetched.topics
-    if context.api_version >= TOPIC_ID_SINCE:
-        response.topics = yield from _with_ids(context, response.topics, unknown)
+    response.topics = yield from _visible(context, fetched.topics, refused)
 
     def committed(failure: ErrorCode) -> None:
         if failure is not ErrorCode.NONE:
@@ -183,38 +216,51 @@ def _no_offsets(topic: Group.Topic, error: ErrorCode) -> TopicResponse:
     )
 
 
-def _resolve_ids(context: Context, request: Group) -> Steps[dict[int, TopicResponse]]:
-    """Version 10: put names to ids, and remove topics of unknown ids.
+def _refusals(context: Context, request: Group) -> Steps[dict[int, TopicResponse]]:
+    """Put names to ids (version 10), and remove topics that are unknown or not for the client.
 
     Returns the answers to those, by their index in the request.
     """
-    unknown: dict[int, TopicResponse] = {}
-    if context.api_version < TOPIC_ID_SINCE or request.topics is None:
-        return unknown
+    refused: dict[int, TopicResponse] = {}
+    if request.topics is None:
+        return refused
     known = []
     for place, topic in enumerate(request.topics):
-        name = context.broker.metadata.topic_name(topic.topic_id)
+        name: str | None = topic.name
+        if context.api_version >= TOPIC_ID_SINCE:
+            name = context.broker.metadata.topic_name(topic.topic_id)
         if name is None:
-            unknown[place] = _no_offsets(topic, ErrorCode.UNKNOWN_TOPIC_ID)
+            refused[place] = _no_offsets(topic, ErrorCode.UNKNOWN_TOPIC_ID)
+        elif not is_allowed_on_topic(context, AclOperation.DESCRIBE, name):
+            refused[place] = _no_offsets(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         else:
             topic.name = name
             known.append(topic)
         yield
     request.topics = known
-    return unknown
+    return refused
 
 
-def _with_ids(
-    context: Context, answers: list[TopicResponse], unknown: dict[int, TopicResponse]
+def _visible(
+    context: Context, answers: list[TopicResponse], refused: dict[int, TopicResponse]
 ) -> Steps[list[TopicResponse]]:
-    """Version 10: put ids to names, omit deleted topics, and insert unknown ids at their index."""
+    """The answers that the client may see, and what it is refused at its index.
+
+    Version 10: with ids for names, without deleted topics.
+    """
     remaining = iter(answers)
     topics: list[TopicResponse] = []
-    for place in range(len(answers) + len(unknown)):
-        topic = unknown.get(place) or next(remaining)
-        if place not in unknown:
-            topic.topic_id = context.broker.metadata.topic_id(topic.name)
-        if topic.topic_id != ZERO_UUID or place in unknown:
-            topics.append(topic)
+    has_ids = context.api_version >= TOPIC_ID_SINCE
+    for place in range(len(answers) + len(refused)):
         yield
+        topic = refused.get(place)
+        if topic is None:
+            topic = next(remaining)
+            if not would_be_allowed_on_topic(context, AclOperation.DESCRIBE, topic.name):
+                continue
+            if has_ids:
+                topic.topic_id = context.broker.metadata.topic_id(topic.name)
+                if topic.topic_id == ZERO_UUID:
+                    continue
+        topics.append(topic)
     return topics

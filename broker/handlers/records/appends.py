@@ -10,7 +10,9 @@ from broker.handlers.records.current_leader import current_leader
 from broker.handlers.records.local_replica import absence_error
 from broker.handlers.records.recompression import Recompression
 from broker.replication.replica_machine import ACKS_ALL
+from broker.requests.authorization import is_allowed_on_topic
 from broker.runtime.slices import BUDGET_MS
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.records.validation import AsideError
@@ -168,6 +170,10 @@ class Appends:
         source: AppendSource,
     ) -> None:
         context, request = self.context, self.request
+        if context.broker.authorizer is not None and not may_write(context, topic):
+            error = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            answers += [refused(data.index, error) for data in some]
+            return
         replicas = context.broker.replicas
         name: str | None = topic.name
         if context.api_version >= FIRST_VERSION_BY_ID:
@@ -368,6 +374,14 @@ def _recompression(
     answers.append(Answer(index=data.index, error_code=code, base_offset=-1))
     rules = partition.log.produce_rules
     return Recompression(alone, data.records, rules, answers, len(answers) - 1)
+
+
+def may_write(context: Context, topic: ProduceRequest.TopicData) -> bool:
+    """Whether the client may write to a topic. True of unknown ids, which have their own error."""
+    name: str | None = topic.name
+    if context.api_version >= FIRST_VERSION_BY_ID:
+        name = context.broker.metadata.topic_name(topic.topic_id)
+    return name is None or is_allowed_on_topic(context, AclOperation.WRITE, name)
 
 
 def _absent(context: Context, name: str | None, topic_id: UUID, index: int) -> ErrorCode:

@@ -19,8 +19,10 @@ from broker.handlers.records.delayed_delete_records import (
 )
 from broker.handlers.records.local_replica import require_replica
 from broker.requests.api_table import handles
+from broker.requests.authorization import is_allowed_on_topic
 from broker.requests.steps import in_steps
 from controller.topics.topic_names import INTERNAL_TOPICS
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 
@@ -50,9 +52,12 @@ def delete_records(
         answers: list[Answer] = []
         response.topics.append(DeleteRecordsResponse.Topic(name=topic.name, partitions=answers))
         yield
+        may = is_allowed_on_topic(context, AclOperation.DELETE, topic.name)
         for wanted in topic.partitions:
             index = wanted.partition_index
             try:
+                if not may:
+                    raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                 partition = _leader(context, topic.name, index)
                 offset = _move_start(partition, wanted.offset)
             except ApiError as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from broker.fetch.replica_selection import RACK_AWARE, follower_in_rack
 from broker.handlers.records.current_leader import current_leader
 from broker.handlers.records.delayed_fetch import ENOUGH_BYTES
+from broker.handlers.records.fetch_access import access_of
 from broker.handlers.records.local_replica import absence_error
 from broker.replication.replica_machine import NO_EPOCH
 from protocol.errors import ApiError, ErrorCode
@@ -57,8 +58,8 @@ class FetchRead:
     """One pass over the partitions of a request."""
 
     __slots__ = (
-        *("_answers", "_bytes", "_context", "_endpoints", "_is_read_committed", "_limit"),
-        *("_opened", "_rack", "_replica_id", "_request", "_throttled", "_was_noted"),
+        *("_access", "_answers", "_bytes", "_context", "_endpoints", "_is_read_committed"),
+        *("_limit", "_opened", "_rack", "_replica_id", "_request", "_throttled", "_was_noted"),
         *("is_by_follower", "is_urgent"),
     )
 
@@ -70,6 +71,7 @@ class FetchRead:
         self._limit = min(request.max_bytes, context.broker.config.fetch_max_bytes)
         self._replica_id = max(request.replica_id, request.replica_state.replica_id)
         self.is_by_follower = self._replica_id >= 0
+        self._access = access_of(context, is_by_follower=self.is_by_follower)
         self._rack = self._rack_to_read_in()
         self._answers: list[tuple[FetchedPartition, Answer]] = []
         self._endpoints: dict[int, FetchResponse.NodeEndpoint] = {}
@@ -128,8 +130,11 @@ class FetchRead:
         self._answers = []
 
     def _read_some(self, some: Sequence[FetchedPartition]) -> None:
+        access = self._access
         for wanted in some:
             try:
+                if access is not None:
+                    access.require(wanted)
                 partition = self._find(wanted)
                 if partition is not None and self._is_old_news(wanted, partition):
                     continue

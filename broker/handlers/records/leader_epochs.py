@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from broker.handlers.records.local_replica import require_replica
 from broker.requests.api_table import handles
+from broker.requests.authorization import is_allowed_on_topic, would_be_allowed_on_cluster
 from broker.requests.steps import in_steps
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.leader_epochs import (
     OffsetForLeaderEpochRequest,
@@ -26,18 +28,28 @@ Wanted = OffsetForLeaderEpochRequest.Topic.Partition
 def offset_for_leader_epoch(
     context: Context, request: OffsetForLeaderEpochRequest
 ) -> Steps[OffsetForLeaderEpochResponse]:
-    """Answer per partition; -1, -1 for an epoch newer than any known here."""
+    """Answer per partition; -1, -1 for an epoch newer than any known here.
+
+    To brokers (CLUSTER_ACTION), and to who may describe the topic.
+    """
     response = OffsetForLeaderEpochResponse(topics=[])
+    is_broker = would_be_allowed_on_cluster(context, AclOperation.CLUSTER_ACTION)
     for topic in request.topics:
+        may = is_broker or is_allowed_on_topic(context, AclOperation.DESCRIBE, topic.topic)
         answers: list[Answer] = []
         for wanted in topic.partitions:
-            answers.append(_answer(context, topic.topic, wanted))
+            answers.append(_answer(context, topic.topic, wanted) if may else _refused(wanted))
             yield
         response.topics.append(
             OffsetForLeaderEpochResponse.Topic(topic=topic.topic, partitions=answers)
         )
         yield
     return response
+
+
+def _refused(wanted: Wanted) -> Answer:
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return Answer(partition=wanted.partition, error_code=code)
 
 
 def _answer(context: Context, topic: str, wanted: Wanted) -> Answer:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.handlers.records.local_replica import require_replica
 from broker.requests.api_table import handles
+from broker.requests.authorization import is_allowed_on_topic
 from broker.requests.steps import in_steps
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 
@@ -82,13 +84,25 @@ def list_offsets(context: Context, request: ListOffsetsRequest) -> Steps[ListOff
     response = ListOffsetsResponse(topics=[])
     for topic in request.topics:
         answers = []
+        may = is_allowed_on_topic(context, AclOperation.DESCRIBE, topic.name)
         for wanted in topic.partitions:
+            if not may:
+                answers.append(_refused(wanted))
+                yield
+                continue
             is_double = counts[topic.name, wanted.partition_index] > 1
             answers.append(_answer(context, topic.name, wanted, view, is_double))
             yield
         response.topics.append(ListOffsetsResponse.Topic(name=topic.name, partitions=answers))
         yield
     return response
+
+
+def _refused(wanted: Wanted) -> Answer:
+    """The answer for a topic that the client may not describe."""
+    return Answer(
+        partition_index=wanted.partition_index, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    )
 
 
 def _answer(context: Context, topic: str, wanted: Wanted, view: View, is_double: bool) -> Answer:

@@ -16,6 +16,7 @@ from broker.handlers.records.appends import (
     FIRST_VERSION_BY_ID,
     Appends,
     add_endpoints,
+    may_write,
     name_leader,
     refuse_all,
     refused,
@@ -23,8 +24,10 @@ from broker.handlers.records.appends import (
 from broker.handlers.records.recompression import Recompression, Recompressions, Result
 from broker.handlers.records.transaction_verification import Support, Transaction, Verification
 from broker.requests.api_table import handles
+from broker.requests.authorization import is_allowed_on_transaction
 from broker.requests.steps import in_slices, in_steps
 from broker.runtime.deferred import Deferred, HangUp
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.records.batch import HEADER_BYTES, TRANSACTIONAL_BIT, parse_header
@@ -115,9 +118,13 @@ def _produce_in_transaction(
 ) -> Now | Later:
     """Append once the transaction's coordinator has verified the partitions."""
     request = appends.request
-    if request.transactional_id is None:
+    transactional_id = request.transactional_id
+    if transactional_id is None or not is_allowed_on_transaction(
+        appends.context, AclOperation.WRITE, transactional_id
+    ):
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        error = ApiError(code, "a transactional batch came without a transactional id")
+        reason = "a transactional batch came without a transactional id"
+        error = ApiError(code, reason if transactional_id is None else "")
         return _conclude(appends, refuse_all(request, error))
     batches = _transactional_batches(appends)
     producers = {(header.producer_id, header.producer_epoch) for _, header in batches.values()}
@@ -127,7 +134,7 @@ def _produce_in_transaction(
         return _conclude(appends, refuse_all(request, error))
     if all(_is_open(partition, header) for partition, header in batches.values()):
         return _produce(appends)  # as most are: only the first batch asks for more
-    transaction = Transaction(request.transactional_id, *producers.pop())
+    transaction = Transaction(transactional_id, *producers.pop())
     return VerifiedProduce(appends).start(transaction, batches)
 
 
@@ -137,11 +144,13 @@ def _is_open(partition: Partition, header: BatchHeader) -> bool:
 
 
 def _transactional_batches(appends: Appends) -> dict[Key, tuple[Partition, BatchHeader]]:
-    """The headers of transactional batches for partitions led here."""
+    """The headers of transactional batches for partitions led here that the client may write to."""
     replicas = appends.context.broker.replicas
     is_by_id = appends.context.api_version >= FIRST_VERSION_BY_ID
     found = {}
     for topic in appends.request.topic_data:
+        if not may_write(appends.context, topic):
+            continue
         name = replicas.names_by_id.get(topic.topic_id) if is_by_id else topic.name
         for data in topic.partition_data:
             partition = replicas.partition(name, data.index) if name is not None else None

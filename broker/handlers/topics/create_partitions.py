@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
 from broker.requests.api_table import handles
+from broker.requests.authorization import is_allowed_on_topic
 from broker.requests.background_answer import answer_later
 from controller.partitions.partition_growth import PartitionGrowth
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode, detached
 from protocol.messages.topics import CreatePartitionsRequest, CreatePartitionsResponse
 
@@ -52,6 +54,8 @@ async def _grow_all(context: Context, request: CreatePartitionsRequest) -> Creat
         try:
             if topic.name in doubles:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "The request names this topic twice.")
+            if not is_allowed_on_topic(context, AclOperation.ALTER, topic.name):
+                raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             added += await context.broker.topics.grow(
                 _growth(topic),
                 context.broker.metadata.racks,

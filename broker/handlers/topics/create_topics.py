@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 from broker.handlers.topics.bounded_creation import create_within
 from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
 from broker.requests.api_table import handles
+from broker.requests.authorization import may_create_topic, would_be_allowed_on_topic
 from broker.requests.background_answer import answer_later
 from broker.requests.encoded_response import encoded_in_slices
 from config.alteration import validate_topic_config
 from config.describe import describe_topic
 from config.errors import ConfigError
 from controller.topics.topics import CreatedTopic, NewTopic
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode, detached
 from protocol.messages.topics import CreateTopicsRequest, CreateTopicsResponse
 
@@ -78,7 +80,7 @@ async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopic
         if isinstance(result, ApiError):
             answers.append(_refusal(name, result))
         else:
-            answers.append(_success(name, result, descriptions.of(planned[name].configs)))
+            answers.append(_success(name, result, descriptions.of(name, planned[name].configs)))
     return await encoded_in_slices(context, CreateTopicsResponse(topics=answers))
 
 
@@ -89,6 +91,9 @@ async def _plan(
     doubles = repeated(topic.name for topic in topics)
     refused = {name: _repeated(name) for name in doubles}
     refused[KRAFT_METADATA_TOPIC] = _reserved()
+    for topic in topics:
+        if topic.name not in refused and not may_create_topic(context, topic.name):
+            refused[topic.name] = _not_authorized()
     wanted = [topic for topic in topics if topic.name not in refused]
     context.broker.topics.check_total(_partition_count(context, topic) for topic in wanted)
     planned: dict[str, NewTopic] = {}
@@ -104,6 +109,10 @@ def _repeated(name: str) -> ApiError:
     return ApiError(
         ErrorCode.INVALID_REQUEST, f"The request contains topic '{name}' more than once."
     )
+
+
+def _not_authorized() -> ApiError:
+    return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 
 
 def _reserved() -> ApiError:
@@ -179,13 +188,19 @@ class _Descriptions:
 
     def __init__(self, context: Context) -> None:
         self._is_wanted = context.api_version >= FIRST_VERSION_WITH_CONFIGS
+        self._context = context
         self._layers = context.broker.broker_configs.layers
         self._made: dict[tuple[tuple[str, str], ...], list[Answer.Config]] = {}
 
-    def of(self, overrides: Mapping[str, str]) -> list[Answer.Config]:
-        """Every key of a topic that overrides some; empty below version 5."""
+    def of(self, topic: str, overrides: Mapping[str, str]) -> list[Answer.Config] | None:
+        """Every key of a topic that overrides some; empty below version 5.
+
+        None if the client may not describe it.
+        """
         if not self._is_wanted:
             return []
+        if not would_be_allowed_on_topic(self._context, AclOperation.DESCRIBE_CONFIGS, topic):
+            return None
         key = tuple(sorted(overrides.items()))
         made = self._made.get(key)
         if made is None:
@@ -204,7 +219,16 @@ def _described(entry: ConfigEntry) -> Answer.Config:
     )
 
 
-def _success(name: str, result: CreatedTopic, configs: list[Answer.Config]) -> Answer:
+def _success(name: str, result: CreatedTopic, configs: list[Answer.Config] | None) -> Answer:
+    if configs is None:
+        return Answer(
+            name=name,
+            topic_id=result.topic_id,
+            error_code=ErrorCode.NONE,
+            error_message=None,
+            topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            configs=[],
+        )
     return Answer(
         name=name,
         topic_id=result.topic_id,

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
 from broker.requests.api_table import handles
+from broker.requests.authorization import is_allowed_on_topic, would_be_allowed_on_cluster
 from broker.requests.background_answer import answer_later
 from controller.metadata_store.store import StoreError
 from controller.topics.topics import unknown_topic
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse
 from protocol.uuids import ZERO_UUID
@@ -73,7 +75,8 @@ async def _delete(
     ids: dict[str, UUID] = {}
     for (name, topic_id), resolved in (await _resolve(context, wanted)).items():
         if isinstance(resolved, ApiError):
-            answers[name, topic_id] = _answer(name, topic_id, resolved)
+            shown = name or _shown_name(context, topic_id, resolved)
+            answers[name, topic_id] = _answer(shown, topic_id, resolved)
         else:
             names[resolved] = broker.metadata.topic_id(resolved)
             if name is None:
@@ -109,12 +112,45 @@ async def _resolve(
         elif name in doubles or topic_id in double_ids:
             result = ApiError(ErrorCode.INVALID_REQUEST, "The request names this topic twice.")
         elif name is not None:
-            known = context.broker.metadata.topic(name)
-            result = unknown_topic(name) if known is None else name
+            result = _resolve_name(context, name)
         else:
-            result = context.broker.metadata.topic_name(topic_id) or _unknown_id(topic_id)
+            result = _resolve_id(context, topic_id)
         resolved[name, topic_id] = result
     return resolved
+
+
+def _resolve_name(context: Context, name: str) -> str | ApiError:
+    if not _may(context, AclOperation.DESCRIBE, name):
+        return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if context.broker.metadata.topic(name) is None:
+        return unknown_topic(name)
+    if not _may(context, AclOperation.DELETE, name):
+        return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return name
+
+
+def _resolve_id(context: Context, topic_id: UUID) -> str | ApiError:
+    name = context.broker.metadata.topic_name(topic_id)
+    if name is None:
+        return _unknown_id(topic_id)
+    if not _may(context, AclOperation.DELETE, name):
+        return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return name
+
+
+def _shown_name(context: Context, topic_id: UUID, error: ApiError) -> str | None:
+    """The name of a topic that was given by id: for who may describe it, and not delete."""
+    name = context.broker.metadata.topic_name(topic_id)
+    if error.code is not ErrorCode.TOPIC_AUTHORIZATION_FAILED or name is None:
+        return None
+    return name if _may(context, AclOperation.DESCRIBE, name) else None
+
+
+def _may(context: Context, operation: AclOperation, name: str) -> bool:
+    """Whether the client may do this to a topic; who may delete on the cluster may do all."""
+    return would_be_allowed_on_cluster(context, AclOperation.DELETE) or is_allowed_on_topic(
+        context, operation, name
+    )
 
 
 def _unknown_id(topic_id: UUID) -> ApiError:

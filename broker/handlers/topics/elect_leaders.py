@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from broker.metadata.metadata_watch import not_controller
 from broker.requests.api_table import handles
+from broker.requests.authorization import is_allowed_on_cluster
 from broker.requests.background_answer import answer_later
 from controller.context import TopicPartition
 from controller.partitions.leader_balance import ElectionType
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.reassignment import ElectLeadersRequest, ElectLeadersResponse
 
@@ -36,6 +38,8 @@ def elect_leaders(
         named = dict.fromkeys(_named(request) or (), error.code)
         return _answer(named, error.code)
 
+    if not is_allowed_on_cluster(context, AclOperation.ALTER):
+        return refuse(ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     if not context.broker.controller.is_active:
         return refuse(not_controller())
     if request.election_type not in set(ElectionType):

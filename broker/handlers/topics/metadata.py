@@ -5,20 +5,29 @@ for all. Topics are named by id from v12; from v4 a request may forbid automatic
 
 A partition without a leader has LEADER_NOT_AVAILABLE and leader -1, and its leader epoch if that is
 known. So has one whose leader lacks the client's listener; from v6 on with LISTENER_NOT_FOUND.
+
+Topics that the client may not describe are left out of the answer for all; one that it names is
+TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
-from broker.metadata import authorized_operations
 from broker.metadata.metadata_cache import LiveBroker
 from broker.requests.api_table import handles
+from broker.requests.authorization import (
+    is_allowed_on_topic,
+    may_create_topic,
+    would_be_allowed_on_topic,
+)
+from broker.requests.authorized_operations import cluster_operations, topic_operations
 from broker.requests.encoded_response import EncodedResponse, encoded_in_slices
 from broker.runtime.deferred import Deferred, from_future, in_background
 from controller.topics.topic_names import INTERNAL_TOPICS, name_problem
+from protocol.acl_types import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from protocol.uuids import ZERO_UUID
@@ -45,7 +54,22 @@ PARTITIONS_WORTH_KEEPING = 100
 PARTITIONS_AT_ONCE = 1000
 """A larger answer is made in slices: these take five milliseconds."""
 
+ASKED_AT_ONCE = 5000
+"""Topics that the authorizer is asked for at once: these take less than five milliseconds."""
+NONE_HIDDEN: frozenset[str] = frozenset()
+
 Brokers = Mapping[int, LiveBroker]
+Wanted: TypeAlias = "tuple[tuple[str | None, UUID], ...]"
+"""Names and ids of the topics of a request."""
+
+
+class Content(NamedTuple):
+    """Which topics an answer shows."""
+
+    is_of_all: bool
+    """All topics, and not those that the request names."""
+    hidden: frozenset[str] | None
+    """The topics that the client may not describe; None if that is asked for one by one."""
 
 
 @handles(MetadataRequest, versions="0-13")
@@ -55,37 +79,71 @@ def metadata(
     """Answer from the cache; unknown topics may be created, for the client's next request.
 
     Clients repeat their requests, and 10,000 partitions take a while to encode: the bytes of a
-    large answer are kept until the metadata changes. While one is made, equal requests wait for it.
+    large answer are kept until the metadata changes, for all who may see the same topics. While one
+    is made, equal requests wait for it.
     Its brokers are those at its beginning; each topic is as it is when its turn comes.
     """
     cache = context.broker.metadata
     wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
     if context.is_long:  # too long to be kept as a key
-        work = _make(context, request, _without_topics(context, request), wants_all=False)
+        work = _make(context, request, Content(is_of_all=False, hidden=None))
         return in_background(context.broker.spawn, work, "metadata")
     wanted = None if wants_all else tuple((t.name, t.topic_id) for t in request.topics or ())
+    hidden = _hidden(context, wanted)
+    content = Content(wants_all, hidden)
     key = (
         context.api_version,
         context.listener,
         request.include_topic_authorized_operations,
         request.include_cluster_authorized_operations,
         wanted,
+        hidden,
     )
     known = cache.derived.get(key)
     if known is not None:
         return from_future(known) if isinstance(known, asyncio.Future) else cast("Known", known)
-    response = _without_topics(context, request)
+    is_kept = _may_be_kept(context, request, hidden)
     if _is_long(cache, wanted):
-        return _make_in_slices(context, request, response, key)
-    for topic, found in _topics(context, request, wants_all=wants_all):
+        if is_kept:
+            return _make_in_slices(context, request, content, key)
+        return in_background(context.broker.spawn, _make(context, request, content), "metadata")
+    response = _without_topics(context, request)
+    for topic, found in _topics(context, request, content):
         topic.partitions = [*_partitions(context, found, cache.brokers)]
         response.topics.append(topic)
-    if _is_worth_keeping(response.topics) and len(cache.derived) < REMEMBERED_ANSWERS:
+    if is_kept and _is_worth_keeping(response.topics) and len(cache.derived) < REMEMBERED_ANSWERS:
         cache.derived[key] = EncodedResponse(response.encode_parts(context.api_version))
     return response
 
 
-def _is_long(cache: MetadataCache, wanted: tuple[tuple[str | None, UUID], ...] | None) -> bool:
+def _hidden(context: Context, wanted: Wanted | None) -> frozenset[str] | None:
+    """The topics that the client may not describe; None if they are too many to ask for at once."""
+    if context.broker.authorizer is None:
+        return NONE_HIDDEN
+    cache = context.broker.metadata
+    describe = AclOperation.DESCRIBE
+    if wanted is None:
+        if len(cache.topics) > ASKED_AT_ONCE:
+            return None
+        return frozenset(
+            name for name in cache.topics if not would_be_allowed_on_topic(context, describe, name)
+        )
+    if len(wanted) > ASKED_AT_ONCE:
+        return None
+    names = {name or cache.topic_name(topic_id) or "" for name, topic_id in wanted}
+    return frozenset(name for name in names if not is_allowed_on_topic(context, describe, name))
+
+
+def _may_be_kept(context: Context, request: MetadataRequest, hidden: frozenset[str] | None) -> bool:
+    """Whether others get the same answer: who sees the same topics, unless it says who may what."""
+    if context.broker.authorizer is None:
+        return True
+    return hidden is not None and not (
+        request.include_topic_authorized_operations or request.include_cluster_authorized_operations
+    )
+
+
+def _is_long(cache: MetadataCache, wanted: Wanted | None) -> bool:
     """Whether an answer has so many partitions, or topics, that others would wait for it."""
     left = PARTITIONS_AT_ONCE
     topics: Iterator[TopicMetadata | None] = (
@@ -101,17 +159,17 @@ def _is_long(cache: MetadataCache, wanted: tuple[tuple[str | None, UUID], ...] |
 
 
 def _make_in_slices(
-    context: Context, request: MetadataRequest, response: MetadataResponse, key: tuple[object, ...]
+    context: Context, request: MetadataRequest, content: Content, key: tuple[object, ...]
 ) -> Deferred[MetadataResponse]:
     derived = context.broker.metadata.derived
     made: asyncio.Future[MetadataResponse] = asyncio.get_running_loop().create_future()
     if len(derived) < REMEMBERED_ANSWERS:
         derived[key] = made
+    response = _without_topics(context, request)
 
     async def run() -> None:
         try:
-            wants_all = key[-1] is None
-            made.set_result(await _make(context, request, response, wants_all=wants_all))
+            made.set_result(await _filled(context, request, content, response))
         except Exception as error:  # noqa: BLE001 - delivered
             made.set_exception(error)
         finally:
@@ -125,12 +183,16 @@ def _make_in_slices(
     return from_future(made)
 
 
-async def _make(
-    context: Context, request: MetadataRequest, response: MetadataResponse, *, wants_all: bool
+async def _make(context: Context, request: MetadataRequest, content: Content) -> MetadataResponse:
+    return await _filled(context, request, content, _without_topics(context, request))
+
+
+async def _filled(
+    context: Context, request: MetadataRequest, content: Content, response: MetadataResponse
 ) -> MetadataResponse:
     brokers = context.broker.metadata.brokers
     slices = context.broker.slices()
-    async for topic, found in slices.each(_topics(context, request, wants_all=wants_all)):
+    async for topic, found in slices.each(_topics(context, request, content)):
         partitions = _partitions(context, found, brokers)
         topic.partitions = [each async for each in slices.each(partitions)]
         response.topics.append(topic)
@@ -157,19 +219,20 @@ def _without_topics(context: Context, request: MetadataRequest) -> MetadataRespo
         cluster_id=context.broker.cluster_id,
         controller_id=cache.live_controller_id,
         topics=[],
-        cluster_authorized_operations=authorized_operations.CLUSTER_OPERATIONS
-        if request.include_cluster_authorized_operations
-        else authorized_operations.NOT_REQUESTED,
+        cluster_authorized_operations=cluster_operations(
+            context, is_requested=request.include_cluster_authorized_operations
+        ),
     )
 
 
 def _topics(
-    context: Context, request: MetadataRequest, *, wants_all: bool
+    context: Context, request: MetadataRequest, content: Content
 ) -> Iterator[tuple[Topic, TopicMetadata | None]]:
     """Each topic of the answer, still without partitions, and the metadata to make them from."""
-    if wants_all:
+    if content.is_of_all:
         for known in list(context.broker.metadata.topics.values()):
-            yield _topic(request, known), known
+            if not _is_hidden(context, content, known.name):
+                yield _topic(context, request, known), known
         return
     topics = request.topics or ()
     is_refused = context.api_version < FIRST_VERSION_BY_ID and any(
@@ -185,55 +248,71 @@ def _topics(
         if is_refused:
             yield _error(ErrorCode.INVALID_REQUEST, name or "", topic_id), None
         elif not is_by_id:
-            yield _topic_by_name(context, request, name or "")
+            yield _topic_by_name(context, request, content, name or "")
         elif topic_id != ZERO_UUID:
-            yield _topic_by_id(context, request, topic_id)
+            yield _topic_by_id(context, request, content, topic_id)
+
+
+def _is_hidden(context: Context, content: Content, name: str) -> bool:
+    if content.hidden is not None:
+        return name in content.hidden
+    may = would_be_allowed_on_topic if content.is_of_all else is_allowed_on_topic
+    return not may(context, AclOperation.DESCRIBE, name)
 
 
 def _topic_by_id(
-    context: Context, request: MetadataRequest, topic_id: UUID
+    context: Context, request: MetadataRequest, content: Content, topic_id: UUID
 ) -> tuple[Topic, TopicMetadata | None]:
     cache = context.broker.metadata
     name = cache.topic_name(topic_id)
     known = None if name is None else cache.topic(name)
     if known is None:
         return _error(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id), None
-    return _topic(request, known), known
+    if _is_hidden(context, content, known.name):
+        return _error(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id), None
+    return _topic(context, request, known), known
 
 
 def _topic_by_name(
-    context: Context, request: MetadataRequest, name: str
+    context: Context, request: MetadataRequest, content: Content, name: str
 ) -> tuple[Topic, TopicMetadata | None]:
+    if _is_hidden(context, content, name):
+        return _error(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name, ZERO_UUID), None
     known = context.broker.metadata.topic(name)
     if known is not None:
-        return _topic(request, known), known
-    if request.allow_auto_topic_creation and context.broker.config.auto_create_topics_enable:
-        code = context.broker.auto_topics.request(name)
-    else:
-        code = unknown_topic_error(name)
-    return _error(code, name, ZERO_UUID), None
+        return _topic(context, request, known), known
+    unknown = _error(_unknown_or_created(context, request, name), name, ZERO_UUID)
+    unknown.is_internal = name in INTERNAL_TOPICS
+    if unknown.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        unknown.topic_authorized_operations = topic_operations(
+            context, name, is_requested=request.include_topic_authorized_operations
+        )
+    return unknown, None
+
+
+def _unknown_or_created(context: Context, request: MetadataRequest, name: str) -> ErrorCode:
+    """The error for a name that no topic has; a topic is created if client and broker want it."""
+    if not (request.allow_auto_topic_creation and context.broker.config.auto_create_topics_enable):
+        return unknown_topic_error(name)
+    if not may_create_topic(context, name):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return context.broker.auto_topics.request(name)
 
 
 def _error(code: ErrorCode, name: str | None, topic_id: UUID) -> Topic:
-    return Topic(
-        error_code=code,
-        name=name,
-        topic_id=topic_id,
-        is_internal=name in INTERNAL_TOPICS,
-        partitions=[],
-    )
+    return Topic(error_code=code, name=name, topic_id=topic_id, partitions=[])
 
 
-def _topic(request: MetadataRequest, topic: TopicMetadata) -> Topic:
+def _topic(context: Context, request: MetadataRequest, topic: TopicMetadata) -> Topic:
     return Topic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[],
-        topic_authorized_operations=authorized_operations.TOPIC_OPERATIONS
-        if request.include_topic_authorized_operations
-        else authorized_operations.NOT_REQUESTED,
+        topic_authorized_operations=topic_operations(
+            context, topic.name, is_requested=request.include_topic_authorized_operations
+        ),
     )
 
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from broker.metadata.metadata_watch import not_controller
 from broker.requests.api_table import handles
+from broker.requests.authorization import require_on_cluster
 from broker.requests.background_answer import answer_later
 from controller.context import TopicPartition
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.reassignment import (
     AlterPartitionReassignmentsRequest,
@@ -33,13 +35,17 @@ Listed = ListPartitionReassignmentsResponse.Topic
 def alter_reassignments(
     context: Context, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse | Deferred[AlterPartitionReassignmentsResponse]:
-    """Begin, redirect or cancel moves; errors are per partition."""
+    """Begin, redirect or cancel moves; errors are per partition.
+
+    Raises ApiError CLUSTER_AUTHORIZATION_FAILED.
+    """
 
     def refuse(error: ApiError) -> AlterPartitionReassignmentsResponse:
         return AlterPartitionReassignmentsResponse(
             error_code=error.code, error_message=error.message or error.code.meaning, responses=[]
         )
 
+    require_on_cluster(context, AclOperation.ALTER)
     if not context.broker.controller.is_active:
         return refuse(not_controller())
     return answer_later(context, _alter(context, request), refuse, "reassignment")
@@ -109,7 +115,8 @@ def _altered(
 def list_reassignments(
     context: Context, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """List the moves in progress."""
+    """List the moves in progress. Raises ApiError CLUSTER_AUTHORIZATION_FAILED."""
+    require_on_cluster(context, AclOperation.DESCRIBE)
     controller = context.broker.controller.context
     if controller is None:
         error = not_controller()

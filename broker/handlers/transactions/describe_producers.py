@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 from broker.handlers.records.local_replica import absence_error
 from broker.requests.api_table import handles
+from broker.requests.authorization import is_allowed_on_topic
 from broker.requests.encoded_response import encoded_in_slices
 from broker.runtime.deferred import in_background
-from protocol.errors import ErrorCode
+from controller.topics.topic_names import name_problem
+from protocol.acl_types import AclOperation
+from protocol.errors import ApiError, ErrorCode
 from protocol.messages.producers import DescribeProducersRequest, DescribeProducersResponse
 
 if TYPE_CHECKING:
@@ -39,8 +42,11 @@ def describe_producers(
         slices = context.broker.slices()
         response = DescribeProducersResponse(topics=[])
         for name, indexes in wanted.items():
+            refusal = _refusal(context, name)
             partitions = [
                 await _describe(context, name, index, slices)
+                if refusal is None
+                else _not_described(index, refusal)
                 async for index in slices.each(indexes)
             ]
             response.topics.append(Topic(name=name, partitions=partitions))
@@ -49,11 +55,28 @@ def describe_producers(
     return in_background(context.broker.spawn, work(), "producers described")
 
 
+def _refusal(context: Context, topic: str) -> ApiError | None:
+    """Why no partition of a topic is described: there is none of that name, or not for READ."""
+    if (problem := name_problem(topic)) is not None:
+        return ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    if not is_allowed_on_topic(context, AclOperation.READ, topic):
+        return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return None
+
+
+def _not_described(index: int, error: ApiError) -> Partition:
+    return Partition(
+        partition_index=index,
+        error_code=error.code,
+        error_message=error.message or error.code.meaning,
+        active_producers=[],
+    )
+
+
 async def _describe(context: Context, topic: str, index: int, slices: Slices) -> Partition:
     partition = context.broker.replicas.partition(topic, index)
     if partition is None:
-        code = absence_error(context.broker, topic, index)
-        return Partition(partition_index=index, error_code=code, active_producers=[])
+        return _not_described(index, ApiError(absence_error(context.broker, topic, index)))
     producers = list(partition.log.producers.producers.values())
     return Partition(
         partition_index=index,

@@ -8,9 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
+from broker.requests.authorization import (
+    is_allowed_on_topic,
+    is_allowed_on_transaction,
+    would_be_allowed,
+)
 from broker.requests.encoded_response import encoded_in_slices
 from broker.runtime.deferred import in_background
 from coordinator.transactions.listing import not_described, read_filters, unknown_states
+from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.producers import (
     DescribeTransactionsRequest,
@@ -29,7 +35,10 @@ if TYPE_CHECKING:
 def describe_transactions(
     context: Context, request: DescribeTransactionsRequest
 ) -> Deferred[DescribeTransactionsResponse]:
-    """Each transactional id with its producer, state and partitions, or its own error."""
+    """Each transactional id with its producer, state and partitions, or its own error.
+
+    Topics that the client may not describe are left out.
+    """
 
     async def work() -> DescribeTransactionsResponse:
         wanted = context.broker.slices().each(request.transactional_ids)
@@ -41,13 +50,26 @@ def describe_transactions(
 
 
 def _describe(context: Context, transactional_id: str) -> Description:
+    if not is_allowed_on_transaction(context, AclOperation.DESCRIBE, transactional_id):
+        return not_described(transactional_id, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if not transactional_id:
         return not_described(transactional_id, ErrorCode.INVALID_REQUEST)
     try:
         shard = context.broker.transactions.shard_for(transactional_id)
     except ApiError as error:
         return not_described(transactional_id, error.code)
-    return shard.transactions.handle_describe(transactional_id)
+    described = shard.transactions.handle_describe(transactional_id)
+    described.topics = [
+        topic
+        for topic in described.topics
+        if is_allowed_on_topic(context, AclOperation.DESCRIBE, topic.topic)
+    ]
+    return described
+
+
+def _may_see(context: Context, transactional_id: str) -> bool:
+    kind = ResourceType.TRANSACTIONAL_ID
+    return would_be_allowed(context, AclOperation.DESCRIBE, kind, transactional_id)
 
 
 @handles(ListTransactionsRequest, versions="0-2")
@@ -70,7 +92,7 @@ def list_transactions(
             each
             for shard in list(coordinators.active_shards())
             async for each in slices.each(shard.transactions.handle_list(filters, context.now_ms))
-            if each is not None
+            if each is not None and _may_see(context, each.transactional_id)
         ]
         response = ListTransactionsResponse(
             error_code=ErrorCode.NONE,

@@ -11,9 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
+from broker.requests.authorization import (
+    is_allowed_on_any,
+    is_allowed_on_transaction,
+    would_be_allowed_on_cluster,
+)
 from broker.requests.background_answer import answer_later
 from broker.runtime.deferred import Deferred
 from coordinator.transactions.ports import Identity, Initialisation
+from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 
@@ -29,6 +35,9 @@ Answer = InitProducerIdResponse | Deferred[InitProducerIdResponse]
 @handles(InitProducerIdRequest, versions="0-5")
 def init_producer_id(context: Context, request: InitProducerIdRequest) -> Answer:
     """Hand out an id, or ask the coordinator; waits only for a new block of ids."""
+    code = _access_error(context, request.transactional_id)
+    if code is not ErrorCode.NONE:
+        return _refusal(code)
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _refusal(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
@@ -39,6 +48,22 @@ def init_producer_id(context: Context, request: InitProducerIdRequest) -> Answer
     return answer_later(
         context, _obtain(context), lambda error: _refusal(error.code), "producer id"
     )
+
+
+def _access_error(context: Context, transactional_id: str | None) -> ErrorCode:
+    """Why the client may not have an id: without a transactional one, who may write nowhere.
+
+    IDEMPOTENT_WRITE on the cluster does as well as WRITE on some topic (KIP-679).
+    """
+    if transactional_id is not None:
+        if is_allowed_on_transaction(context, AclOperation.WRITE, transactional_id):
+            return ErrorCode.NONE
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if would_be_allowed_on_cluster(context, AclOperation.IDEMPOTENT_WRITE) or is_allowed_on_any(
+        context, AclOperation.WRITE, ResourceType.TOPIC
+    ):
+        return ErrorCode.NONE
+    return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def _initialise(

@@ -11,12 +11,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
+from broker.requests.authorization import (
+    allowed,
+    is_allowed_on_group,
+    is_allowed_on_transaction,
+    require_on_cluster,
+)
 from broker.requests.steps import in_steps
 from broker.runtime.countdown import Countdown
 from broker.runtime.deferred import Deferred
-from controller.topics.topic_names import GROUP_METADATA_TOPIC
+from controller.topics.topic_names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
 from coordinator.transactions.ports import End, Identity
 from coordinator.transactions.transaction import EPOCH_PER_TRANSACTION
+from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -30,6 +37,8 @@ from protocol.messages.transactions import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from broker.requests.context import Context
     from broker.requests.steps import Steps
     from coordinator.transactions.transaction import TopicPartition
@@ -50,9 +59,14 @@ Result = AddPartitionsToTxnResponse.ResultsByTransaction
 def add_partitions_to_txn(
     context: Context, request: AddPartitionsToTxnRequest
 ) -> Steps[Deferred[AddPartitionsToTxnResponse]]:
-    """Add or verify the partitions of each transaction: all of them, or none if one is invalid."""
+    """Add or verify the partitions of each transaction: all of them, or none if one is invalid.
+
+    Raises ApiError CLUSTER_AUTHORIZATION_FAILED for who sends a broker's version and is none.
+    """
     results: list[Result] = []
     is_batch = context.api_version >= BATCHED_SINCE
+    if is_batch:
+        require_on_cluster(context, AclOperation.CLUSTER_ACTION)
 
     def respond() -> AddPartitionsToTxnResponse:
         if is_batch:
@@ -90,16 +104,10 @@ def _add(
     partitions = list(
         dict.fromkeys((topic.name, index) for topic in wanted.topics for index in topic.partitions)
     )
-    metadata = context.broker.metadata
-    missing = {each for each in partitions if metadata.partition(*each) is None}
-    if missing:
+    refused = _refusals(context, wanted.transactional_id, partitions)
+    if refused:
         result.topic_results = _topic_results(
-            {
-                each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                if each in missing
-                else ErrorCode.OPERATION_NOT_ATTEMPTED
-                for each in partitions
-            }
+            {each: refused.get(each, ErrorCode.OPERATION_NOT_ATTEMPTED) for each in partitions}
         )
         return
 
@@ -118,6 +126,28 @@ def _add(
         result.topic_results = _topic_results(arrived)
 
     gather.await_(codes, answered)
+
+
+def _refusals(
+    context: Context, transactional_id: str, partitions: Iterable[TopicPartition]
+) -> Codes:
+    """The errors of partitions that do not exist, or not for the client.
+
+    Only brokers write to internal topics. They were asked for CLUSTER_ACTION, and are for no more.
+    """
+    is_client = context.api_version < BATCHED_SINCE
+    if is_client and not is_allowed_on_transaction(context, AclOperation.WRITE, transactional_id):
+        return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    topics = {topic for topic, _ in partitions}
+    if is_client:
+        topics = allowed(context, AclOperation.WRITE, ResourceType.TOPIC, topics - INTERNAL_TOPICS)
+    refused: Codes = {}
+    for at in partitions:
+        if at[0] not in topics:
+            refused[at] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif context.broker.metadata.partition(*at) is None:
+            refused[at] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return refused
 
 
 def _verify(context: Context, wanted: Wanted, partitions: list[TopicPartition]) -> Deferred[Codes]:
@@ -148,11 +178,22 @@ def _topic_results(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
 def add_offsets_to_txn(
     context: Context, request: AddOffsetsToTxnRequest
 ) -> Deferred[AddOffsetsToTxnResponse]:
-    """Add the partition of `__consumer_offsets` that holds the group's positions."""
+    """Add the partition of `__consumer_offsets` that holds the group's positions.
+
+    Raises ApiError for who may not use the transactional id, or not READ the group.
+    """
+    _require_transaction(context, request.transactional_id)
+    if not is_allowed_on_group(context, AclOperation.READ, request.group_id):
+        raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     partition = (GROUP_METADATA_TOPIC, context.broker.groups.partition_for(request.group_id))
     producer = (request.transactional_id, request.producer_id, request.producer_epoch)
     reply = _add_to_transaction(context, producer, frozenset({partition}), OLD_PROTOCOL)
     return reply.map(lambda code: AddOffsetsToTxnResponse(error_code=_shown(context, code)))
+
+
+def _require_transaction(context: Context, transactional_id: str) -> None:
+    if not is_allowed_on_transaction(context, AclOperation.WRITE, transactional_id):
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 
 def _add_to_transaction(
@@ -177,7 +218,11 @@ def _add_to_transaction(
 
 @handles(EndTxnRequest, versions="0-5")
 def end_txn(context: Context, request: EndTxnRequest) -> Deferred[EndTxnResponse]:
-    """Commit or abort; answered once the decision is committed, before the markers are written."""
+    """Commit or abort; answered once the decision is committed, before the markers are written.
+
+    Raises ApiError for who may not use the transactional id.
+    """
+    _require_transaction(context, request.transactional_id)
     reply: Deferred[Identity] = Deferred()
 
     def ended(identity: Identity) -> EndTxnResponse:

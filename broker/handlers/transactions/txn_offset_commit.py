@@ -3,7 +3,8 @@
 Versions 0-5: v2 leader epoch, v3 the member and its generation (KIP-447), v4 TRANSACTION_ABORTABLE,
 v5 adds the group's partition of `__consumer_offsets` to the transaction (KIP-890).
 
-Partitions that do not exist are refused one by one; the response has the order of the request.
+Partitions that do not exist, and topics that the client may not READ, are refused one by one; the
+response has the order of the request.
 """
 
 from __future__ import annotations
@@ -13,10 +14,16 @@ from typing import TYPE_CHECKING
 
 from broker.handlers.records.transaction_verification import Support, Transaction, Verification
 from broker.requests.api_table import handles
+from broker.requests.authorization import (
+    is_allowed_on_group,
+    is_allowed_on_topic,
+    is_allowed_on_transaction,
+)
 from broker.requests.steps import in_steps
 from broker.runtime.deferred import Deferred
 from coordinator.groups.responses import transactional_storage_error
 from coordinator.offsets.transactional_commits import commit_error, topic_error
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
@@ -31,14 +38,19 @@ LOADING_SINCE = 2
 ABORTABLE_SINCE = 4
 ADDS_PARTITIONS_SINCE = 5
 UNCHECKED_SEQUENCE = -1
+UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @handles(TxnOffsetCommitRequest, versions="0-5")
 @in_steps
 def txn_offset_commit(
     context: Context, request: TxnOffsetCommitRequest
-) -> Steps[Deferred[TxnOffsetCommitResponse]]:
+) -> Steps[TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]]:
     """Store positions of partitions that exist; answered when they are committed."""
+    if not is_allowed_on_transaction(context, AclOperation.WRITE, request.transactional_id):
+        return commit_error(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if not is_allowed_on_group(context, AclOperation.READ, request.group_id):
+        return commit_error(request, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     known = yield from _known_partitions(context, request)
     reply = _verify_and_commit(context, known)
     return reply.map(partial(_complete, context, request))
@@ -71,7 +83,7 @@ def _verify_and_commit(
 def _complete(
     context: Context, request: TxnOffsetCommitRequest, value: TxnOffsetCommitResponse
 ) -> Steps[TxnOffsetCommitResponse]:
-    """Insert the errors of partitions that do not exist, in codes known to the client."""
+    """Insert the errors of partitions that were not committed, in codes known to the client."""
     given = {
         (topic.name, each.partition_index): each.error_code
         for topic in value.topics
@@ -79,7 +91,8 @@ def _complete(
     }
     response = TxnOffsetCommitResponse(topics=[])
     for wanted in request.topics:
-        topic = topic_error(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        may = is_allowed_on_topic(context, AclOperation.READ, wanted.name)
+        topic = topic_error(wanted, UNKNOWN if may else ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         for each in topic.partitions:
             code = given.get((topic.name, each.partition_index), each.error_code)
             each.error_code = _shown(code, context.api_version)
@@ -125,13 +138,15 @@ def _commit(
 def _known_partitions(
     context: Context, request: TxnOffsetCommitRequest
 ) -> Steps[TxnOffsetCommitRequest]:
-    """A copy of the request with the partitions that exist."""
+    """A copy of the request with the partitions that exist, in topics that the client may READ."""
     metadata = context.broker.metadata
     topics = []
     for topic in request.topics:
         yield
         known = metadata.topic(topic.name)
-        existing = known.partitions if known is not None else {}
+        if known is None or not is_allowed_on_topic(context, AclOperation.READ, topic.name):
+            continue
+        existing = known.partitions
         partitions = [each for each in topic.partitions if each.partition_index in existing]
         if partitions:
             topics.append(TxnOffsetCommitRequest.Topic(name=topic.name, partitions=partitions))

@@ -100,6 +100,8 @@ class AclAuthorizer:
             decision = self._decisions[asked] = self._decide(*asked)
         return decision
 
+    would_allow = allows
+
     def allows_any(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
     ) -> bool:

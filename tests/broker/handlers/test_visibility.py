@@ -108,7 +108,7 @@ def test_answers_made_in_slices_are_for_who_sees_the_same(tmp_path: Path) -> Non
                 answer = await broker.ask(of_all(include_topic_authorized_operations=True), 12)
                 assert shown(answer) == {name: 0}
                 assert shown(await broker.ask(of_all(), 12)) == {name: 0}
-            assert len(answer.topics[0].partitions) == 1100
+                assert len(answer.topics[0].partitions) == 1100
 
     run_broker(tmp_path, scenario, max_new_partitions_per_request=2000)
 

@@ -157,6 +157,8 @@ class OnlyDescribing:
     ) -> bool:
         return operation.name == "DESCRIBE" and name == "kafka-cluster"
 
+    would_allow = allows
+
     def allows_any(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
     ) -> bool:

@@ -1,0 +1,56 @@
+"""Which topics one fetch request may read: it is asked once for each, however often it reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.requests.authorization import is_allowed_on_cluster, is_allowed_on_topic
+from protocol.acl_types import AclOperation
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from broker.fetch.fetch_sessions import FetchedPartition
+    from broker.requests.context import Context
+
+
+class FetchAccess:
+    """Consumers ask for READ on each topic, followers for CLUSTER_ACTION."""
+
+    __slots__ = ("_answers", "_context", "_is_broker")
+
+    def __init__(self, context: Context, *, is_by_follower: bool) -> None:
+        self._context = context
+        self._answers: dict[str, bool] = {}
+        self._is_broker: bool | None = None
+        """Of a follower's request, whether a broker sends it; None for that of a consumer."""
+        if is_by_follower:
+            self._is_broker = is_allowed_on_cluster(context, AclOperation.CLUSTER_ACTION)
+
+    def require(self, wanted: FetchedPartition) -> None:
+        """Raise ApiError TOPIC_AUTHORIZATION_FAILED unless the partition may be read."""
+        if not self._may_read(wanted):
+            raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+    def _may_read(self, wanted: FetchedPartition) -> bool:
+        if self._is_broker is not None:
+            return self._is_broker
+        broker = self._context.broker
+        topic_id = wanted.topic_id
+        name = (
+            wanted.topic
+            or broker.replicas.names_by_id.get(topic_id)
+            or broker.metadata.topic_name(topic_id)
+        )
+        if name is None:
+            return True  # the error is that there is no such id
+        may = self._answers.get(name)
+        if may is None:
+            may = self._answers[name] = is_allowed_on_topic(self._context, AclOperation.READ, name)
+        return may
+
+
+def access_of(context: Context, *, is_by_follower: bool) -> FetchAccess | None:
+    """The access of a request; None if everybody may read everything."""
+    if context.broker.authorizer is None:
+        return None
+    return FetchAccess(context, is_by_follower=is_by_follower)
