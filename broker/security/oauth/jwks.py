@@ -15,7 +15,7 @@ from jwt.exceptions import PyJWTError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_ALGORITHMS = {
+_ALGORITHMS: dict[tuple[object, object], tuple[str, ...]] = {
     ("RSA", None): ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     ("EC", "P-256"): ("ES256",),
     ("EC", "P-384"): ("ES384",),

@@ -124,7 +124,8 @@ def test_audience_has_to_be_one_that_is_expected() -> None:
     expected = Expectations(audiences=frozenset({"kafka", "logs"}))
     assert check(token(rsa_key(), aud="kafka"), expected).name == "alice"
     assert check(token(rsa_key(), aud=["web", "logs"]), expected).name == "alice"
-    for aud in (None, "web", []):
+    others: list[object] = [None, "web", []]
+    for aud in others:
         assert "another audience" in refused(token(rsa_key(), aud=aud), expected)
 
 
@@ -138,7 +139,7 @@ def test_issuer_has_to_be_the_expected_one() -> None:
 def test_claims_may_have_other_names() -> None:
     expected = Expectations(scope_claim="scp", name_claim="email")
     found = check(token(rsa_key(), email=" a@b ", scp=["read", "write"]), expected)
-    assert (found.name, found.scope) == ("a@b", {"read", "write"})
+    assert (found.name, found.scope) == ("a@b", frozenset({"read", "write"}))
 
 
 def test_token_of_another_key_is_refused() -> None:

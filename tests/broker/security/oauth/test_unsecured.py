@@ -91,7 +91,7 @@ def test_options_name_claims_and_skew() -> None:
     }
     text = unsigned(email="a@b", scp=["x"], exp=NOW - 1)
     found = UnsecuredValidator(options).validate(text, NOW_MS)
-    assert (found.name, found.scope) == ("a@b", {"x"})
+    assert (found.name, found.scope) == ("a@b", frozenset({"x"}))
 
 
 def test_skew_has_to_be_a_number() -> None:
