@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.errors import ConfigError, invalid
-from config.listeners import bound_endpoints, read_address_limits, read_listeners
-from config.passwords.encoder import configured_encoder
+from config.listeners import read_address_limits, read_listeners
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,13 +31,8 @@ SMALLEST_MAP_BYTES = 1 << 20
 GENERATED_ID = -1
 """Stands for an id that is yet to be generated."""
 
-SERVED = ("PLAINTEXT", "SASL_PLAINTEXT")
-"""Security protocols that clients can use as yet."""
-
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-
-_UNSERVED = {"SSL": "TLS is", "SASL_SSL": "TLS and SASL are"}
 
 
 def problems_together(config: BrokerConfig) -> Iterator[ConfigError]:
@@ -57,7 +51,6 @@ def problems_together(config: BrokerConfig) -> Iterator[ConfigError]:
         _check_listeners,
         _check_limits,
         _check_authorizer,
-        _check_passwords,
     ):
         try:
             check(config)
@@ -111,15 +104,7 @@ def _check_topics(config: BrokerConfig) -> None:
 
 
 def _check_listeners(config: BrokerConfig) -> None:
-    for endpoint in bound_endpoints(config):
-        if endpoint.protocol not in SERVED:
-            why = f"{_UNSERVED[endpoint.protocol]} not served yet (GAPS.md)"
-            raise invalid("listeners", endpoint, why)
     read_listeners(config)
-
-
-def _check_passwords(config: BrokerConfig) -> None:
-    configured_encoder(config, bytes)  # it is asked for nothing random
 
 
 def _check_limits(config: BrokerConfig) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from broker.network.client import Client
     from broker.network.connection import Connection
     from broker.network.connection_services import Gate
+    from broker.security.tls.listener_tls import ListenerTls
 
 
 class ListenerSecurity(Protocol):
@@ -64,17 +65,26 @@ CLOSED = Closed()
 class EndpointSecurity:
     """The security of a configured listener, as far as it is known."""
 
-    def __init__(self, security_protocol: str) -> None:
+    def __init__(self, security_protocol: str, tls: ListenerTls | None = None) -> None:
         """`security_protocol` is one of `config.listeners.SECURITY_PROTOCOLS`."""
         self.has_sasl = security_protocol.startswith("SASL_")
-        self.has_tls = security_protocol.endswith("SSL")
+        self._tls = tls
         self.gate_of: Callable[[Client], Gate | None] = _closed if self.has_sasl else _open
         """Replaced for listeners with SASL, before anybody is served."""
 
-    def protocol(self, connection: Connection, client: Client) -> asyncio.BaseProtocol:  # noqa: ARG002
-        """Who is given the socket: the connection, or TLS with the connection above it."""
-        assert not self.has_tls
-        return connection
+    def protocol(self, connection: Connection, client: Client) -> asyncio.BaseProtocol:
+        """Who is given the socket: the connection, or TLS with the connection above it.
+
+        Without SASL, the client is whom its certificate names, if it shows one.
+        """
+        if self._tls is None:
+            return connection
+
+        def recognised(principal: str) -> None:
+            if not self.has_sasl:
+                client.principal = principal
+
+        return self._tls.transport(connection, recognised, connection.close)
 
     def gate(self, client: Client) -> Gate | None:
         """Who is given the frames of a connection until its client is authenticated."""

@@ -14,10 +14,10 @@ from broker.network.authentication.sasl_listener import SaslListener
 from broker.network.connection_quotas import configured_limits
 from broker.network.listener import ListenError, Listeners
 from broker.network.listener_security import EndpointSecurity
-from broker.security.oauth.key_sources import KeySources
 from broker.security.sasl.credentials import Credentials
 from broker.security.sasl.mechanisms import Surroundings
 from broker.startup.start_error import StartError
+from broker.startup.tls import open_tls
 from config.errors import ConfigError
 from config.listeners import read_listeners
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from broker.metrics.endpoint import MetricsEndpoint
     from broker.network.connection_quotas import ConnectionQuotas
     from broker.runtime.shutdown import UndoStack
+    from broker.security.tls.broker_tls import BrokerTls
     from broker.startup.machine import Machine
     from config.broker import BrokerConfig
 
@@ -46,24 +47,26 @@ class Addresses:
     """The authentication of those that have one."""
     credentials: Credentials
     """What SASL clients are known by; its sources are set before anyone is served."""
+    tls: BrokerTls | None
+    """None when no listener has TLS."""
     metrics: MetricsEndpoint | None
     """None when nobody wants metrics."""
 
 
 async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack) -> Addresses:
     """Take all that is configured. Raises StartError."""
-    undo.push("ending the refresh of keys", machine.supervision.close)
-    keys = KeySources(machine.clock, machine.supervision.keep, machine.platform.threads)
-    surroundings = Surroundings(machine.clock, machine.timers, Credentials(), keys)
+    surroundings = Surroundings(machine.clock, machine.timers, Credentials())
     try:
         configured = read_listeners(config)
         limits = await machine.unless_stopped(configured_limits(config))
         limits.files = machine.open_files
         listeners = Listeners(machine.clock, machine.timers, limits)
         undo.push("giving up the addresses", listeners.unbind)
+        tls = await open_tls(config, configured, machine, undo)
         ports, security, sasl = {}, {}, {}
         for endpoint in configured.bound:
-            security[endpoint.name] = protection = EndpointSecurity(endpoint.protocol)
+            below = None if tls is None else tls.listener(endpoint.name)
+            security[endpoint.name] = protection = EndpointSecurity(endpoint.protocol, below)
             if protection.has_sasl:
                 authentication = SaslListener(config, endpoint.name, surroundings)
                 sasl[endpoint.name] = authentication
@@ -84,4 +87,6 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
     machine.platform.look_up_advertised({name: host for name, (host, _) in advertised.items()})
     bound = {one.name: (one.host or "", ports[one.name]) for one in configured.bound}
     credentials = surroundings.credentials
-    return Addresses(listeners, limits, bound, advertised, security, sasl, credentials, metrics)
+    return Addresses(
+        listeners, limits, bound, advertised, security, sasl, credentials, tls, metrics
+    )

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from config.key import LOW, boolean, integer, string
+from config.key import LOW, integer, string
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class OwnKeys:
     """Keys of this broker alone, which Apache Kafka does not have."""
-
-    audit_log_allowed: bool = boolean(False, importance=LOW, acts=True)
-    """Whether the audit log tells what was allowed as well, at the level of what was denied."""
-
-    audit_log_max_lines_per_second: int = integer(1000, low=1, importance=LOW, acts=True)
-    """Lines of the audit log; what is beyond them is counted."""
 
     authorizer_max_cached_decisions: int = integer(50_000, low=1000, importance=LOW, acts=True)
     """Decisions of the authorizer that are kept until an access control list changes."""
@@ -35,6 +29,9 @@ class OwnKeys:
     max_request_elements: int = integer(1_000_000, low=100_000, importance=LOW, acts=True)
     """Elements of all arrays of a client's request together; more of them close the connection."""
 
+    max_ssl_handshakes: int = integer(500, low=1, importance=LOW, acts=True)
+    """Clients that may be at their TLS handshake; one more, and the first of them is hung up on."""
+
     metrics_host: str = string("127.0.0.1", importance=LOW, acts=True)
     """Address at which metrics are served; empty is every interface."""
 
@@ -50,6 +47,15 @@ class OwnKeys:
 
     reserved_file_descriptors: int = integer(-1, low=-1, importance=LOW, acts=True)
     """File descriptors that are not for connections; -1: a quarter of the limit, and 64."""
+
+    ssl_handshake_timeout_ms: int = integer(10_000, low=1, importance=LOW, acts=True)
+    """How long a client may take over its TLS handshake."""
+
+    ssl_store_check_interval_ms: int = integer(10_000, low=-1, importance=LOW, acts=True)
+    """How often it is looked whether the files of key stores and trust stores have changed.
+
+    They are read anew then. -1 is never: only when a key of TLS is altered.
+    """
 
     transactional_id_pattern_max_length: int = integer(1024, low=1, importance=LOW, acts=True)
     """Longest pattern by which transactions may be listed, in characters."""

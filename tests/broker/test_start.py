@@ -169,10 +169,12 @@ def test_host_without_an_address_is_refused(start: Start) -> None:
     )
 
 
-def test_listener_that_is_not_served_yet_is_refused(start: Start) -> None:
+def test_listener_with_tls_but_without_a_certificate_is_refused(start: Start) -> None:
     listeners = f"PLAINTEXT://127.0.0.1:{free_port()},SSL://127.0.0.1:{free_port()}"
 
-    assert "TLS is not served yet" in start(f"listeners={listeners}")
+    assert start(f"listeners={listeners}") == (
+        "listener SSL: ssl.keystore.location is not set: a listener with TLS needs a certificate"
+    )
 
 
 def test_second_broker_on_a_directory_is_refused(start: Start, tmp_path: Path) -> None:

@@ -32,16 +32,17 @@ LISTS_SINCE_4 = {
 OURS = {
     ("broker", name)
     for name in (
-        "audit.log.allowed",
-        "audit.log.max.lines.per.second",
         "authorizer.max.cached.decisions",
         "connection.buffer.max.bytes",
         "max.new.partitions.per.request",
         "max.request.elements",
+        "max.ssl.handshakes",
         "queued.max.request.elements",
         "metrics.host",
         "metrics.port",
         "reserved.file.descriptors",
+        "ssl.handshake.timeout.ms",
+        "ssl.store.check.interval.ms",
         "transactional.id.pattern.max.length",
         "zookeeper.request.max.bytes",
     )

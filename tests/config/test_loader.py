@@ -66,10 +66,10 @@ def test_an_unknown_key_gets_a_line_with_a_suggestion(path: Path) -> None:
 
 
 def test_a_known_key_without_effect_gets_a_line(path: Path) -> None:
-    path.write_text("process.roles=broker\nlistener.name.plaintext.ssl.keystore.type=PEM\n")
+    path.write_text("process.roles=broker\nlistener.name.plaintext.ssl.provider=SunJSSE\n")
     _, warnings = load_broker_config(path)
     assert warnings[0].startswith(f"{path}:1: process.roles has no effect in this broker: there is")
-    assert warnings[1].startswith(f"{path}:2: listener.name.plaintext.ssl.keystore.type has no")
+    assert warnings[1].startswith(f"{path}:2: listener.name.plaintext.ssl.provider has no")
 
 
 def test_a_repeated_key_gets_a_line_and_the_last_one_holds(path: Path) -> None:
@@ -138,16 +138,6 @@ def test_what_is_wrong_with_an_override_is_said_to_be_of_an_override(
     path.write_text("broker.id=1\n")
     [line] = problems_of(path, override)
     assert line.startswith("--override: Invalid value ")
-
-
-def test_tls_is_refused_as_what_it_is(path: Path) -> None:
-    path.write_text("broker.id=1\nlisteners=SSL://:9093\n")
-    assert problems_of(path) == [
-        (
-            f"{path}:2: Invalid value SSL://:9093 for configuration listeners: "
-            "TLS is not served yet (GAPS.md)"
-        )
-    ]
 
 
 @pytest.mark.parametrize("content", [b"\x7fELF\x02\x01", b"broker.id=1\n\x00\x00", b"k\x001\x00"])

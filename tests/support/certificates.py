@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+
     PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 PASSWORD = "storepass"
@@ -189,7 +191,7 @@ def certificate_pem(certificate: x509.Certificate) -> str:
     return certificate.public_bytes(Encoding.PEM).decode()
 
 
-def key_pem(key: PrivateKey, password: str | None = None) -> str:
+def key_pem(key: PrivateKeyTypes, password: str | None = None) -> str:
     """In PKCS8, the only form that Java reads."""
     encryption = BestAvailableEncryption(password.encode()) if password else NoEncryption()
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()

@@ -135,6 +135,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             {},
             Credentials(),
             None,
+            None,
         ),
         LogStorage(
             adapters.logs,

@@ -1,0 +1,113 @@
+"""TLS of a broker: that of its listeners, and of its links to other brokers.
+
+Stores are read when the broker starts, when a key of TLS changes, and when a file of theirs has
+changed (`ssl.store.check.interval.ms`). What cannot be used then is told and leaves the old one at
+work: a broker whose new certificate is wrong goes on with the one it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from broker.security.tls.handshakes import Handshakes
+from broker.security.tls.listener_context import ListenerName, load, look_at, tls_keys
+from broker.security.tls.listener_tls import ListenerTls
+from config.errors import ConfigError
+from config.listener_config import for_listener
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Coroutine
+    from concurrent.futures import Executor
+
+    from broker.runtime.timers import Timers
+    from config.broker import BrokerConfig
+
+logger = logging.getLogger(__name__)
+
+
+class BrokerTls:
+    """The TLS of all listeners of one broker."""
+
+    def __init__(self, config: BrokerConfig, threads: Executor, timers: Timers) -> None:
+        """`threads` do the steps of handshakes and read stores."""
+        self._threads = threads
+        self._timers = timers
+        self._loop = asyncio.get_running_loop()
+        limits = (config.ssl_handshake_timeout_ms, config.max_ssl_handshakes)
+        self.handshakes = Handshakes(self._loop, threads, timers, limits)
+        self._listeners: dict[ListenerName, ListenerTls] = {}
+        self._config = config
+        self._turn = asyncio.Lock()
+        self._refused: dict[ListenerName, object] = {}
+        """What was found in the files of a listener and cannot be used: it is told once."""
+
+    async def open(self, listener: ListenerName) -> None:
+        """Read the stores of a listener. Raises ConfigError."""
+        context = await self._run(partial(load, self._config, listener))
+        self._listeners[listener] = ListenerTls(context, self.handshakes)
+
+    def listener(self, name: str) -> ListenerTls | None:
+        """That of one listener; None if it has none."""
+        for listener, tls in self._listeners.items():
+            if listener.name == name:
+                return tls
+        return None
+
+    @property
+    def for_links(self) -> ssl.SSLContext | None:
+        """The context for connections to other brokers; None if their listener has no TLS."""
+        for tls in self._listeners.values():
+            if tls.context.client is not None:
+                return tls.context.client
+        return None
+
+    def check(self, config: BrokerConfig) -> None:
+        """Raises ConfigError if a listener could not be as `config` says. Call it on a thread."""
+        for listener, tls in tuple(self._listeners.items()):
+            load(config, listener, tls.context)
+
+    async def change(self, config: BrokerConfig) -> None:
+        """Go by other keys, as far as they can be used, from the next connection on."""
+        self._config = config
+        for listener, tls in self._listeners.items():
+            if tls_keys(for_listener(config, listener.name)) != tls_keys(tls.context.config):
+                await self._renew(listener, tls)
+
+    def watch(
+        self, spawn: Callable[[Coroutine[Any, Any, None], str], object], interval_ms: int
+    ) -> None:
+        """Look after the files of the stores; with a negative interval never."""
+        if interval_ms >= 0:
+            self._timers.every(max(interval_ms, 1), lambda: spawn(self.look(), "TLS stores"))
+
+    async def look(self) -> None:
+        """Read the stores again whose files have changed."""
+        for listener, tls in self._listeners.items():
+            if await self._run(tls.context.is_outdated):
+                await self._renew(listener, tls)
+
+    def close(self) -> None:
+        """Begin no handshake any more."""
+        self.handshakes.close()
+
+    async def _renew(self, listener: ListenerName, tls: ListenerTls) -> None:
+        async with self._turn:
+            found = await self._run(partial(look_at, self._config, listener))
+            if self._refused.get(listener) == found:
+                return
+            try:
+                made = await self._run(partial(load, self._config, listener, tls.context))
+            except ConfigError as error:
+                self._refused[listener] = found
+                logger.warning("TLS unchanged: %s", error)
+                return
+            self._refused.pop(listener, None)
+            tls.context = made
+            logger.info("listener %s: TLS stores taken anew", listener.name)
+
+    async def _run(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+        return await self._loop.run_in_executor(self._threads, work)
