@@ -108,7 +108,7 @@ class Broker:
         addresses = await take_addresses(config, machine, undo)
         storage = await lock_directories(config, machine, undo)
         metadata = await open_metadata(config, machine, storage, undo)
-        settings = await read_settings(metadata)
+        settings = await read_settings(metadata, storage)
         await load(storage, metadata, settings, machine)
         return Foundation(machine, addresses, storage, metadata, settings)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS
 from config.errors import ConfigError
 from config.key import PER_BROKER, READ_ONLY, Type, Value
+from config.listener_config import LIMITS_OF_LISTENERS, STORE_KEYS
 from config.precedence import unprefixed
 from config.synonyms import with_older_timestamp_limit
 from config.values import format_value, parse_value
@@ -71,24 +72,32 @@ def topic_config(overrides: Mapping[str, str], defaults: TopicConfig) -> TopicCo
 def validate_broker_config(changes: Mapping[str, str], *, is_cluster_default: bool) -> None:
     """Refuse dynamic broker settings that cannot be, as a whole.
 
-    Raise AlterationError for keys that only the property file sets, or that the cluster cannot have
-    a default for; ConfigError for a value its key does not accept. Unknown keys pass: a plug-in may
-    know them.
+    Raise AlterationError for keys that only the property file sets, that have to name a listener,
+    or that the cluster cannot have a default for; ConfigError for a value its key does not accept.
+    Unknown keys pass: a plug-in may know them.
     """
     table = {**BROKER_KEYS, **DYNAMIC_KEYS}
     plain = {name: unprefixed(name) for name in changes}
     known = {name: table[key] for name, key in plain.items() if key in table}
-    fixed = [name for name, named_key in known.items() if named_key.key.scope is READ_ONLY]
+    own = {name: named_key for name, named_key in known.items() if name in table}
+    fixed = [name for name, named_key in own.items() if named_key.key.scope is READ_ONLY]
     if fixed:
         raise AlterationError(f"Cannot update these configs dynamically: Set({', '.join(fixed)})")
-    single = [name for name, named_key in known.items() if named_key.key.scope is PER_BROKER]
-    if single and is_cluster_default:
+    stores = [name for name in own if name in STORE_KEYS]
+    if stores:
         raise AlterationError(
-            "Cannot update these configs at default cluster level, "
-            f"broker id must be specified: Set({', '.join(single)})"
+            "These security configs can be dynamically updated only per-listener using the "
+            f"listener prefix: Set({', '.join(stores)})"
         )
     for name, named_key in known.items():
         parse_value(name, named_key.key, changes[name])
+    single = [name for name, named_key in own.items() if named_key.key.scope is PER_BROKER]
+    single += [name for name in known.keys() - own.keys() if plain[name] not in LIMITS_OF_LISTENERS]
+    if single and is_cluster_default:
+        raise AlterationError(
+            "Cannot update these configs at default cluster level, "
+            f"broker id must be specified: Set({', '.join(sorted(single))})"
+        )
 
 
 def alter_incrementally(

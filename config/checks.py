@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from config.errors import ConfigError, invalid
 from config.listeners import read_address_limits, read_listeners
+from config.passwords.encoder import configured_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +52,7 @@ def problems_together(config: BrokerConfig) -> Iterator[ConfigError]:
         _check_listeners,
         _check_limits,
         _check_authorizer,
+        _check_passwords,
     ):
         try:
             check(config)
@@ -105,6 +107,10 @@ def _check_topics(config: BrokerConfig) -> None:
 
 def _check_listeners(config: BrokerConfig) -> None:
     read_listeners(config)
+
+
+def _check_passwords(config: BrokerConfig) -> None:
+    configured_encoder(config, bytes)  # it is asked for nothing random
 
 
 def _check_limits(config: BrokerConfig) -> None:

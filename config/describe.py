@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS, NamedKey
 from config.documentation import document_broker_key, document_topic_key
-from config.precedence import Setting, Source, broker_settings, topic_settings
+from config.precedence import Setting, Source, broker_settings, topic_settings, unprefixed
 from config.synonyms import in_milliseconds
 from config.values import format_value, parse_value
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from config.key import Value
     from config.precedence import Layers
+
+Places = tuple[tuple["Mapping[str, str]", Source], ...]
+"""Settings by their source, strongest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,8 @@ class ConfigEntry:
 
     @property
     def documentation(self) -> str | None:
-        """What the key does."""
-        if self.named_key is None:
+        """What the key does; None for one that nobody knows, or of one listener."""
+        if self.named_key is None or self.named_key.name != self.name:
             return None
         attribute = self.named_key.attribute
         is_topic_key = TOPIC_KEYS.get(self.name) is self.named_key
@@ -65,37 +68,40 @@ def describe_topic(
 
 
 def describe_broker(layers: Layers, names: Collection[str] | None = None) -> list[ConfigEntry]:
-    """Describe every broker key, or those asked for, and what was set that nobody knows."""
+    """Describe every broker key, or those asked for, and what was set besides."""
     known = [
         _describe_broker_key(named_key, broker_settings(named_key.name, layers))
         for named_key in _asked_for(BROKER_KEYS, names)
     ]
-    return known + _describe_dynamic_only(layers, names) + _describe_unknown(layers, names)
+    return known + _describe_dynamic_only(layers, names) + _describe_others(layers, names)
 
 
 def describe_cluster_default(
     layers: Layers, names: Collection[str] | None = None
 ) -> list[ConfigEntry]:
     """Describe what is set for all brokers, as far as it is asked for."""
-    entries = []
-    for name, text in layers.cluster.items():
-        if names is not None and name not in names:
-            continue
-        named_key = BROKER_KEYS.get(name) or DYNAMIC_KEYS.get(name)
-        is_sensitive = named_key is None or named_key.key.is_sensitive
-        shown = None if is_sensitive else text
-        entries.append(
-            ConfigEntry(
-                named_key,
-                name,
-                shown,
-                Source.DYNAMIC_DEFAULT_BROKER,
-                named_key is None or not named_key.key.is_changeable,
-                is_sensitive,
-                (Setting(name, shown, Source.DYNAMIC_DEFAULT_BROKER),),
-            )
-        )
-    return entries
+    places = ((layers.cluster, Source.DYNAMIC_DEFAULT_BROKER),)
+    return [
+        _describe_default(name, text) or _describe_other(name, places)
+        for name, text in layers.cluster.items()
+        if names is None or name in names
+    ]
+
+
+def _describe_default(name: str, text: str) -> ConfigEntry | None:
+    named_key = BROKER_KEYS.get(name) or DYNAMIC_KEYS.get(name)
+    if named_key is None:
+        return None
+    shown = None if named_key.key.is_sensitive else text
+    return ConfigEntry(
+        named_key=named_key,
+        name=name,
+        value=shown,
+        source=Source.DYNAMIC_DEFAULT_BROKER,
+        is_read_only=not named_key.key.is_changeable,
+        is_sensitive=named_key.key.is_sensitive,
+        synonyms=(Setting(name, shown, Source.DYNAMIC_DEFAULT_BROKER),),
+    )
 
 
 def _asked_for(table: Mapping[str, NamedKey], names: Collection[str] | None) -> Iterable[NamedKey]:
@@ -159,23 +165,48 @@ def _describe_dynamic_only(layers: Layers, names: Collection[str] | None) -> lis
     return [entry for entry in described if entry.synonyms]
 
 
-def _describe_unknown(layers: Layers, names: Collection[str] | None) -> list[ConfigEntry]:
-    """Describe unknown keys as secrets: somebody's plug-in may keep a password in one."""
-    places = (
+def _describe_others(layers: Layers, names: Collection[str] | None) -> list[ConfigEntry]:
+    """Describe what is set beside the tables: keys of one listener, and unknown ones."""
+    found = {
+        name: None
+        for place, _ in _places(layers)
+        for name in place
+        if not (name in BROKER_KEYS or name in DYNAMIC_KEYS) and (names is None or name in names)
+    }
+    return [_describe_other(name, _places(layers)) for name in found]
+
+
+def _describe_other(name: str, places: Places) -> ConfigEntry:
+    """Describe a key by its listener's prefix, or as a secret: plug-ins may have passwords."""
+    base = BROKER_KEYS.get(unprefixed(name))
+    settings = [
+        Setting(one, place[one], source)
+        for place, source in places
+        for one in (name, *([base.name] if base else []))
+        if one in place
+    ]
+    default = None if base is None else format_value(base.key.default)
+    if base is not None and default is not None and len(places) > 1:
+        settings.append(Setting(base.name, default, Source.DEFAULT))
+    synonyms = _from_own_name(settings, name)
+    is_sensitive = base is None or base.key.is_sensitive
+    return ConfigEntry(
+        named_key=base,
+        name=name,
+        value=None if is_sensitive else synonyms[0].text,
+        source=synonyms[0].source,
+        is_read_only=True,
+        is_sensitive=is_sensitive,
+        synonyms=_hidden(synonyms) if is_sensitive else synonyms,
+    )
+
+
+def _places(layers: Layers) -> Places:
+    return (
         (layers.broker, Source.DYNAMIC_BROKER),
         (layers.cluster, Source.DYNAMIC_DEFAULT_BROKER),
         (layers.file, Source.STATIC_BROKER),
     )
-    found: dict[str, list[Setting]] = {}
-    for place, source in places:
-        for name in place:
-            is_known = name in BROKER_KEYS or name in DYNAMIC_KEYS
-            if not is_known and (names is None or name in names):
-                found.setdefault(name, []).append(Setting(name, None, source))
-    return [
-        ConfigEntry(None, name, None, settings[0].source, True, True, tuple(settings))
-        for name, settings in found.items()
-    ]
 
 
 def _from_own_name(settings: list[Setting], name: str | None) -> tuple[Setting, ...]:

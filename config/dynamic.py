@@ -9,11 +9,14 @@ from config.alteration import validate_broker_config
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS
 from config.checks import problems_together
 from config.errors import ConfigError, invalid
+from config.key import PER_BROKER
+from config.listener_config import LIMITS_OF_LISTENERS, STORE_KEYS
+from config.listeners import bound_endpoints
 from config.precedence import unprefixed
 from config.values import parse_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from config.broker import BrokerConfig
     from config.key import Value
@@ -30,6 +33,8 @@ THREADS = (
 )
 """Counts that may at most double or halve at a time, and not become 0."""
 
+_LISTENER = "listener.name."
+
 REASON_FOR_RESTART = "it is read when the broker starts; set it in the property file"
 
 
@@ -44,6 +49,10 @@ def with_dynamic_settings(
     problems: list[ConfigError] = []
     for texts in (layers.cluster, layers.broker):
         for name, text in texts.items():
+            if texts is layers.cluster and _is_of_one_broker(name):
+                why = "it is ignored as a default of all brokers: each has to say it"
+                problems.append(ConfigError(f"{name}: {why}", name))
+                continue
             try:
                 config = _changed(config, name, text)
             except ConfigError as problem:
@@ -52,10 +61,18 @@ def with_dynamic_settings(
 
 
 def check_dynamic_settings(
-    config: BrokerConfig, settings: Mapping[str, str], *, is_cluster_default: bool
+    config: BrokerConfig,
+    settings: Mapping[str, str],
+    *,
+    is_cluster_default: bool,
+    deleted: Collection[str] = (),
 ) -> None:
-    """Raise ConfigError unless a broker of this configuration can go on with all these settings."""
+    """Raise ConfigError unless a broker of this configuration can go on with all these settings.
+
+    `settings` are those that are new or other than before, `deleted` those that are no more.
+    """
     validate_broker_config(settings, is_cluster_default=is_cluster_default)
+    _refuse_fixed_in_listeners(config, [*settings, *deleted])
     for name in settings:
         named_key = TABLE.get(unprefixed(name))
         if named_key is not None and not named_key.key.is_changeable:
@@ -70,7 +87,7 @@ def check_dynamic_settings(
 def _changed(config: BrokerConfig, name: str, text: str) -> BrokerConfig:
     named_key = TABLE.get(name)
     if named_key is None:
-        return config
+        return _changed_for_listener(config, name, text)
     if not named_key.key.is_changeable:
         raise invalid(name, text, REASON_FOR_RESTART)
     value: Value = parse_value(name, named_key.key, text)
@@ -79,6 +96,40 @@ def _changed(config: BrokerConfig, name: str, text: str) -> BrokerConfig:
         if name in problem.keys:
             raise problem
     return changed
+
+
+def _changed_for_listener(config: BrokerConfig, name: str, text: str) -> BrokerConfig:
+    """For one listener: `for_listener` finds it among what the file says."""
+    named_key = BROKER_KEYS.get(unprefixed(name))
+    if named_key is None:
+        return config
+    parse_value(name, named_key.key, text)
+    return dataclasses.replace(config, stated={**config.stated, name: text.strip()})
+
+
+def _is_of_one_broker(name: str) -> bool:
+    named_key, base = BROKER_KEYS.get(name), unprefixed(name)
+    if base != name:
+        return base in BROKER_KEYS and base not in LIMITS_OF_LISTENERS
+    return named_key is not None and named_key.key.scope is PER_BROKER
+
+
+def _refuse_fixed_in_listeners(config: BrokerConfig, names: Iterable[str]) -> None:
+    """Refuse what a listener that is open has been given for good."""
+    listeners = {endpoint.name.lower(): endpoint.name for endpoint in bound_endpoints(config)}
+    for name in names:
+        base = unprefixed(name)
+        if base == name or base not in BROKER_KEYS or base in STORE_KEYS:
+            continue
+        if base in LIMITS_OF_LISTENERS:
+            raise ConfigError(f"{name} cannot be set: a listener has no {base} of its own", name)
+        listener = listeners.get(name.removeprefix(_LISTENER).partition(".")[0])
+        if listener is not None:
+            raise ConfigError(
+                "Configs cannot be updated dynamically for existing listener "
+                f"ListenerName({listener}), restart broker or create a new listener for update",
+                name,
+            )
 
 
 def _check_threads(name: str, wanted: int, present: Value) -> None:

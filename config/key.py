@@ -79,6 +79,8 @@ class Key:
     scope: Scope = READ_ONLY
     acts: bool = False
     """Whether the broker acts on it; otherwise setting it gets a warning."""
+    needs_restart: bool = False
+    """Whether it is read at the start only, though Apache Kafka's brokers change it later."""
     internal: bool = False
     """Apache Kafka keeps it out of its documentation and of DescribeConfigs."""
     name: str | None = None
@@ -88,11 +90,8 @@ class Key:
 
     @property
     def is_changeable(self) -> bool:
-        """Whether a running broker takes another value, for itself or for all.
-
-        Keys of single brokers are those of listeners, TLS and SASL, which are read at the start.
-        """
-        return self.scope in (CLUSTER_WIDE, DYNAMIC_ONLY)
+        """Whether a running broker takes another value, for itself, all, or a listener."""
+        return self.scope is not READ_ONLY and not self.needs_restart
 
     @property
     def is_sensitive(self) -> bool:
@@ -110,6 +109,7 @@ class Row(TypedDict, total=False):
     importance: Importance
     scope: Scope
     acts: bool
+    needs_restart: bool
     internal: bool
     name: str
     broker_keys: tuple[str, ...]

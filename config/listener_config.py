@@ -18,6 +18,28 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
     from config.key import Value
 
+STORE_KEYS = frozenset(
+    {
+        *("ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.password"),
+        *("ssl.keystore.key", "ssl.keystore.certificate.chain", "ssl.key.password"),
+        *("ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.password"),
+        "ssl.truststore.certificates",
+    }
+)
+"""Keys that a running broker changes for a listener that it has, and for that alone (KIP-226)."""
+
+LIMITS_OF_LISTENERS = frozenset(
+    {"max.connections", "max.connection.creation.rate", "num.network.threads"}
+)
+"""Keys of listeners that Apache Kafka takes for all brokers; here a listener has no own ones."""
+
+_OF_LISTENERS = ("ssl.", "sasl.", "principal.builder.", "connections.max.reauth.ms")
+
+
+def is_of_listeners(base: str) -> bool:
+    """Whether a listener may have a value of its own for this key."""
+    return base.startswith(_OF_LISTENERS)
+
 
 def prefix_of(listener: str, mechanism: str | None = None) -> str:
     """What stands before a key that is for one listener, or one mechanism of it, alone."""

@@ -11,6 +11,7 @@ from config.broker import BrokerConfig
 from config.catalogue import BROKER_KEYS
 from config.checks import problems_together
 from config.errors import ConfigError
+from config.listener_config import is_of_listeners
 from config.listeners import controller_listeners
 from config.passwords.providers import NOTHING, PROVIDERS, is_of_provider, read_providers
 from config.passwords.secret_files import names_secret_file, readable_by_others, stated_secrets
@@ -174,7 +175,8 @@ def _warning(statement: _Statement) -> str | None:
         return None
     of_listener = BROKER_KEYS.get(unprefixed(statement.name))
     if of_listener is not None:
-        return None if of_listener.key.acts else _without_effect(statement.name)
+        has_effect = of_listener.key.acts and is_of_listeners(of_listener.name)
+        return None if has_effect else _without_effect(statement.name)
     return f"{statement.name} is not a configuration key{_suggestion(statement.name)}"
 
 

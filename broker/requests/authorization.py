@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.requests.api_table import ROUTES
+from broker.security.audit_log import Asked
 from protocol.acl_types import CLUSTER_NAME, AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
 
@@ -20,10 +22,16 @@ def is_allowed(
     context: Context, operation: AclOperation, resource_type: ResourceType, name: str
 ) -> bool:
     """Whether the client may do this to one resource."""
-    authorizer = context.broker.authorizer
-    return authorizer is None or authorizer.allows(
+    broker = context.broker
+    authorizer = broker.authorizer
+    if authorizer is None:
+        return True
+    decision = authorizer.allows(
         context.principal, context.client_host, operation, resource_type, name
     )
+    if not decision or broker.audit_log.tells_allowed:
+        broker.audit_log.note(_asked(context), operation, resource_type, name, is_allowed=decision)
+    return decision
 
 
 def would_be_allowed(
@@ -40,10 +48,16 @@ def is_allowed_on_any(
     context: Context, operation: AclOperation, resource_type: ResourceType
 ) -> bool:
     """Whether there may be a resource of the type that the client may do this to (KIP-679)."""
-    authorizer = context.broker.authorizer
-    return authorizer is None or authorizer.allows_any(
+    broker = context.broker
+    authorizer = broker.authorizer
+    if authorizer is None:
+        return True
+    decision = authorizer.allows_any(
         context.principal, context.client_host, operation, resource_type
     )
+    if not decision or broker.audit_log.tells_allowed:
+        broker.audit_log.note(_asked(context), operation, resource_type, None, is_allowed=decision)
+    return decision
 
 
 def is_allowed_on_topic(context: Context, operation: AclOperation, name: str) -> bool:
@@ -98,3 +112,9 @@ def require_on_cluster(context: Context, operation: AclOperation) -> None:
     """Raise CLUSTER_AUTHORIZATION_FAILED unless the client may do this to the cluster."""
     if not is_allowed_on_cluster(context, operation):
         raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+
+def _asked(context: Context) -> Asked:
+    key = context.api_key
+    request = ROUTES[key].request.__name__.removesuffix("Request") if key in ROUTES else str(key)
+    return Asked(context.principal, context.client_host, request)

@@ -27,3 +27,5 @@ class Context:
     """Whether others were served while the request was read, and shall be while it is handled."""
     held: object = None
     """Counts the elements of a long request until this context is freed (`ElementBudget`)."""
+    api_key: int = -1
+    """The request's, for the audit log."""

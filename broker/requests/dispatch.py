@@ -79,6 +79,7 @@ class Dispatcher:
                 peer.host,
                 peer.principal,
                 now_ms,
+                api_key=header.api_key,
             )
             if len(frame) > LONG_BYTES:
                 answering = _Answering(served, header.correlation_id, context, connection)

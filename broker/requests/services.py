@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from broker.runtime.compute_pool import ComputePool
     from broker.runtime.slices import Slices
     from broker.runtime.timers import Timers
+    from broker.security.audit_log import AuditLog
     from broker.security.authorizer import Authorizer
     from config.broker import BrokerConfig
     from controller.brokers.registrar import Registrar
@@ -81,6 +82,8 @@ class BrokerServices:
     """What the authorizer decides by; None without one."""
     authorizer: Authorizer | None
     """Decides who may do what; None when everybody may do everything."""
+    audit_log: AuditLog
+    """Tells what the authorizer decided."""
     delegation_tokens: DelegationTokens | None
     """None without `delegation.token.secret.key`."""
 

@@ -14,6 +14,7 @@ from broker.network.authentication.sasl_listener import SaslListener
 from broker.network.connection_quotas import configured_limits
 from broker.network.listener import ListenError, Listeners
 from broker.network.listener_security import EndpointSecurity
+from broker.security.oauth.key_sources import KeySources
 from broker.security.sasl.credentials import Credentials
 from broker.security.sasl.mechanisms import Surroundings
 from broker.startup.start_error import StartError
@@ -55,7 +56,9 @@ class Addresses:
 
 async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack) -> Addresses:
     """Take all that is configured. Raises StartError."""
-    surroundings = Surroundings(machine.clock, machine.timers, Credentials())
+    undo.push("ending the refresh of keys", machine.supervision.close)
+    keys = KeySources(machine.clock, machine.supervision.keep, machine.platform.threads)
+    surroundings = Surroundings(machine.clock, machine.timers, Credentials(), keys)
     try:
         configured = read_listeners(config)
         limits = await machine.unless_stopped(configured_limits(config))

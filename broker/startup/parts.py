@@ -27,6 +27,7 @@ from broker.metrics.sources import Sources
 from broker.reconfiguration import Reconfigurable, reconfigure
 from broker.requests.services import BrokerServices
 from broker.runtime import failpoints
+from broker.security.audit_log import AuditLog
 from broker.startup.cluster_parts import cluster_parts
 from broker.startup.token_parts import delegation_tokens, token_expiry
 from controller.brokers.producer_ids import allocate_producer_ids
@@ -172,6 +173,7 @@ def _services(
         coordination=coordination.services,
         acls=base.settings.acls,
         authorizer=None if base.settings.acls is None else base.settings.acls.authorizer,
+        audit_log=AuditLog(config, machine.clock.monotonic_ms),
         delegation_tokens=delegation_tokens(config, base.metadata.store, machine),
     )
 

@@ -15,6 +15,7 @@ from controller.security.user_configs import UserConfigs
 from controller.znodes import MalformedZnodeError
 
 if TYPE_CHECKING:
+    from broker.startup.logs import LogStorage
     from broker.startup.machine import Machine
     from broker.startup.metadata import OpenMetadata
     from config.broker import BrokerConfig
@@ -34,11 +35,14 @@ class Settings:
     """None without an authorizer."""
 
 
-async def read_settings(metadata: OpenMetadata) -> Settings:
+async def read_settings(metadata: OpenMetadata, storage: LogStorage) -> Settings:
     """Read what is set in the store, and hear of changes from now on."""
+    machine = metadata.machine
     config, store = metadata.config, metadata.store
     topics = TopicConfigs(store, config.topic_defaults(), metadata.machine.supervision.keep)
-    broker = BrokerConfigs(config, topics.dynamic)
+    broker = BrokerConfigs(
+        config, topics.dynamic, partial(machine.loop.run_in_executor, storage.disk_threads)
+    )
     await metadata.do(topics.start)
     await metadata.do(lambda: broker.load(store))
     await topics.apply_defaults(broker.current.topic_defaults(), ())

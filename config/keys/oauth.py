@@ -78,25 +78,29 @@ class OauthKeys:
     sasl_oauthbearer_client_credentials_client_secret: str | None = password()
     """Secret shown to the token provider."""
 
-    sasl_oauthbearer_clock_skew_seconds: int = integer(30, importance=LOW)
+    sasl_oauthbearer_clock_skew_seconds: int = integer(30, importance=LOW, acts=True)
     """Seconds by which clocks may differ when a token is checked."""
 
-    sasl_oauthbearer_expected_audience: tuple[str, ...] = optional_strings(importance=LOW)
+    sasl_oauthbearer_expected_audience: tuple[str, ...] = optional_strings(
+        importance=LOW, acts=True
+    )
     """Audiences a token may have."""
 
-    sasl_oauthbearer_expected_issuer: str | None = string(None, importance=LOW)
+    sasl_oauthbearer_expected_issuer: str | None = string(None, importance=LOW, acts=True)
     """Issuer a token must have."""
 
-    sasl_oauthbearer_jwks_endpoint_refresh_ms: int = long(3_600_000, importance=LOW)
+    sasl_oauthbearer_jwks_endpoint_refresh_ms: int = long(3_600_000, importance=LOW, acts=True)
     """How often the provider's keys are fetched."""
 
-    sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = long(10_000, importance=LOW)
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = long(
+        10_000, importance=LOW, acts=True
+    )
     """Longest wait before the keys are fetched again."""
 
-    sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = long(100, importance=LOW)
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = long(100, importance=LOW, acts=True)
     """First wait before the keys are fetched again."""
 
-    sasl_oauthbearer_jwks_endpoint_url: str | None = string(None)
+    sasl_oauthbearer_jwks_endpoint_url: str | None = string(None, acts=True)
     """Where the provider's keys are."""
 
     sasl_oauthbearer_jwt_retriever_class: str | None = class_name(
@@ -105,17 +109,17 @@ class OauthKeys:
     """Java class that obtains tokens."""
 
     sasl_oauthbearer_jwt_validator_class: str | None = class_name(
-        "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator"
+        "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator", acts=True
     )
     """Java class that checks tokens."""
 
     sasl_oauthbearer_scope: str | None = string(None)
     """Scope asked of the token provider."""
 
-    sasl_oauthbearer_scope_claim_name: str = string("scope", importance=LOW)
+    sasl_oauthbearer_scope_claim_name: str = string("scope", importance=LOW, acts=True)
     """Name of the claim that holds a token's scope."""
 
-    sasl_oauthbearer_sub_claim_name: str = string("sub", importance=LOW)
+    sasl_oauthbearer_sub_claim_name: str = string("sub", importance=LOW, acts=True)
     """Name of the claim that holds a token's subject."""
 
     sasl_oauthbearer_token_endpoint_url: str | None = string(None)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from config.key import LOW, integer, string
+from config.key import LOW, boolean, integer, string
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class OwnKeys:
     """Keys of this broker alone, which Apache Kafka does not have."""
+
+    audit_log_allowed: bool = boolean(False, importance=LOW, acts=True)
+    """Whether the audit log tells what was allowed as well, at the level of what was denied."""
+
+    audit_log_max_lines_per_second: int = integer(1000, low=1, importance=LOW, acts=True)
+    """Lines of the audit log; what is beyond them is counted."""
 
     authorizer_max_cached_decisions: int = integer(50_000, low=1000, importance=LOW, acts=True)
     """Decisions of the authorizer that are kept until an access control list changes."""

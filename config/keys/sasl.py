@@ -73,7 +73,7 @@ class SaslKeys:
     sasl_mechanism_inter_broker_protocol: str = string("GSSAPI", scope=PER_BROKER)
     """SASL mechanism between brokers."""
 
-    sasl_server_callback_handler_class: str | None = class_name()
+    sasl_server_callback_handler_class: str | None = class_name(acts=True)
     """Java class that checks clients' credentials."""
 
     sasl_server_max_receive_size: int = integer(512 << 10, acts=True)

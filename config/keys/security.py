@@ -44,27 +44,30 @@ class SecurityKeys:
     delegation_token_secret_key: str | None = password(acts=True)
     """Secret that delegation tokens are made and checked with."""
 
-    password_encoder_cipher_algorithm: str = string("AES/CBC/PKCS5Padding", importance=LOW)
+    password_encoder_cipher_algorithm: str = string(
+        "AES/CBC/PKCS5Padding", importance=LOW, acts=True
+    )
     """Cipher of passwords kept in ZooKeeper."""
 
-    password_encoder_iterations: int = integer(4096, low=1024, importance=LOW)
+    password_encoder_iterations: int = integer(4096, low=1024, importance=LOW, acts=True)
     """Iterations with which the key of that cipher is derived."""
 
-    password_encoder_key_length: int = integer(128, low=8, importance=LOW)
+    password_encoder_key_length: int = integer(128, low=8, importance=LOW, acts=True)
     """Length of that key."""
 
-    password_encoder_keyfactory_algorithm: str | None = string(None, importance=LOW)
+    password_encoder_keyfactory_algorithm: str | None = string(None, importance=LOW, acts=True)
     """How that key is derived."""
 
-    password_encoder_old_secret: str | None = password()
+    password_encoder_old_secret: str | None = password(acts=True)
     """Secret passwords were kept with before."""
 
-    password_encoder_secret: str | None = password()
+    password_encoder_secret: str | None = password(acts=True)
     """Secret passwords are kept with."""
 
     principal_builder_class: str | None = class_name(
         "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
         scope=PER_BROKER,
+        needs_restart=True,
     )
     """Java class that says who a connection belongs to."""
 

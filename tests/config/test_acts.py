@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 # Besides the broker's own packages: where configuration makes something else of itself.
 READERS = (
     *("broker/**/*.py", "controller/*.py", "coordinator/*.py", "storage/**/*.py"),
+    "config/passwords/*.py",
     *("config/checks.py", "config/listeners.py", "config/loader.py", "config/synonyms.py"),
 )
 

@@ -32,6 +32,8 @@ LISTS_SINCE_4 = {
 OURS = {
     ("broker", name)
     for name in (
+        "audit.log.allowed",
+        "audit.log.max.lines.per.second",
         "authorizer.max.cached.decisions",
         "connection.buffer.max.bytes",
         "max.new.partitions.per.request",

@@ -8,8 +8,10 @@ twice is one. A broker changes its own configuration, and the defaults of all br
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.handlers.brokers.alter_broker_configs import BrokerAlteration
 from broker.handlers.brokers.config_resources import (
     BROKER,
     TOPIC,
@@ -26,12 +28,11 @@ from config.alteration import (
     validate_topic_config,
 )
 from config.catalogue import BROKER_KEYS, TOPIC_KEYS
-from config.dynamic import check_dynamic_settings
 from config.errors import ConfigError
 from controller.brokers.dynamic_configs import read_config
 from controller.metadata_store.store import StoreError
 from controller.topics.topics import unknown_topic
-from controller.znodes import BROKER_ENTITY, DEFAULT_ENTITY, TOPIC_ENTITY
+from controller.znodes import TOPIC_ENTITY
 from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.configs import (
@@ -44,6 +45,7 @@ from protocol.messages.configs import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from broker.handlers.brokers.alter_broker_configs import Change
     from broker.requests.context import Context
     from broker.runtime.deferred import Deferred
     from controller.brokers.dynamic_configs import Alteration
@@ -145,7 +147,8 @@ class _Alteration:
                     ErrorCode.INVALID_REQUEST,
                     f"Null value not supported for : {','.join(missing)}",
                 )
-            await self._apply(resource, lambda _: {k: v or "" for k, v in values.items()})
+            texts = {name: value or "" for name, value in values.items()}
+            await self._apply(resource, texts, lambda stored, _: stored)
         except ApiError as error:
             return error
         return None
@@ -156,9 +159,13 @@ class _Alteration:
             self._check(resource)
             changes = [(c.name, _operation(c.config_operation), c.value) for c in resource.configs]
             table = TOPIC_KEYS if resource.resource_type == TOPIC else BROKER_KEYS
-            await self._apply(
-                resource, lambda current: alter_incrementally(current, changes, table)
-            )
+            texts = {name: text for name, _, text in changes if text is not None}
+
+            def change(stored: Mapping[str, str], current: Mapping[str, str]) -> dict[str, str]:
+                news = [(name, operation, stored.get(name)) for name, operation, _ in changes]
+                return alter_incrementally(current, news, table)
+
+            await self._apply(resource, texts, change)
         except ApiError as error:
             return error
         return None
@@ -173,12 +180,17 @@ class _Alteration:
     def _require_access(self, resource_type: int, name: str) -> None:
         require_access(self._context, AclOperation.ALTER_CONFIGS, resource_type, name)
 
-    async def _apply(self, resource: Replacement | Increment, change: Alteration) -> None:
+    async def _apply(
+        self, resource: Replacement | Increment, texts: Mapping[str, str], change: Change
+    ) -> None:
+        broker, name = self._context.broker, resource.resource_name
         try:
             if resource.resource_type == TOPIC:
-                await self._alter_topic(resource.resource_name, change)
+                await self._alter_topic(name, partial(change, texts))
             else:
-                await self._alter_broker(resource.resource_name, change)
+                alteration = BrokerAlteration(broker, name, texts, change)
+                self._require_access(BROKER, name)
+                await alteration.apply(validate_only=self._validate_only)
         except AlterationError as error:
             raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
         except ConfigError as error:
@@ -202,27 +214,6 @@ class _Alteration:
     def _require(self, topic: str) -> None:
         if self._context.broker.metadata.topic(topic) is None:
             raise unknown_topic(topic)
-
-    async def _alter_broker(self, name: str, change: Alteration) -> None:
-        broker = self._context.broker
-        if name not in ("", str(broker.config.broker_id)):
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST,
-                f"Broker {broker.config.broker_id} changes itself and the cluster's default, "
-                f"not broker '{name}'.",
-            )
-        self._require_access(BROKER, name)
-
-        def alter(before: Mapping[str, str]) -> Mapping[str, str]:
-            altered = change(before)
-            news = {key: text for key, text in altered.items() if before.get(key) != text}
-            try:
-                check_dynamic_settings(broker.config, news, is_cluster_default=not name)
-            except ConfigError as error:
-                raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
-            return altered
-
-        await self._store(BROKER_ENTITY, name or DEFAULT_ENTITY, alter)
 
     async def _store(self, entity_type: str, entity: str, alter: Alteration) -> None:
         broker = self._context.broker

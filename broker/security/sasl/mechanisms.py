@@ -6,6 +6,8 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from broker.security.oauth.configured import oauthbearer
+from broker.security.oauth.mechanism import OAUTHBEARER
 from broker.security.sasl.conversation import Terms
 from broker.security.sasl.plain import PLAIN, PlainMechanism
 from broker.security.sasl.scram import Scram
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from broker.runtime.clock import Clock
     from broker.runtime.timers import Timers
+    from broker.security.oauth.key_sources import KeySources
     from broker.security.sasl.credentials import Credentials
     from broker.security.sasl.mechanism import Mechanism
     from config.broker import BrokerConfig
@@ -31,6 +34,8 @@ class Surroundings:
     clock: Clock
     timers: Timers
     credentials: Credentials
+    keys: KeySources
+    """Of identity providers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ def _scram(settings: MechanismSettings) -> Mechanism:
 MECHANISMS: dict[str, Callable[[MechanismSettings], Mechanism]] = {
     PLAIN: _plain,
     **dict.fromkeys(BY_NAME, _scram),
+    OAUTHBEARER: oauthbearer,
 }
 """What makes each that there is. Raises ConfigError."""
 

@@ -1,0 +1,117 @@
+"""Who was refused what, a line each; and who was allowed what, when that is asked for.
+
+    Principal = User:alice is Denied operation = READ from host = 10.0.0.1
+        on resource = Topic:LITERAL:orders for request = Fetch                   (in one line)
+
+The logger and the words are those of Apache Kafka's authorizers (`kafka.authorizer.logger`), at
+INFO for what was denied and at DEBUG for what was allowed. A stranger decides how often there is a
+line and what names stand in it: lines are bounded in number and length, and names cannot break
+them.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.security.acls.acl_authorizer import shown_host
+from controller.security.acl_znodes import in_pascal_case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from config.broker import BrokerConfig
+    from protocol.acl_types import AclOperation, ResourceType
+
+LONGEST_NAME = 250
+"""Longer names are cut: no topic has one. Fixed, as it is for people who read the line."""
+
+_LINE = "Principal = %s is %s operation = %s from host = %s on resource = %s:%s for request = %s"
+
+logger = logging.getLogger("kafka.authorizer.logger")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asked for what."""
+
+    principal: str
+    host: str
+    """With a leading slash."""
+    request: str
+    """Name of the request, as `Fetch`."""
+
+
+class AuditLog:
+    """The audit log of one broker."""
+
+    __slots__ = (
+        "_allowed_level",
+        "_left_out",
+        "_lines",
+        "_max_lines",
+        "_now_ms",
+        "_second",
+        "tells_allowed",
+    )
+
+    def __init__(self, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
+        """`now_ms` is monotonic."""
+        self._now_ms = now_ms
+        self._max_lines = config.audit_log_max_lines_per_second
+        self._allowed_level = logging.INFO if config.audit_log_allowed else logging.DEBUG
+        self.tells_allowed = logger.isEnabledFor(self._allowed_level)
+        """Whether `note` is wanted of what was allowed, too; most brokers spare themselves that."""
+        self._second = 0
+        self._lines = 0
+        """Those of this second."""
+        self._left_out = 0
+
+    def note(
+        self,
+        asked: Asked,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str | None,
+        *,
+        is_allowed: bool,
+    ) -> None:
+        """Write a decision; `name` is None if it was on any resource of the type."""
+        if not self._has_room():
+            return
+        pattern = "UNKNOWN:NONE" if name is None else f"LITERAL:{_in_one_line(name)}"
+        logger.log(
+            self._allowed_level if is_allowed else logging.INFO,
+            _LINE,
+            _in_one_line(asked.principal),
+            "Allowed" if is_allowed else "Denied",
+            operation.name,
+            shown_host(asked.host),
+            in_pascal_case(resource_type),
+            pattern,
+            asked.request,
+        )
+
+    def _has_room(self) -> bool:
+        """Count a line; tell in a second that there are too many, and in the next how many."""
+        second = self._now_ms() // 1000
+        if second != self._second:
+            if self._left_out:
+                logger.warning("audit log: %d lines were left out", self._left_out)
+            self._second, self._lines, self._left_out = second, 0, 0
+        self._lines += 1
+        if self._lines <= self._max_lines:
+            return True
+        if not self._left_out:
+            key = "audit.log.max.lines.per.second"
+            logger.warning("audit log: the rest of this second is counted only (%s)", key)
+        self._left_out += 1
+        return False
+
+
+def _in_one_line(name: str) -> str:
+    """A name that a client made up, without control characters."""
+    if len(name) > LONGEST_NAME:
+        name = f"{name[:LONGEST_NAME]}…"
+    return name if name.isprintable() else name.encode("unicode_escape").decode()
