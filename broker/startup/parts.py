@@ -29,7 +29,7 @@ from broker.requests.services import BrokerServices
 from broker.runtime import failpoints
 from broker.security.audit_log import AuditLog
 from broker.startup.cluster_parts import cluster_parts
-from broker.startup.token_parts import delegation_tokens, token_expiry
+from broker.startup.token_parts import delegation_tokens, let_tokens_log_in, token_expiry
 from controller.brokers.producer_ids import allocate_producer_ids
 from controller.topics.topics import TopicCommands
 
@@ -103,6 +103,7 @@ async def configure(base: Foundation, parts: Parts) -> None:
     base.settings.broker.on_change(partial(reconfigure, concerned))
     await base.metadata.do(base.settings.users.load)
     base.addresses.credentials.users = base.settings.scram_users
+    let_tokens_log_in(base, parts.services.delegation_tokens)
 
 
 def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:

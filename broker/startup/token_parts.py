@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.maintenance.token_expiry import TokenExpiry
+from broker.security.sasl.token_credentials import TokenCredentials
 from controller.security.delegation_tokens import DelegationTokens, TokenLifetimes
 from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.requests.services import BrokerServices
+    from broker.startup.cluster_parts import Foundation
     from broker.startup.machine import Machine
     from config.broker import BrokerConfig
     from controller.metadata_store.store import MetadataStore
@@ -36,6 +38,17 @@ def delegation_tokens(
         machine.supervision.keep, "delegation tokens", notifications.refresh
     )
     return tokens
+
+
+def let_tokens_log_in(base: Foundation, tokens: DelegationTokens | None) -> None:
+    """Have SASL/SCRAM take tokens, if there are any."""
+    if tokens is not None:
+        base.addresses.credentials.tokens = TokenCredentials(
+            tokens,
+            base.machine.clock,
+            base.machine.chance.random_bytes,
+            base.storage.compute_pool.run,
+        )
 
 
 def token_expiry(services: BrokerServices) -> TokenExpiry | None:

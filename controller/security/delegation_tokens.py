@@ -94,10 +94,15 @@ class DelegationTokens:
         self._tokens: dict[str, DelegationToken] = {}
         self._ids: dict[bytes, str] = {}
         """Token ids by HMAC."""
+        self._listeners: list[Callable[[str], None]] = []
         self.notifications = ChangeNotifications(
             store, TOKEN_CHANGES, lambda data: self._changed(decode_token_change(data)), self.load
         )
         """Has to be refreshed when it says so (`on_news`)."""
+
+    def on_change(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with the id of each token that is new, or gone."""
+        self._listeners.append(listener)
 
     def hmac_of(self, token_id: str) -> bytes:
         """The secret of a token: HMAC-SHA512 of its id."""
@@ -247,12 +252,20 @@ class DelegationTokens:
             self._keep(token)
 
     def _keep(self, token: DelegationToken) -> None:
+        is_new = token.token_id not in self._tokens
         self._tokens[token.token_id] = token
-        self._ids[self.hmac_of(token.token_id)] = token.token_id
+        if is_new:
+            self._ids[self.hmac_of(token.token_id)] = token.token_id
+            self._tell(token.token_id)
 
     def _forget(self, token_id: str) -> None:
         if self._tokens.pop(token_id, None) is not None:
             del self._ids[self.hmac_of(token_id)]
+            self._tell(token_id)
+
+    def _tell(self, token_id: str) -> None:
+        for listener in self._listeners:
+            listener(token_id)
 
 
 def _read(token_id: str, node: Znode | None) -> DelegationToken | None:
