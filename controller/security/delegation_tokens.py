@@ -223,7 +223,7 @@ class DelegationTokens:
             except (BadVersionError, NoNodeError):
                 continue
             self._keep(altered)
-            logger.info("delegation token of %s expires otherwise: %s", token.owner, token_id)
+            logger.info("delegation token expiry changed: %s of %s", token_id, token.owner)
             return altered.expiry_ms
         raise StoreError(token_path(token_id), "is being changed by others")
 

@@ -33,6 +33,7 @@ _COMMON = {
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
     "transactional-message-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
     "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
