@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.network.broker_link import BrokerLink
+from broker.network.broker_link import BrokerLink, LinkLimits
+from broker.network.links import NOBODY
 from config.listeners import read_listeners
 
 if TYPE_CHECKING:
     from broker.metadata.metadata_cache import MetadataCache
     from broker.network.broker_link import Address
-    from broker.network.links import Link
+    from broker.network.links import Link, LinkSecurity
     from config.broker import BrokerConfig
 
 ANSWER_OVERHEAD_BYTES = 1 << 20
@@ -20,9 +21,12 @@ ANSWER_OVERHEAD_BYTES = 1 << 20
 class BrokerLinks:
     """`broker.network.links.Links` of one broker."""
 
-    def __init__(self, config: BrokerConfig, metadata: MetadataCache) -> None:
+    def __init__(
+        self, config: BrokerConfig, metadata: MetadataCache, security: LinkSecurity = NOBODY
+    ) -> None:
         self._config = config
         self._metadata = metadata
+        self._security = security
         self._listener = read_listeners(config).inter_broker
 
     def link(self, broker_id: int, purpose: str) -> Link:
@@ -32,10 +36,13 @@ class BrokerLinks:
             f"broker {broker_id}",
             lambda: self._address(broker_id),
             purpose,
-            config.replica_socket_timeout_ms,
-            config.replica_fetch_response_max_bytes
-            + config.socket_request_max_bytes  # no batch is larger, whatever its topic allows
-            + ANSWER_OVERHEAD_BYTES,
+            LinkLimits(
+                config.replica_socket_timeout_ms,
+                config.replica_fetch_response_max_bytes
+                + config.socket_request_max_bytes  # no batch is larger, whatever its topic allows
+                + ANSWER_OVERHEAD_BYTES,
+            ),
+            self._security,
         )
 
     def _address(self, broker_id: int) -> Address | None:

@@ -11,10 +11,10 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.cluster.broker_links import ANSWER_OVERHEAD_BYTES
-from broker.network.broker_link import BrokerLink
+from broker.network.broker_link import BrokerLink, LinkLimits
 from broker.network.links import LinkError
 from config.listeners import read_listeners
 from controller.controller import Controller
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.network.broker_link import Address
-    from broker.network.links import Link
+    from broker.network.links import Link, LinkSecurity
     from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.supervision import Supervision
     from config.broker import BrokerConfig
@@ -123,14 +123,23 @@ class ControlChannels:
         return None
 
 
+class Ways(NamedTuple):
+    """To the brokers."""
+
+    local: BrokerChannels
+    """To this one."""
+    security: LinkSecurity
+    """How it logs in at the others."""
+
+
 def controller_with_channels(
     config: BrokerConfig,
     store: MetadataStore,
-    local: BrokerChannels,
+    ways: Ways,
     loop: BackgroundLoop,
     supervision: Supervision,
 ) -> Controller:
-    """The controller of this broker, with lines to all; `local` is the one to this broker."""
+    """The controller of this broker, with lines to all."""
     listener = read_listeners(config).inter_broker
 
     def known() -> ControllerContext | None:
@@ -145,11 +154,11 @@ def controller_with_channels(
             f"broker {broker_id}",
             lambda: _address(known(), broker_id, listener),
             f"broker-{config.broker_id}-controller",
-            config.controller_socket_timeout_ms,
-            ANSWER_OVERHEAD_BYTES,
+            LinkLimits(config.controller_socket_timeout_ms, ANSWER_OVERHEAD_BYTES),
+            ways.security,
         )
 
-    channels = ControlChannels((config.broker_id, local), connect, is_alive, supervision)
+    channels = ControlChannels((config.broker_id, ways.local), connect, is_alive, supervision)
     controller = Controller(config.broker_id, store, channels, loop.clock.now_ms, loop.slices)
     return controller
 

@@ -7,11 +7,13 @@ they are valid until the next request.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import socket
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from broker.network.links import LinkError
+from broker.network.links import NOBODY, LinkError
 from broker.network.unconnected import UNCONNECTED
 from protocol.headers import request_front, response_header_bytes
 from protocol.wire import DecodeError
@@ -19,6 +21,7 @@ from protocol.wire import DecodeError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from broker.network.links import LinkSecurity
     from protocol.schema import Request, Response
 
 logger = logging.getLogger(__name__)
@@ -33,6 +36,14 @@ GULP_BYTES = 256 * 1024
 Address = tuple[str, int]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class LinkLimits:
+    """What an answer may take."""
+
+    timeout_ms: int
+    max_answer_bytes: int
+
+
 class BrokerLink:
     """A `Link` over TCP; connects at the first request, and again after a break."""
 
@@ -41,15 +52,18 @@ class BrokerLink:
         name: str,
         address: Callable[[], Address | None],
         client_id: str,
-        timeout_ms: int,
-        max_answer_bytes: int,
+        limits: LinkLimits,
+        security: LinkSecurity = NOBODY,
     ) -> None:
         """`address` is looked up at each connect; `name` stands for the other broker in errors."""
         self._name = name
         self._address = address
         self._client_id = client_id.encode()
-        self._timeout_seconds = timeout_ms / 1000
-        self._max_answer_bytes = max_answer_bytes
+        self._timeout_seconds = limits.timeout_ms / 1000
+        self._max_answer_bytes = limits.max_answer_bytes
+        self._security = security
+        self._log_in_at: float | None = None
+        """When to authenticate again, by the loop's time."""
         self._wire: _Wire | None = None
         self._correlation_id = 0
         self._turn = asyncio.Lock()
@@ -62,6 +76,9 @@ class BrokerLink:
                 if wire is None or wire.is_lost:
                     async with asyncio.timeout(self._timeout_seconds):
                         wire = await self._connected()
+                        await self._log_in(wire)
+                elif self._log_in_at is not None and wire.now() >= self._log_in_at:
+                    await self._log_in(wire)
                 return await self._exchange(wire, request, version)
             except TimeoutError:
                 self.close()
@@ -91,6 +108,10 @@ class BrokerLink:
         await loop.create_connection(lambda: wire, *address)
         self._wire = wire
         return wire
+
+    async def _log_in(self, wire: _Wire) -> None:
+        after_seconds = await self._security.log_in(partial(self._exchange, wire))
+        self._log_in_at = None if after_seconds is None else wire.now() + after_seconds
 
     async def _exchange(self, wire: _Wire, request: Request, version: int) -> Response:
         cls = type(request)
@@ -141,6 +162,10 @@ class _Wire(asyncio.BufferedProtocol):
         self.is_lost = self._has_ended = True
         self._rest()
         self._fail(LinkError(f"the connection is lost: {exc or 'closed by the other side'}"))
+
+    def now(self) -> float:
+        """The loop's time, in seconds."""
+        return self._loop.time()
 
     async def exchange(self, frame: bytes) -> memoryview:
         """Send a frame; returns the next one received, without its size.

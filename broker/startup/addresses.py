@@ -10,13 +10,10 @@ import socket
 from typing import TYPE_CHECKING
 
 from broker.metrics.optional_metrics import wanted_endpoint
-from broker.network.authentication.sasl_listener import SaslListener
 from broker.network.connection_quotas import configured_limits
 from broker.network.listener import ListenError, Listeners
 from broker.network.listener_security import EndpointSecurity
-from broker.security.oauth.key_sources import KeySources
-from broker.security.sasl.credentials import Credentials
-from broker.security.sasl.mechanisms import Surroundings
+from broker.startup.authentication import open_authentication
 from broker.startup.start_error import StartError
 from broker.startup.tls import open_tls
 from config.errors import ConfigError
@@ -27,6 +24,7 @@ if TYPE_CHECKING:
     from broker.network.connection_quotas import ConnectionQuotas
     from broker.runtime.shutdown import UndoStack
     from broker.security.tls.broker_tls import BrokerTls
+    from broker.startup.authentication import Authentication
     from broker.startup.machine import Machine
     from config.broker import BrokerConfig
 
@@ -44,10 +42,7 @@ class Addresses:
     """The same, as clients and other brokers are to connect."""
     security: dict[str, EndpointSecurity]
     """What protects each listener, by its name."""
-    sasl: dict[str, SaslListener]
-    """The authentication of those that have one."""
-    credentials: Credentials
-    """What SASL clients are known by; its sources are set before anyone is served."""
+    authentication: Authentication
     tls: BrokerTls | None
     """None when no listener has TLS."""
     metrics: MetricsEndpoint | None
@@ -56,24 +51,20 @@ class Addresses:
 
 async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack) -> Addresses:
     """Take all that is configured. Raises StartError."""
-    undo.push("ending the refresh of keys", machine.supervision.close)
-    keys = KeySources(machine.clock, machine.supervision.keep, machine.platform.threads)
-    surroundings = Surroundings(machine.clock, machine.timers, Credentials(), keys)
     try:
         configured = read_listeners(config)
+        authentication = open_authentication(config, configured, machine, undo)
         limits = await machine.unless_stopped(configured_limits(config))
         limits.files = machine.open_files
         listeners = Listeners(machine.clock, machine.timers, limits)
         undo.push("giving up the addresses", listeners.unbind)
         tls = await open_tls(config, configured, machine, undo)
-        ports, security, sasl = {}, {}, {}
+        ports, security = {}, {}
         for endpoint in configured.bound:
             below = None if tls is None else tls.listener(endpoint.name)
             security[endpoint.name] = protection = EndpointSecurity(endpoint.protocol, below)
             if protection.has_sasl:
-                authentication = SaslListener(config, endpoint.name, surroundings)
-                sasl[endpoint.name] = authentication
-                protection.gate_of = authentication.gate
+                protection.gate_of = authentication.listeners[endpoint.name].gate
             ports[endpoint.name] = await listeners.bind(endpoint, config, protection)
         metrics = await wanted_endpoint(config)
     except (ConfigError, ListenError) as error:
@@ -89,7 +80,4 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
     }
     machine.platform.look_up_advertised({name: host for name, (host, _) in advertised.items()})
     bound = {one.name: (one.host or "", ports[one.name]) for one in configured.bound}
-    credentials = surroundings.credentials
-    return Addresses(
-        listeners, limits, bound, advertised, security, sasl, credentials, tls, metrics
-    )
+    return Addresses(listeners, limits, bound, advertised, security, authentication, tls, metrics)

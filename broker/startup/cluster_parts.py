@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.cluster.admission import describe_broker
 from broker.cluster.broker_links import BrokerLinks
 from broker.cluster.cluster import Cluster
-from broker.cluster.control_channels import controller_with_channels
+from broker.cluster.control_channels import Ways, controller_with_channels
 from broker.cluster.control_request_queue import ControlRequestQueue
 from broker.cluster.controller_client import ControllerClient
 from broker.metadata.metadata_cache import MetadataCache
@@ -73,10 +73,11 @@ def cluster_parts(base: Foundation) -> ClusterParts:
     config, loop = base.config, base.machine.background
     metadata = MetadataCache()
     metadata.on_failure = loop.note
-    links = BrokerLinks(config, metadata)
+    security = base.addresses.authentication.links
+    links = BrokerLinks(config, metadata, security)
     control = ControlRequestQueue()
     store, supervision = base.metadata.store, base.machine.supervision
-    controller = controller_with_channels(config, store, control, loop, supervision)
+    controller = controller_with_channels(config, store, Ways(control, security), loop, supervision)
     registrar = _registrar(config, store, base.addresses, loop)
     _connect(controller, registrar, base)
     client = ControllerClient(config.broker_id, controller, links)

@@ -102,7 +102,7 @@ async def configure(base: Foundation, parts: Parts) -> None:
     await reconfigure(concerned, base.config)
     base.settings.broker.on_change(partial(reconfigure, concerned))
     await base.metadata.do(base.settings.users.load)
-    base.addresses.credentials.users = base.settings.scram_users
+    base.addresses.authentication.credentials.users = base.settings.scram_users
     let_tokens_log_in(base, parts.services.delegation_tokens)
 
 

@@ -43,7 +43,7 @@ def delegation_tokens(
 def let_tokens_log_in(base: Foundation, tokens: DelegationTokens | None) -> None:
     """Have SASL/SCRAM take tokens, if there are any."""
     if tokens is not None:
-        base.addresses.credentials.tokens = TokenCredentials(
+        base.addresses.authentication.credentials.tokens = TokenCredentials(
             tokens,
             base.machine.clock,
             base.machine.chance.random_bytes,

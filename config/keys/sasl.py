@@ -70,7 +70,7 @@ class SaslKeys:
     sasl_mechanism_controller_protocol: str = string("GSSAPI", importance=HIGH)
     """SASL mechanism towards Raft controllers."""
 
-    sasl_mechanism_inter_broker_protocol: str = string("GSSAPI", scope=PER_BROKER)
+    sasl_mechanism_inter_broker_protocol: str = string("GSSAPI", scope=PER_BROKER, acts=True)
     """SASL mechanism between brokers."""
 
     sasl_server_callback_handler_class: str | None = class_name(acts=True)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from broker.security.oauth.configured import oauthbearer
 from broker.security.oauth.mechanism import OAUTHBEARER
 from broker.security.sasl.conversation import Terms
+from broker.security.sasl.login_modules import login_modules
 from broker.security.sasl.plain import PLAIN, PlainMechanism
 from broker.security.sasl.scram import Scram
 from config.errors import ConfigError
-from config.jaas import PLAIN_MODULE, LoginModule, parse_login_module
-from config.listener_config import for_listener, prefix_of
+from config.jaas import PLAIN_MODULE
+from config.listener_config import for_listener
 from protocol.scram_types import BY_NAME
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from broker.runtime.timers import Timers
     from broker.security.oauth.key_sources import KeySources
     from broker.security.sasl.credentials import Credentials
+    from broker.security.sasl.login_modules import LoginModules, Sections
     from broker.security.sasl.mechanism import Mechanism
     from config.broker import BrokerConfig
 
@@ -36,6 +38,8 @@ class Surroundings:
     credentials: Credentials
     keys: KeySources
     """Of identity providers."""
+    sections: Sections = field(default_factory=dict)
+    """Of the JAAS file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +49,12 @@ class MechanismSettings:
     name: str
     config: BrokerConfig
     """As the listener has it for this mechanism."""
-    login: LoginModule
-    """Of the mechanism's `sasl.jaas.config`."""
+    logins: LoginModules
     surroundings: Surroundings
 
     def options_of(self, class_name: str) -> dict[str, str]:
-        """The options of the login module if it is of that class, else none."""
-        return self.login.options if self.login.class_name == class_name else {}
+        """The options of its login modules of that class."""
+        return self.logins.options_of(class_name)
 
 
 def _plain(settings: MechanismSettings) -> Mechanism:
@@ -94,15 +97,5 @@ def _settings_of(
         known = ", ".join(MECHANISMS)
         why = f"SASL mechanism {name} of listener {listener} is none of: {known}"
         raise ConfigError(why, "sasl.enabled.mechanisms")
-    key = f"{prefix_of(listener, name)}sasl.jaas.config"
-    mechanism_config = for_listener(config, listener, name)
-    # Without the prefix it is for this broker as a client, as in Apache Kafka.
-    text = mechanism_config.sasl_jaas_config if key in config.stated else None
-    if text is None:
-        why = f"{key} is missing: the login module of {name} for listener {listener}"
-        raise ConfigError(why, key)
-    try:
-        login = parse_login_module(text)
-    except ConfigError as problem:
-        raise ConfigError(f"{key}: {problem}", key) from None
-    return MechanismSettings(name, mechanism_config, login, surroundings)
+    logins = login_modules(config, listener, name, surroundings.sections)
+    return MechanismSettings(name, for_listener(config, listener, name), logins, surroundings)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.network.broker_link import BrokerLink
+from broker.network.broker_link import BrokerLink, LinkLimits
 from broker.network.links import LinkError
 from protocol.headers import parse_request_header
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -18,6 +18,7 @@ from tests.support.broker_parts.response_headers import response_front
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
+    from broker.network.links import Ask
     from protocol.headers import RequestHeader
 
 Answer = bytes | None
@@ -62,7 +63,7 @@ def run(
         server = await asyncio.start_server(other.serve, "127.0.0.1", 0)
         other.address = server.sockets[0].getsockname()[:2]
         link = BrokerLink(
-            "broker 7", lambda: other.address, "broker-1-fetcher-0", timeout_ms, LIMIT
+            "broker 7", lambda: other.address, "broker-1-fetcher-0", LinkLimits(timeout_ms, LIMIT)
         )
         try:
             await scenario(link, other)
@@ -253,7 +254,7 @@ def test_a_broker_that_hangs_up_before_it_has_read_the_request_is_a_link_error()
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         address = server.sockets[0].getsockname()[:2]
-        link = BrokerLink("broker 7", lambda: address, "client", 60_000, LIMIT)
+        link = BrokerLink("broker 7", lambda: address, "client", LinkLimits(60_000, LIMIT))
         asked = asyncio.get_running_loop().create_task(link.ask(request, 9))
         while link._wire is None or not link._wire._transport.is_closing():
             await asyncio.sleep(0)  # noqa: TID251
@@ -262,5 +263,63 @@ def test_a_broker_that_hangs_up_before_it_has_read_the_request_is_a_link_error()
             await asked
         await served.wait()
         server.close()
+
+    asyncio.run(main())
+
+
+class Counted:
+    """Counts how often a link logs in, and says when it is to do so again."""
+
+    def __init__(self, after_seconds: float | None) -> None:
+        self.times = 0
+        self.after_seconds = after_seconds
+
+    async def log_in(self, ask: Ask) -> float | None:
+        self.times += 1
+        await ask(REQUEST, 3)
+        return self.after_seconds
+
+
+@pytest.mark.parametrize(("after_seconds", "times"), [(None, 1), (3600, 1), (0, 3)])
+def test_it_logs_in_before_the_first_request_and_when_the_session_ends(
+    after_seconds: float | None, times: int
+) -> None:
+    async def main() -> None:
+        other, security = OtherBroker(versions), Counted(after_seconds)
+        server = await asyncio.start_server(other.serve, "127.0.0.1", 0)
+        address = server.sockets[0].getsockname()[:2]
+        limits = LinkLimits(60_000, LIMIT)
+        link = BrokerLink("broker 7", lambda: address, "client", limits, security)
+        for _ in range(3):
+            await link.ask(REQUEST, 3)
+        link.close()
+        assert (security.times, other.connections) == (times, 1)
+        await link.ask(REQUEST, 3)
+        assert security.times == times + 1
+        link.close()
+        server.close()
+        await asyncio.sleep(0)  # noqa: TID251  (lets the other side see that)
+
+    asyncio.run(main())
+
+
+def test_a_link_that_is_refused_is_closed() -> None:
+    class Refused(Counted):
+        async def log_in(self, ask: Ask) -> float | None:
+            await super().log_in(ask)
+            raise LinkError("who are you?")
+
+    async def main() -> None:
+        other, security = OtherBroker(versions), Refused(None)
+        server = await asyncio.start_server(other.serve, "127.0.0.1", 0)
+        address = server.sockets[0].getsockname()[:2]
+        limits = LinkLimits(60_000, LIMIT)
+        link = BrokerLink("broker 7", lambda: address, "client", limits, security)
+        for _ in range(2):
+            with pytest.raises(LinkError, match="who are you"):
+                await link.ask(REQUEST, 3)
+        assert (security.times, other.connections) == (2, 2)
+        server.close()
+        await asyncio.sleep(0)  # noqa: TID251  (lets the other side see that)
 
     asyncio.run(main())

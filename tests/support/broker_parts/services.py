@@ -24,8 +24,8 @@ from broker.runtime.open_files import OpenFiles
 from broker.runtime.platform import LocalPlatform
 from broker.runtime.supervision import Supervision
 from broker.runtime.timers import Timers
-from broker.security.sasl.credentials import Credentials
 from broker.startup.addresses import Addresses
+from broker.startup.authentication import Authentication
 from broker.startup.cluster_parts import Foundation
 from broker.startup.logs import LogStorage
 from broker.startup.machine import Machine, StopRequest
@@ -132,8 +132,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             {LISTENER: ADDRESS},
             {LISTENER: ADDRESS},
             {LISTENER: EndpointSecurity("PLAINTEXT")},
-            {},
-            Credentials(),
+            Authentication(),
             None,
             None,
         ),

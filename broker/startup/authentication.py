@@ -1,0 +1,66 @@
+"""Authentication at the start: a mechanism that cannot be used ends it before a port is taken."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING
+
+from broker.network.authentication.link_login import SaslLogin
+from broker.network.authentication.sasl_listener import SaslListener
+from broker.network.links import NOBODY
+from broker.security.jaas_file import login_sections
+from broker.security.oauth.key_sources import KeySources
+from broker.security.sasl.client.mechanisms import client_mechanism
+from broker.security.sasl.credentials import Credentials
+from broker.security.sasl.mechanisms import Surroundings
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from broker.network.links import LinkSecurity
+    from broker.runtime.shutdown import UndoStack
+    from broker.startup.machine import Machine
+    from config.broker import BrokerConfig
+    from config.listeners import Listeners
+
+SASL = "SASL_"
+"""How the names of security protocols with it begin."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Authentication:
+    """SASL, as a broker has it."""
+
+    listeners: dict[str, SaslListener] = dataclasses.field(default_factory=dict)
+    """Those that have it, by name."""
+    credentials: Credentials = dataclasses.field(default_factory=Credentials)
+    """What clients are known by; its sources are set before anyone is served."""
+    links: LinkSecurity = NOBODY
+    """How this broker logs in at others."""
+
+
+def open_authentication(
+    config: BrokerConfig, listeners: Listeners, machine: Machine, undo: UndoStack
+) -> Authentication:
+    """Make it for all listeners, and for links between brokers. Raises ConfigError."""
+    with_sasl = {one.name: one for one in listeners.bound if one.protocol.startswith(SASL)}
+    if not with_sasl:
+        return Authentication()
+    sections = login_sections(os.environ)
+    undo.push("ending the refresh of keys", machine.supervision.close)
+    credentials = Credentials()
+    keys = KeySources(machine.clock, machine.supervision.keep, machine.platform.threads)
+    surroundings = Surroundings(machine.clock, machine.timers, credentials, keys, sections)
+    made = {name: SaslListener(config, name, surroundings) for name in with_sasl}
+    if listeners.inter_broker not in with_sasl:
+        return Authentication(made, credentials)
+    executor = machine.platform.threads(1, "log-ins")
+    undo.push("ending log-ins", executor.shutdown)
+
+    def on_thread(work: Callable[[], bytes]) -> asyncio.Future[bytes]:
+        return machine.loop.run_in_executor(executor, work)
+
+    mechanism = client_mechanism(config, listeners.inter_broker, sections, on_thread)
+    return Authentication(made, credentials, SaslLogin(mechanism))
