@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TYPES = frozenset(PROTECTED.values())
+_NO_COLON = "(no colon is present separating the principal type from the principal name)"
 _PERMISSIONS = (PermissionType.ALLOW, PermissionType.DENY)
 
 
@@ -172,8 +173,11 @@ class Acls:
         why = _flaw(binding)
         if why is None:
             return None
-        text = why if self._is_standard else "Failed to create ACL"
-        return ApiError(ErrorCode.INVALID_REQUEST, text)
+        if self._is_standard:
+            return ApiError(ErrorCode.INVALID_REQUEST, why)
+        if ":" not in binding.entry.principal:
+            return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return ApiError(ErrorCode.INVALID_REQUEST, "Failed to create ACL")
 
     def _noticed(self) -> None:
         self._keep("ACL changes", self._refresh_patiently)
@@ -211,7 +215,7 @@ def _flaw(binding: AclBinding) -> str | None:
         f"Invalid permissionType {entry.permission_type.name}": entry.permission_type
         in _PERMISSIONS,
         f"Resource name cannot be stored: {pattern.name!r}": can_be_stored(pattern.name),
-        f"Could not parse principal from `{entry.principal}`": ":" in entry.principal,
+        f"Could not parse principal from `{entry.principal}` {_NO_COLON}": ":" in entry.principal,
     }
     return next((flaw for flaw, is_absent in flaws.items() if not is_absent), None)
 

@@ -42,12 +42,14 @@ CLASSES = {
     jars.KAFKA_3: {
         **_COMMON,
         "console-producer": "kafka.tools.ConsoleProducer",
+        "acls": "kafka.admin.AclCommand",
         "broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
         "dump-log": "kafka.tools.DumpLogSegments",
     },
     jars.KAFKA_4: {
         **_COMMON,
         "console-producer": "org.apache.kafka.tools.ConsoleProducer",
+        "acls": "org.apache.kafka.tools.AclCommand",
         "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
         "dump-log": "org.apache.kafka.tools.DumpLogSegments",
         "e2e-latency": "org.apache.kafka.tools.EndToEndLatency",

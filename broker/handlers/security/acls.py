@@ -60,14 +60,13 @@ def describe_acls(
 
     def refuse(error: ApiError) -> DescribeAclsResponse:
         return DescribeAclsResponse(
-            error_code=error.code, error_message=error.message, resources=[]
+            error_code=error.code, error_message=_message(error), resources=[]
         )
 
     async def work(acls: Acls) -> DescribeAclsResponse:
         found = await acls.matching(wanted)
         return DescribeAclsResponse(
             error_code=ErrorCode.NONE,
-            error_message=None,
             resources=[_described(pattern, entries) for pattern, entries in found.items()],
         )
 
@@ -201,14 +200,14 @@ def _described(pattern: ResourcePattern, entries: Entries) -> DescribeAclsRespon
 
 def _created(error: ApiError | None) -> CreateAclsResponse.Result:
     if error is None:
-        return CreateAclsResponse.Result(error_code=ErrorCode.NONE, error_message=None)
-    return CreateAclsResponse.Result(error_code=error.code, error_message=error.message)
+        return CreateAclsResponse.Result(error_code=ErrorCode.NONE)
+    return CreateAclsResponse.Result(error_code=error.code, error_message=_message(error))
 
 
 def _deleted(outcome: Iterable[Deletion] | ApiError) -> FilterResult:
     if isinstance(outcome, ApiError):
         return FilterResult(
-            error_code=outcome.code, error_message=outcome.message, matching_acls=[]
+            error_code=outcome.code, error_message=_message(outcome), matching_acls=[]
         )
     return FilterResult(
         error_code=ErrorCode.NONE,
@@ -216,7 +215,7 @@ def _deleted(outcome: Iterable[Deletion] | ApiError) -> FilterResult:
         matching_acls=[
             FilterResult.MatchingAcl(
                 error_code=ErrorCode.NONE if error is None else error.code,
-                error_message=None if error is None else error.message,
+                error_message=None if error is None else _message(error),
                 resource_type=pattern.resource_type,
                 resource_name=pattern.name,
                 pattern_type=pattern.pattern_type,
@@ -225,3 +224,8 @@ def _deleted(outcome: Iterable[Deletion] | ApiError) -> FilterResult:
             for (pattern, entry), error in outcome
         ],
     )
+
+
+def _message(error: ApiError) -> str | None:
+    """What there is to say beyond the code; Apache Kafka sends no general sentences either."""
+    return None if error.message == error.code.meaning else error.message
