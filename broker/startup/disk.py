@@ -88,7 +88,7 @@ async def open_store(
     config: BrokerConfig, logs: LogDirectories, executor: Executor, platform: Platform
 ) -> OpenStore:
     """Open the metadata store, and settle what cluster and broker this is."""
-    store = await _connect(config, platform)
+    store = await _connect(config, platform, executor)
     try:
         if store is None:
             store = await _open_embedded(logs, executor)
@@ -128,13 +128,17 @@ async def _close(store: MetadataStore) -> None:
         logger.warning("metadata store not closed cleanly: %s", error)
 
 
-async def _connect(config: BrokerConfig, platform: Platform) -> MetadataStore | None:
+async def _connect(
+    config: BrokerConfig, platform: Platform, executor: Executor
+) -> MetadataStore | None:
     if not config.zookeeper_connect:
         return None
     # Imported only now, since it brings kazoo.
     from broker.startup.zookeeper_security import zookeeper_security  # noqa: PLC0415
 
-    security = zookeeper_security(config, os.environ)
+    security = await asyncio.get_running_loop().run_in_executor(
+        executor, zookeeper_security, config, os.environ
+    )
     logger.info("connecting to ZooKeeper at %s (%s)", config.zookeeper_connect, security)
     try:
         return await platform.connect(config, security)

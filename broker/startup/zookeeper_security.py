@@ -6,14 +6,20 @@ As with Apache Kafka, the log-in is in the section `Client` of the JAAS file
 
 from __future__ import annotations
 
+import dataclasses
+import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from broker.security.jaas_file import java_properties, login_sections
+from broker.security.tls.contexts import client_context
+from broker.security.tls.stores import read_identity
 from broker.startup.start_error import StartError
 from config.errors import ConfigError
 from controller.zookeeper.security import DigestLogin, ZooKeeperSecurity
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping
 
     from config.broker import BrokerConfig
@@ -23,20 +29,25 @@ SECTION_PROPERTY = "zookeeper.sasl.clientconfig"
 ENABLE_PROPERTY = "zookeeper.sasl.client"
 DIGEST_MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 
+_TYPES = {".jks": "JKS", ".p12": "PKCS12", ".pfx": "PKCS12", ".pkcs12": "PKCS12", ".pem": "PEM"}
+_KEY_OF_LISTENERS = re.compile(r"\bssl\.(?=keystore|truststore|enabled|cipher|endpoint|key\.)")
+
 
 def zookeeper_security(config: BrokerConfig, environment: Mapping[str, str]) -> ZooKeeperSecurity:
-    """Read it, with the files that it names. Raises StartError."""
+    """Read it, with the files that it names: on a thread. Raises StartError."""
     try:
         login = _login(environment)
+        tls = _tls(config) if config.zookeeper_ssl_client_enable else None
     except ConfigError as error:
         raise StartError(str(error)) from None
-    if config.zookeeper_set_acl and login is None:
+    has_certificate = tls is not None and config.zookeeper_ssl_keystore_location is not None
+    if config.zookeeper_set_acl and login is None and not has_certificate:
         raise StartError(
             "zookeeper.set.acl makes znodes for this broker alone, so ZooKeeper must know it: log "
             f"in by SASL (section {SECTION} of the JAAS file), or by TLS with a keystore "
             "(zookeeper.ssl.client.enable, zookeeper.ssl.keystore.location)"
         )
-    return ZooKeeperSecurity(login=login, sets_acl=config.zookeeper_set_acl)
+    return ZooKeeperSecurity(tls, login, config.zookeeper_set_acl)
 
 
 def _login(environment: Mapping[str, str]) -> DigestLogin | None:
@@ -57,3 +68,53 @@ def _login(environment: Mapping[str, str]) -> DigestLogin | None:
         return DigestLogin(module.options["username"], module.options["password"])
     except KeyError as missing:
         raise ConfigError(f"section {section} of the JAAS file has no {missing}") from None
+
+
+def _tls(config: BrokerConfig) -> ssl.SSLContext:
+    for name in ("zookeeper.ssl.crl.enable", "zookeeper.ssl.ocsp.enable"):
+        if config.value_of(name):
+            raise ConfigError(f"{name}: this broker does not look for revoked certificates", name)
+    own = _as_listeners_have_it(config)
+    try:
+        return client_context(own, read_identity(own))
+    except ConfigError as error:
+        raise ConfigError(_KEY_OF_LISTENERS.sub("zookeeper.ssl.", str(error))) from None
+
+
+def _as_listeners_have_it(config: BrokerConfig) -> BrokerConfig:
+    """A configuration whose keys `ssl.*` have the values of `zookeeper.ssl.*`."""
+    kinds = (
+        _kind(config.zookeeper_ssl_keystore_type, config.zookeeper_ssl_keystore_location),
+        _kind(config.zookeeper_ssl_truststore_type, config.zookeeper_ssl_truststore_location),
+    )
+    of_keys, of_trust = (
+        config.zookeeper_ssl_keystore_password,
+        config.zookeeper_ssl_truststore_password,
+    )
+    is_pem, trust_is_pem = (kind == "PEM" for kind in kinds)
+    has_keys = config.zookeeper_ssl_keystore_location is not None
+    algorithm = config.zookeeper_ssl_endpoint_identification_algorithm
+    return dataclasses.replace(
+        config,
+        ssl_cipher_suites=config.zookeeper_ssl_cipher_suites,
+        ssl_enabled_protocols=config.zookeeper_ssl_enabled_protocols,
+        ssl_protocol=config.zookeeper_ssl_protocol,
+        ssl_endpoint_identification_algorithm="https" if algorithm.upper() == "HTTPS" else "",
+        ssl_keystore_location=config.zookeeper_ssl_keystore_location,
+        ssl_keystore_type=kinds[0],
+        ssl_keystore_password=None if is_pem or not has_keys else of_keys or "",
+        ssl_key_password=of_keys if is_pem else None,
+        ssl_keystore_key=None,
+        ssl_keystore_certificate_chain=None,
+        ssl_truststore_location=config.zookeeper_ssl_truststore_location,
+        ssl_truststore_type=kinds[1],
+        ssl_truststore_password=None if trust_is_pem else of_trust,
+        ssl_truststore_certificates=None,
+    )
+
+
+def _kind(stated: str | None, location: str | None) -> str:
+    """The format of a store: what is stated, or by the ending of its file (as in ZooKeeper)."""
+    if stated:
+        return stated.upper()
+    return _TYPES.get(PurePath(location or "").suffix.lower(), "JKS")

@@ -11,8 +11,10 @@ from config.key import HIGH, LOW, boolean, integer, optional_strings, password, 
 class ZooKeeperKeys:
     """The connection to ZooKeeper."""
 
-    zookeeper_client_cnxn_socket: str | None = string(None, name="zookeeper.clientCnxnSocket")
-    """Java class of the connection; required there for TLS."""
+    zookeeper_client_cnxn_socket: str | None = string(
+        None, name="zookeeper.clientCnxnSocket", acts=True
+    )
+    """Java class of the connection, which Apache Kafka needs for TLS; this broker does not."""
 
     zookeeper_connect: str | None = string(None, importance=HIGH, acts=True)
     """ZooKeeper's `host:port` list, with an optional path; unset keeps metadata beside the logs."""
@@ -35,41 +37,43 @@ class ZooKeeperKeys:
     zookeeper_set_acl: bool = boolean(False, importance=HIGH, acts=True)
     """Whether only this broker's identity may write the znodes it makes, or read secret ones."""
 
-    zookeeper_ssl_cipher_suites: tuple[str, ...] = optional_strings(importance=LOW)
+    zookeeper_ssl_cipher_suites: tuple[str, ...] = optional_strings(importance=LOW, acts=True)
     """Cipher suites offered to ZooKeeper."""
 
-    zookeeper_ssl_client_enable: bool = boolean(False)
+    zookeeper_ssl_client_enable: bool = boolean(False, acts=True)
     """Whether the connection to ZooKeeper uses TLS."""
 
-    zookeeper_ssl_crl_enable: bool = boolean(False, importance=LOW)
-    """Whether ZooKeeper's certificate is held against revocation lists."""
+    zookeeper_ssl_crl_enable: bool = boolean(False, importance=LOW, acts=True)
+    """Whether ZooKeeper's certificate is held against revocation lists; refused here."""
 
-    zookeeper_ssl_enabled_protocols: tuple[str, ...] = optional_strings(importance=LOW)
+    zookeeper_ssl_enabled_protocols: tuple[str, ...] = optional_strings(importance=LOW, acts=True)
     """TLS versions offered to ZooKeeper."""
 
-    zookeeper_ssl_endpoint_identification_algorithm: str = string("HTTPS", importance=LOW)
+    zookeeper_ssl_endpoint_identification_algorithm: str = string(
+        "HTTPS", importance=LOW, acts=True
+    )
     """How ZooKeeper's host name is checked; empty is not at all."""
 
-    zookeeper_ssl_keystore_location: str | None = string(None)
+    zookeeper_ssl_keystore_location: str | None = string(None, acts=True)
     """File with this broker's key and certificate for ZooKeeper."""
 
-    zookeeper_ssl_keystore_password: str | None = password()
+    zookeeper_ssl_keystore_password: str | None = password(acts=True)
     """Password of that file."""
 
-    zookeeper_ssl_keystore_type: str | None = string(None)
+    zookeeper_ssl_keystore_type: str | None = string(None, acts=True)
     """Format of that file; unset goes by its ending."""
 
-    zookeeper_ssl_ocsp_enable: bool = boolean(False, importance=LOW)
-    """Whether ZooKeeper's certificate is checked with its issuer."""
+    zookeeper_ssl_ocsp_enable: bool = boolean(False, importance=LOW, acts=True)
+    """Whether ZooKeeper's certificate is checked with its issuer; refused here."""
 
-    zookeeper_ssl_protocol: str = string("TLSv1.2", importance=LOW)
-    """TLS version to begin with."""
+    zookeeper_ssl_protocol: str = string("TLSv1.2", importance=LOW, acts=True)
+    """TLS version, if none are enabled by name."""
 
-    zookeeper_ssl_truststore_location: str | None = string(None)
+    zookeeper_ssl_truststore_location: str | None = string(None, acts=True)
     """File with the certificates that ZooKeeper's must lead to."""
 
-    zookeeper_ssl_truststore_password: str | None = password()
+    zookeeper_ssl_truststore_password: str | None = password(acts=True)
     """Password of that file."""
 
-    zookeeper_ssl_truststore_type: str | None = string(None)
+    zookeeper_ssl_truststore_type: str | None = string(None, acts=True)
     """Format of that file; unset goes by its ending."""

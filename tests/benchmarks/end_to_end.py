@@ -6,7 +6,7 @@ in the table and run once more. The rounds interleave the brokers and
 alternate who goes first; a first, smaller round warms both up and is not counted. Start-up is
 measured on brokers of its own, because a restart would throw the warmth away; so are the start
 after a crash (`recovery`), `compaction`, and three brokers (`replication`, `partitions`,
-`catch-up`), which are compared with Apache Kafka 3.9.1.
+`catch-up`), which are compared with Apache Kafka 3.9.1, and TLS and SASL (`security`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from tests.benchmarks.measurement.report import RowReport
 from tests.benchmarks.measurement.rows import ROWS, Result, Row
 from tests.benchmarks.recovery import RecoveryRows
 from tests.benchmarks.replication import ReplicationRows
+from tests.benchmarks.security import SecurityRows
 from tests.support.jars import REPOSITORY
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ OWN_BROKERS: dict[str, type[RowsOfOwnBrokers]] = {
     "replication": ReplicationRows,
     "partitions": ManyPartitionsRows,
     "catch-up": CatchingUpRows,
+    "security": SecurityRows,
 }
 """What needs brokers of its own, by the name that `--rows` takes."""
 

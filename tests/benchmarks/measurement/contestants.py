@@ -22,11 +22,16 @@ _APACHE_ONLY = {"broker.session.timeout.ms": "3600000"}
 """A frozen KRaft broker must not lose its session with its own controller."""
 
 
+def keys_of(make: str) -> dict[str, str]:
+    """What the brokers of a make are configured with besides."""
+    return {**_COMMON, **(_APACHE_ONLY if make == APACHE else {})}
+
+
 def build(make: str, directory: Path) -> BrokerProcess:
     """Return a broker of the make, with an empty data directory, not yet started."""
     if make == APACHE:
-        return apache_4(directory, {**_COMMON, **_APACHE_ONLY}, as_its_script_does=True)
-    return ours(directory, _COMMON)
+        return apache_4(directory, keys_of(make), as_its_script_does=True)
+    return ours(directory, keys_of(make))
 
 
 @contextmanager

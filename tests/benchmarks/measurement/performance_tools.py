@@ -47,11 +47,25 @@ def produce(
     bootstrap: str, topic: str, records: int, record_bytes: int, codec: str = "none"
 ) -> Throughput:
     """Run ProducerPerformance as fast as it goes, with the client's defaults."""
+    options = ("--command-property", f"compression.type={codec}")
+    return _produce(bootstrap, topic, records, record_bytes, options)
+
+
+def produce_secured(
+    bootstrap: str, topic: str, records: int, record_bytes: int, settings: Path
+) -> Throughput:
+    """The same, with a property file that says how the client gets in."""
+    options = ("--command-config", str(settings))
+    return _produce(bootstrap, topic, records, record_bytes, options)
+
+
+def _produce(
+    bootstrap: str, topic: str, records: int, record_bytes: int, options: tuple[str, ...]
+) -> Throughput:
     output = _run(
         "producer-perf-test",
         *("--topic", topic, "--num-records", str(records), "--record-size", str(record_bytes)),
-        *("--throughput", "-1", "--bootstrap-server", bootstrap),
-        *("--command-property", f"compression.type={codec}"),
+        *("--throughput", "-1", "--bootstrap-server", bootstrap, *options),
     )
     return produced(output, records)
 
@@ -76,12 +90,15 @@ def produced(output: str, expected: int) -> Throughput:
     return Throughput(expected, float(totals[-1][2]), float(totals[-1][3]))
 
 
-def consume(bootstrap: str, topic: str, group: str, records: int) -> Throughput:
+def consume(
+    bootstrap: str, topic: str, group: str, records: int, settings: Path | None = None
+) -> Throughput:
     """Run ConsumerPerformance from the earliest offset; joining the group is not counted."""
+    options = () if settings is None else ("--command-config", str(settings))
     output = _run(
         "consumer-perf-test",
         *("--bootstrap-server", bootstrap, "--topic", topic, "--group", group),
-        *("--num-records", str(records), "--hide-header"),
+        *("--num-records", str(records), "--hide-header", *options),
     )
     return consumed(output, records)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from tests.interop.clients.reading import ConfluentReader, visible
 from tests.interop.conftest import patiently
+
+if TYPE_CHECKING:
+    from tests.interop.clients.record import Settings
 
 PARTITIONS = 4
 RECORDS_AT_ONCE = 10
@@ -23,7 +26,7 @@ WAIT_SECONDS = 240.0
 class Writer(threading.Thread):
     """An idempotent producer with acks=all that writes numbers, some hundred a second."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, settings: Settings | None = None) -> None:
         super().__init__(name="writer")
         self.acknowledged: list[bytes] = []
         self.failures: list[str] = []
@@ -37,6 +40,7 @@ class Writer(threading.Thread):
                 "acks": "all",
                 "reconnect.backoff.max.ms": 200,
                 "log_level": 0,
+                **(settings or {}),
             }
         )
 
@@ -68,7 +72,7 @@ class Writer(threading.Thread):
 class Copier(threading.Thread):
     """The only member of a consumer group; it commits after each few records."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, settings: Settings | None = None) -> None:
         super().__init__(name="copier")
         self.seen: list[bytes] = []
         self.member_ids: set[str] = set()
@@ -84,6 +88,7 @@ class Copier(threading.Thread):
                 "session.timeout.ms": 20_000,
                 "reconnect.backoff.max.ms": 200,
                 "log_level": 0,
+                **(settings or {}),
             }
         )
         self._consumer.subscribe([topic])

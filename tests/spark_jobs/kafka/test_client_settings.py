@@ -108,12 +108,12 @@ MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 """Apache Kafka's own: names and passwords as they are."""
 
 
-@pytest.fixture
-def secured(tmp_path: Path) -> Iterator[tuple[BrokerProcess, str]]:
-    """Start Apache Kafka with a listener that wants a password; give the broker and its address."""
+@pytest.fixture(params=[ours, apache_4], ids=["ours", "apache"])
+def secured(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Start a broker with a listener that wants a password; give its address."""
     plain, secured = free_port(), free_port()
     jaas = f'{MODULE} required user_{USER}="{PASSWORD}";'
-    broker = apache_4(
+    broker: BrokerProcess = request.param(
         tmp_path / "secured",
         {
             "listeners": f"PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{secured}",
@@ -125,7 +125,7 @@ def secured(tmp_path: Path) -> Iterator[tuple[BrokerProcess, str]]:
     )
     broker.start()
     try:
-        yield broker, f"127.0.0.1:{secured}"
+        yield f"127.0.0.1:{secured}"
     finally:
         broker.stop()
 
@@ -147,9 +147,9 @@ def _job(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.java
 @pytest.mark.timeout(3 * JOB_TIMEOUT_SECONDS)
 def test_jobs_work_on_a_broker_that_wants_a_password_and_say_when_it_is_wrong(
-    secured: tuple[BrokerProcess, str], tmp_path: Path
+    secured: str, tmp_path: Path
 ) -> None:
-    _, servers = secured
+    servers = secured
     jaas = f'{MODULE} required username="{USER}" password="{PASSWORD}";'
     both = ("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN")
     at = ("--bootstrap-servers", servers)

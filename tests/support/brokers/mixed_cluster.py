@@ -17,14 +17,18 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from tests.support.brokers.apache import apache_3
-from tests.support.brokers.broker_process import free_port
 from tests.support.brokers.ours import ours
 from tests.support.brokers.zookeeper import ZooKeeperServer
 from tests.support.processes.waiting import wait_until
+from tests.support.security.listeners import Ports, listener_keys
+from tests.support.security.realm import ADMIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
+
+    from tests.support.security.access import Access
+    from tests.support.security.realm import Realm
 
     Fingerprint = dict[str, tuple[int, str]]
 
@@ -46,14 +50,26 @@ KEYS = {
 }
 """The same for both makes."""
 
+SECURED_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+SECURED_KEYS = {
+    "inter.broker.listener.name": "SASL_SSL",
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    "super.users": f"User:{ADMIN};User:ANONYMOUS",
+}
+"""The same for both makes, in a cluster with a realm."""
+
 
 class Place:
     """One broker id and what belongs to it."""
 
-    def __init__(self, broker_id: int, directory: Path, zookeeper: ZooKeeperServer) -> None:
+    def __init__(
+        self, broker_id: int, directory: Path, zookeeper: ZooKeeperServer, realm: Realm | None
+    ) -> None:
         self.broker_id = broker_id
         self.data_directory = directory / "data"
-        port = free_port()
+        self.ports = Ports.free()
+        port = self.ports.plaintext
         properties = {
             "broker.id": str(broker_id),
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
@@ -61,11 +77,12 @@ class Place:
             "zookeeper.connect": zookeeper.address,
             **KEYS,
         }
+        if realm is not None:
+            properties |= {**listener_keys(realm, self.ports, SECURED_MECHANISMS), **SECURED_KEYS}
         self._takers = {
-            APACHE: apache_3(directory / APACHE, zookeeper.port, properties),
+            APACHE: apache_3(directory / APACHE, zookeeper.port, properties, port=port),
             OURS: ours(directory / OURS, properties, port=port),
         }
-        self._takers[APACHE].port = port
         self.broker = self._takers[OURS]
 
     def take(self, make: str) -> None:
@@ -93,12 +110,16 @@ class Place:
 
 
 class MixedCluster:
-    """ZooKeeper, and the places; nobody has taken them yet."""
+    """ZooKeeper, and the places; nobody has taken them yet.
 
-    def __init__(self, directory: Path) -> None:
+    With a realm, brokers speak SASL_SSL to each other and have an authorizer, to which the tests
+    themselves, on PLAINTEXT, are super users.
+    """
+
+    def __init__(self, directory: Path, realm: Realm | None = None) -> None:
         self._zookeeper = ZooKeeperServer(directory / "zookeeper")
         self.places = [
-            Place(number, directory / str(number), self._zookeeper) for number in range(2)
+            Place(number, directory / str(number), self._zookeeper, realm) for number in range(2)
         ]
         self.nodes = KazooClient(self._zookeeper.address)
 
@@ -106,6 +127,10 @@ class MixedCluster:
     def bootstrap(self) -> str:
         """Both places' addresses."""
         return ",".join(place.broker.bootstrap for place in self.places)
+
+    def bootstrap_of(self, access: Access) -> str:
+        """Both places' addresses for clients that come this way in."""
+        return ",".join(place.ports.bootstrap(access.protocol) for place in self.places)
 
     def admin(self) -> AdminClient:
         """Return a client that finds whoever is there; keep it until it has answered."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
-from tests.support.security.listeners import MECHANISMS, Ports, listener_keys, make_scram_users
+from tests.support.security.listeners import Ports, listener_keys, make_scram_users
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,10 +43,19 @@ def secured_broker(
     directory: Path,
     realm: Realm,
     properties: dict[str, str] | None = None,
-    mechanisms: tuple[str, ...] = MECHANISMS,
+    *,
+    as_its_script_does: bool = False,
 ) -> SecuredBroker:
-    """Return a broker of ours or Apache Kafka 4.3.1, not yet started."""
+    """Return a broker of ours or Apache Kafka 4.3.1, not yet started.
+
+    The last is for benchmarks: Apache's JVM gets the flags that its own start script gives it.
+    """
     ports = Ports.free()
-    keys = {**listener_keys(realm, ports, mechanisms), **(properties or {})}
-    new = ours if make == OURS else apache_4
-    return SecuredBroker(new(directory, keys, port=ports.plaintext), ports, realm)
+    keys = {**listener_keys(realm, ports), **(properties or {})}
+    if make == OURS:
+        process = ours(directory, keys, port=ports.plaintext)
+    else:
+        process = apache_4(
+            directory, keys, port=ports.plaintext, as_its_script_does=as_its_script_does
+        )
+    return SecuredBroker(process, ports, realm)

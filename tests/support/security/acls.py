@@ -1,0 +1,27 @@
+"""Access control lists, made as an operator makes them."""
+
+from __future__ import annotations
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+
+ANSWER_SECONDS = 120.0
+TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.BROKER
+CLUSTER_NAME = "kafka-cluster"
+DESCRIBE, READ, WRITE = AclOperation.DESCRIBE, AclOperation.READ, AclOperation.WRITE
+CREATE = AclOperation.CREATE
+
+
+def allow(
+    bootstrap: str, user: str, kind: ResourceType, name: str, *operations: AclOperation
+) -> None:
+    """Let a user do these things with what is called so; who asks for it needs no log-in."""
+    literal, allowed = ResourcePatternType.LITERAL, AclPermissionType.ALLOW
+    wanted = [
+        AclBinding(kind, name, literal, f"User:{user}", "*", operation, allowed)
+        for operation in operations
+    ]
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    for answer in admin.create_acls(wanted).values():
+        answer.result(ANSWER_SECONDS)
