@@ -71,8 +71,13 @@ def describe_user_scram_credentials(
         return await encoded_in_slices(context, response)
 
     def refuse(error: ApiError) -> DescribeUserScramCredentialsResponse:
+        code, message = error.code, error.message or error.code.meaning
+        # Apache Kafka's repeats the error for each user that is named, and names none of them.
+        nameless = Described(user="", error_code=code, error_message=message, credential_infos=[])
         return DescribeUserScramCredentialsResponse(
-            error_code=error.code, error_message=error.message or error.code.meaning, results=[]
+            error_code=code,
+            error_message=message,
+            results=[nameless] * len(request.users or ()),
         )
 
     return answer_later(context, work(), refuse, "describe SCRAM credentials")

@@ -120,7 +120,9 @@ async def _resolve(
 
 
 def _resolve_name(context: Context, name: str) -> str | ApiError:
-    if not _may(context, AclOperation.DESCRIBE, name):
+    """With ZooKeeper a topic that the client may not delete is refused even if there is none."""
+    seen = AclOperation.DELETE if context.broker.config.zookeeper_connect else AclOperation.DESCRIBE
+    if not _may(context, seen, name):
         return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if context.broker.metadata.topic(name) is None:
         return unknown_topic(name)
@@ -147,10 +149,15 @@ def _shown_name(context: Context, topic_id: UUID, error: ApiError) -> str | None
 
 
 def _may(context: Context, operation: AclOperation, name: str) -> bool:
-    """Whether the client may do this to a topic; who may delete on the cluster may do all."""
-    return would_be_allowed_on_cluster(context, AclOperation.DELETE) or is_allowed_on_topic(
-        context, operation, name
-    )
+    """Whether the client may do this to a topic.
+
+    Who may DELETE on the cluster may delete all topics, but not with ZooKeeper: Apache Kafka knows
+    that right only where topics are deleted by a KRaft controller.
+    """
+    has_right_of_cluster = not context.broker.config.zookeeper_connect
+    if has_right_of_cluster and would_be_allowed_on_cluster(context, AclOperation.DELETE):
+        return True
+    return is_allowed_on_topic(context, operation, name)
 
 
 def _unknown_id(topic_id: UUID) -> ApiError:

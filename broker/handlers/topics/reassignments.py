@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.metadata.metadata_watch import not_controller
 from broker.requests.api_table import handles
-from broker.requests.authorization import require_on_cluster
+from broker.requests.authorization import is_allowed_on_cluster, require_on_cluster
 from broker.requests.background_answer import answer_later
 from controller.context import TopicPartition
 from protocol.acl_types import AclOperation
@@ -35,20 +35,35 @@ Listed = ListPartitionReassignmentsResponse.Topic
 def alter_reassignments(
     context: Context, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse | Deferred[AlterPartitionReassignmentsResponse]:
-    """Begin, redirect or cancel moves; errors are per partition.
-
-    Raises ApiError CLUSTER_AUTHORIZATION_FAILED.
-    """
+    """Begin, redirect or cancel moves; errors are per partition."""
+    if not is_allowed_on_cluster(context, AclOperation.ALTER):
+        return _refuse_all(request, ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
 
     def refuse(error: ApiError) -> AlterPartitionReassignmentsResponse:
         return AlterPartitionReassignmentsResponse(
             error_code=error.code, error_message=error.message or error.code.meaning, responses=[]
         )
 
-    require_on_cluster(context, AclOperation.ALTER)
     if not context.broker.controller.is_active:
         return refuse(not_controller())
     return answer_later(context, _alter(context, request), refuse, "reassignment")
+
+
+def _refuse_all(
+    request: AlterPartitionReassignmentsRequest, error: ApiError
+) -> AlterPartitionReassignmentsResponse:
+    """The same error for the request and for each of its partitions."""
+    return AlterPartitionReassignmentsResponse(
+        error_code=error.code,
+        error_message=error.code.meaning,
+        responses=[
+            Altered(
+                name=topic.name,
+                partitions=[_altered(one.partition_index, error) for one in topic.partitions],
+            )
+            for topic in request.topics
+        ],
+    )
 
 
 async def _alter(

@@ -8,6 +8,7 @@ from tests.support.sent_requests import (
     broker_requests,
     group_requests,
     record_requests,
+    security_requests,
     topic_requests,
     transaction_requests,
 )
@@ -23,5 +24,6 @@ OF_CLIENTS: dict[ApiKey, Maker] = {
     **transaction_requests.MAKERS,
     **topic_requests.MAKERS,
     **broker_requests.MAKERS,
+    **security_requests.MAKERS,
 }
 ALL: dict[ApiKey, Maker] = {**OF_CLIENTS, **AMONG_BROKERS}

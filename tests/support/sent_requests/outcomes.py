@@ -15,7 +15,8 @@ NAMES = frozenset(
     {
         *("name", "topic", "topic_name", "topic_id", "group_id", "transactional_id", "key"),
         *("partition_index", "partition", "partition_id", "index", "resource_name"),
-        *("resource_type", "user", "is_internal"),
+        *("resource_type", "user", "is_internal", "pattern_type", "principal"),
+        *("operation", "permission_type"),
         *("topic_authorized_operations", "cluster_authorized_operations"),
         "authorized_operations",
     }
@@ -39,6 +40,8 @@ def outcome(message: Struct, topics: Mapping[UUID, str] | None = None) -> Any:
 def _shown(name: str, value: Any, topics: Mapping[UUID, str]) -> Any:
     if isinstance(value, Struct):
         return outcome(value, topics) or None
+    if name == "configs":  # which keys there are is another matter
+        return bool(value) or None
     if isinstance(value, list):
         shown = [outcome(one, topics) for one in value if isinstance(one, Struct)]
         return sorted((one for one in shown if one), key=repr) or None

@@ -1,0 +1,75 @@
+"""What Apache Kafka 3.9 answers otherwise than 4.3, which we follow (GAPS.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from protocol.api_keys import ApiKey
+from tests.interop.security.duel import refused
+from tests.support.sent_requests.broker_requests import AMONG_BROKERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.interop.security.duel import Difference
+
+FIRST_SERVED_PRODUCE = 3
+FIRST_OFFSET_FETCH_WITH_ERROR = 2
+OF_GROUP_CONFIGS = 1 << 10 | 1 << 11
+
+
+def is_of_3_9(difference: Difference) -> bool:
+    """Whether both are right, each as its version is."""
+    explains = _EXPLAINED.get(difference.step.key)
+    return explains is not None and explains(difference)
+
+
+def _is_old_produce(difference: Difference) -> bool:
+    """Versions 0 to 2 are listed for librdkafka's sake, and not served."""
+    return difference.step.version < FIRST_SERVED_PRODUCE
+
+
+def _is_old_offset_fetch(difference: Difference) -> bool:
+    """Version 0 reads from ZooKeeper; version 1 has no field for a group's error."""
+    return difference.step.version < FIRST_OFFSET_FETCH_WITH_ERROR
+
+
+def _is_of_group_configs(difference: Difference) -> bool:
+    """The operations on a group's configuration are newer."""
+    return _without_group_configs(difference.ours) == _without_group_configs(difference.theirs)
+
+
+def _without_group_configs(shown: Any) -> list[dict[str, Any]]:
+    groups = [dict(group) for group in shown.get("groups", ())]
+    for group in groups:
+        if group.get("authorized_operations", -1) >= 0:
+            group["authorized_operations"] &= ~OF_GROUP_CONFIGS
+    return groups
+
+
+def _is_config_error_of_refused(difference: Difference) -> bool:
+    """A topic that is not created has an error for its configuration as well."""
+    return _without_config_errors(difference.ours) == _without_config_errors(difference.theirs)
+
+
+def _without_config_errors(shown: Any) -> list[dict[str, Any]]:
+    topics = [dict(topic) for topic in shown.get("topics", ())]
+    for topic in topics:
+        if topic["error_code"]:
+            topic.pop("topic_config_error_code", None)
+    return topics
+
+
+def _is_another_error(difference: Difference) -> bool:
+    """Who may ask is told something else: no matter of access."""
+    return refused(difference.ours) == refused(difference.theirs)
+
+
+_EXPLAINED: dict[ApiKey, Callable[[Difference], bool]] = {
+    ApiKey.PRODUCE: _is_old_produce,
+    ApiKey.OFFSET_FETCH: _is_old_offset_fetch,
+    ApiKey.DESCRIBE_GROUPS: _is_of_group_configs,
+    ApiKey.CREATE_TOPICS: _is_config_error_of_refused,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _is_another_error,
+    **dict.fromkeys(AMONG_BROKERS, _is_another_error),
+}

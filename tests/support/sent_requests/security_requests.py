@@ -1,0 +1,93 @@
+"""Requests about access itself: access control lists, SCRAM users, delegation tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.acl_types import WILDCARD, AclOperation, PatternType, PermissionType, ResourceType
+from protocol.api_keys import ApiKey
+from protocol.messages.acls import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
+from protocol.messages.delegation_tokens import DescribeDelegationTokenRequest
+from protocol.messages.scram import (
+    AlterUserScramCredentialsRequest,
+    DescribeUserScramCredentialsRequest,
+)
+
+if TYPE_CHECKING:
+    from tests.support.sent_requests.about import About, Maker
+
+NOBODY = "User:nobody"
+SCRAM_SHA_256 = 1
+
+
+def describe_acls(about: About, version: int) -> DescribeAclsRequest:
+    """All; in the other form those that match the first topic."""
+    matches = version > 0 and about.is_form(1)
+    return DescribeAclsRequest(
+        resource_type_filter=ResourceType.TOPIC if matches else ResourceType.ANY,
+        resource_name_filter=about.topics[0] if matches else None,
+        pattern_type_filter=PatternType.MATCH if matches else PatternType.ANY,
+        principal_filter=None,
+        host_filter=None,
+        operation=AclOperation.ANY,
+        permission_type=PermissionType.ANY,
+    )
+
+
+def create_acls(about: About, _: int) -> CreateAclsRequest:
+    """One for each topic, of somebody who never comes."""
+    return CreateAclsRequest(
+        creations=[
+            CreateAclsRequest.Creation(
+                resource_type=ResourceType.TOPIC,
+                resource_name=name,
+                resource_pattern_type=PatternType.LITERAL,
+                principal=NOBODY,
+                host=WILDCARD,
+                operation=AclOperation.READ,
+                permission_type=PermissionType.ALLOW,
+            )
+            for name in about.topics
+        ]
+    )
+
+
+def delete_acls(about: About, _: int) -> DeleteAclsRequest:
+    """Those that `create_acls` makes of the first topic."""
+    wanted = DeleteAclsRequest.Filter(
+        resource_type_filter=ResourceType.TOPIC,
+        resource_name_filter=about.topics[0],
+        pattern_type_filter=PatternType.LITERAL,
+        principal_filter=NOBODY,
+        host_filter=None,
+        operation=AclOperation.ANY,
+        permission_type=PermissionType.ANY,
+    )
+    return DeleteAclsRequest(filters=[wanted])
+
+
+def describe_user_scram_credentials(_: About, __: int) -> DescribeUserScramCredentialsRequest:
+    """Of one who is not there. Of all, Apache Kafka's answer nothing to who may not ask."""
+    kind = DescribeUserScramCredentialsRequest.User
+    return DescribeUserScramCredentialsRequest(users=[kind(name="nobody")])
+
+
+def alter_user_scram_credentials(_: About, __: int) -> AlterUserScramCredentialsRequest:
+    """Delete what is not there."""
+    gone = AlterUserScramCredentialsRequest.Deletion(name="nobody", mechanism=SCRAM_SHA_256)
+    return AlterUserScramCredentialsRequest(deletions=[gone], upsertions=[])
+
+
+def describe_delegation_token(_: About, __: int) -> DescribeDelegationTokenRequest:
+    """All."""
+    return DescribeDelegationTokenRequest(owners=None)
+
+
+MAKERS: dict[ApiKey, Maker] = {
+    ApiKey.DESCRIBE_ACLS: describe_acls,
+    ApiKey.CREATE_ACLS: create_acls,
+    ApiKey.DELETE_ACLS: delete_acls,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe_user_scram_credentials,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: describe_delegation_token,
+}
