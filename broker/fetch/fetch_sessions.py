@@ -129,18 +129,24 @@ class FetchedPartition:
         self.last_fetched_epoch = partition.last_fetched_epoch
         self.log_start_offset = partition.log_start_offset
 
+    def is_news(self, answer: FetchResponse.Response.Partition) -> bool:
+        """Whether the reader was not told this last time (KIP-227)."""
+        return bool(
+            answer.error_code
+            or answer.records
+            or answer.diverging_epoch.epoch >= 0
+            or answer.preferred_read_replica >= 0
+            or answer.high_watermark != self.sent_high_watermark
+            or answer.log_start_offset != self.sent_log_start_offset
+        )
+
     def note_sent(self, answer: FetchResponse.Response.Partition) -> bool:
         """Remember what the reader is told; returns whether it is news to it (KIP-227)."""
         if answer.error_code or answer.diverging_epoch.epoch >= 0:
             # It does something else first, and is told all this once it has.
             self.sent_high_watermark = UNSENT
             return True
-        is_news = bool(
-            answer.records
-            or answer.preferred_read_replica >= 0
-            or answer.high_watermark != self.sent_high_watermark
-            or answer.log_start_offset != self.sent_log_start_offset
-        )
+        is_news = self.is_news(answer)
         self.sent_high_watermark = answer.high_watermark
         self.sent_log_start_offset = answer.log_start_offset
         return is_news
@@ -292,6 +298,11 @@ class FetchSessions:
         self._sessions.move_to_end(session.identity)
         self._order.note_use(session, now_ms)
         return Opened(session.active.keys(), session, is_incremental=True)
+
+    def give_up(self, session: FetchSession) -> None:
+        """Drop a session that its reader is not told of."""
+        if self._sessions.get(session.identity) is session:
+            self._remove(session)
 
     def _remove(self, session: FetchSession) -> None:
         del self._sessions[session.identity]

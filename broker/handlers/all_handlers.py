@@ -19,7 +19,13 @@ from broker.handlers.groups import (
     offset_fetch,
 )
 from broker.handlers.records import delete_records, fetch, leader_epochs, list_offsets, produce
-from broker.handlers.security import acls, delegation_tokens, sasl, scram_credentials
+from broker.handlers.security import (
+    acls,
+    client_quotas,
+    delegation_tokens,
+    sasl,
+    scram_credentials,
+)
 from broker.handlers.topics import (
     create_partitions,
     create_topics,
@@ -43,6 +49,7 @@ MODULES = (
     alter_configs,
     alter_replica_log_dirs,
     api_versions,
+    client_quotas,
     cluster,
     control,
     create_partitions,

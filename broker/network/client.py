@@ -47,6 +47,9 @@ class Client:
             refusal = self._limits.admit(self.host[1:])
             if refusal is not None:
                 return refusal
+            pause_ms = self._limits.throttle_ms(self.host[1:])
+            if pause_ms:
+                connection.end_in(pause_ms)
         self._connections[connection] = None
         return None
 

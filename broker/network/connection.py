@@ -25,6 +25,7 @@ from broker.network.frame_buffer import FrameBuffer
 from broker.network.send_queue import SendQueue, region_sender
 from broker.network.unconnected import UNCONNECTED, release
 from broker.runtime.deferred import Deferred
+from broker.runtime.timers import extended
 
 if TYPE_CHECKING:
     from broker.network.client import Client
@@ -52,7 +53,6 @@ LOOK_BYTES = 8 * 1024
 
 Fixed: one of `LONG_BYTES`, four times this, takes up to 5 ms, so these take little more than one.
 """
-SECOND_MS = 1000
 FRAME_BYTES = 512
 """What each counts for besides its size. Fixed: sixteen small ones take about a millisecond."""
 
@@ -113,17 +113,19 @@ class Connection(asyncio.BufferedProtocol):
     def begin(self) -> None:
         """Read from now on."""
         self._is_held = False
-        self._transport.resume_reading()
+        if not self._is_closing:
+            self._transport.resume_reading()
+
+    def end_in(self, milliseconds: int) -> None:
+        """Read nothing, and end after a while: its address connects too often."""
+        self._is_closing = True
+        self._transport.pause_reading()
+        extended(None, milliseconds, self._transport.abort)
 
     def rest(self, milliseconds: int) -> None:
         """Handle no request for a while: the client exceeds a quota. Answers are sent meanwhile."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + milliseconds / SECOND_MS
-        if self._rest is not None:
-            until = max(until, self._rest.when())
-            self._rest.cancel()
         if not self._is_closing:
-            self._rest = loop.call_at(until, self._wake)
+            self._rest = extended(self._rest, milliseconds, self._wake)
 
     def _wake(self) -> None:
         self._rest = None

@@ -2,7 +2,7 @@
 
 Apache Kafka lets a connection above `max.connections` wait until another one ends; here it is
 closed at once, as both do with one above the limit of an address. A connection above the rate is
-accepted, and read after a pause.
+accepted, and read after a pause; one above the rate of its address is closed after one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from config.key import INT_MAX
 from config.listeners import read_address_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from broker.runtime.open_files import OpenFiles
     from config.broker import BrokerConfig
@@ -52,6 +52,8 @@ class ConnectionQuotas:
 
     pace: ConnectionRateLimit | None = None
     """None without a limit on the rate."""
+    throttle_ms: Callable[[str], int] = staticmethod(lambda _: 0)
+    """Returns how long to keep a connection of an address before its end; 0 if it may be served."""
     files: OpenFiles | None = None
     """Returns whether a file descriptor is free for another connection."""
 

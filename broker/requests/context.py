@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from broker.requests.request_meter import RequestMeter
     from broker.requests.services import BrokerServices
 
 
@@ -25,6 +26,8 @@ class Context:
     """Wall clock when the request was read, in milliseconds since the epoch."""
     is_long: bool = False
     """Whether others were served while the request was read, and shall be while it is handled."""
+    meter: RequestMeter | None = None
+    """What the request costs its client's quotas; None while none is set."""
     held: object = None
     """Counts the elements of a long request until this context is freed (`ElementBudget`)."""
     api_key: int = -1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from broker.requests.api_table import ROUTES, Route
 from broker.requests.context import Context
@@ -19,6 +19,7 @@ from broker.requests.long_requests import (
     LongRequest,
     TooManyElementsError,
 )
+from broker.requests.request_meter import RequestMeter
 from broker.requests.startup_gate import holding, is_held
 from broker.requests.versioned_route import VersionedRoute
 from broker.runtime.deferred import AbandonedError, Deferred, HangUp, in_background
@@ -44,6 +45,7 @@ class Dispatcher:
     def __init__(self, broker: BrokerServices) -> None:
         self._broker = broker
         self._clock = broker.clock
+        self._quotas = broker.quotas
         self._served: dict[tuple[int, int], VersionedRoute] = {}
         """The routes used so far, by API key and version."""
 
@@ -81,9 +83,9 @@ class Dispatcher:
                 now_ms,
                 api_key=header.api_key,
             )
-            if len(frame) > LONG_BYTES:
+            if len(frame) > LONG_BYTES or self._quotas.is_enabled:
                 answering = _Answering(served, header.correlation_id, context, connection)
-                return self._serve_long(answering, frame, position)
+                return self._serve_with_care(answering, frame, position)
             # Bytes left over are ignored, as in Apache Kafka: librdkafka 2.16 sends a null array of
             # topics in Metadata v13 as four bytes where one belongs.
             request, _ = served.decode(frame, position, len(frame))
@@ -99,6 +101,20 @@ class Dispatcher:
             return _Answering(served, header.correlation_id, context, connection).refuse(error)
         return _Answering(served, header.correlation_id, context, connection).later(response)
 
+    def _serve_with_care(
+        self, answering: _Answering, frame: memoryview, position: int
+    ) -> list[Part] | Deferred[list[Part] | None] | None:
+        """Serve a frame that is long, or any while quotas are set. Raises UNDECODABLE."""
+        size = len(frame)
+        if self._quotas.is_enabled:
+            _, _, context, connection = answering
+            context.meter = RequestMeter(self._quotas, answering.served, context, connection)
+            context.meter.note_body(size - position)
+        if size > LONG_BYTES:
+            return self._serve_long(answering, frame, position)
+        request, _ = answering.served.decode(frame, position, size)
+        return answering.handle(request)
+
     def _serve_long(
         self, short: _Answering, frame: memoryview, position: int
     ) -> list[Part] | Deferred[list[Part] | None] | None:
@@ -111,6 +127,9 @@ class Dispatcher:
         if (whole := long.read_at_once()) is not None:
             return short.handle(whole)
         answering = _AnsweringInSlices(*short)
+        meter = short.context.meter
+        if meter is not None:
+            meter.pause()
         size = len(frame)
         most = min(size, limit or size)  # an element has a byte at least
 
@@ -123,6 +142,8 @@ class Dispatcher:
             except UNDECODABLE as error:
                 _refuse_frame(answering.served, error, size, answering.connection)
                 return None
+            if meter is not None:
+                meter.resume()
             answering.context.now_ms = self._clock.now_ms()
             answering.context.is_long = True
             return answering.handle(request)
@@ -198,11 +219,15 @@ class _Answering(NamedTuple):
             response = self.served.handler(self.context, request)
         except Exception as error:  # noqa: BLE001 - every one is told, most are answered
             return self.refuse(error)
-        if response is None:
-            return None
         if isinstance(response, Deferred):
             return self.later(response)
-        return self.respond(response)
+        response = self._settled(response)
+        return None if response is None else self.respond(response)
+
+    def _settled(self, response: T) -> T:
+        """The same answer, or with the time for which its client has to rest."""
+        meter = self.context.meter
+        return response if meter is None else cast("T", meter.settle(response))
 
     def respond(self, response: Response) -> list[Part] | Deferred[list[Part] | None] | None:
         """The bytes of a response; those of an error if it cannot be written."""
@@ -222,7 +247,7 @@ class _Answering(NamedTuple):
         if answer is None:
             return None
         try:
-            return served.respond(self.correlation_id, answer)
+            return served.respond(self.correlation_id, self._settled(answer))
         except Exception:
             name = served.route.request.__name__
             logger.exception("error response to %s cannot be written", name)
@@ -235,7 +260,14 @@ class _Answering(NamedTuple):
             is_ordered_only=response.is_ordered_only, on_abandon=response.abandon
         )
 
+        meter = self.context.meter
+        if meter is not None:
+            meter.pause()
+
         def finish(value: Response | None) -> None:
+            if meter is not None:
+                meter.resume()
+                value = self._settled(value)
             answer = None if value is None else self.respond(value)
             if isinstance(answer, Deferred):
                 encoded.follow(answer)
@@ -243,6 +275,8 @@ class _Answering(NamedTuple):
                 encoded.complete(answer)
 
         def fail(error: Exception) -> None:
+            if meter is not None:
+                meter.resume()
             encoded.complete(self.refuse(error))
 
         response.then(finish, fail)

@@ -21,6 +21,12 @@ class EncodedResponse:
     def __init__(self, parts: list[Part]) -> None:
         self._parts = parts
 
+    def beginning_with(self, front: bytes) -> EncodedResponse:
+        """A copy with other bytes at its beginning."""
+        first = self._parts[0]
+        assert isinstance(first, bytes)
+        return EncodedResponse([front + first[len(front) :], *self._parts[1:]])
+
     def encode_parts(self, _: int) -> list[Part]:
         """The bytes, in a list that the caller may change."""
         return list(self._parts)

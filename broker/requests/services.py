@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.metadata.metadata_cache import MetadataCache
     from broker.metadata.topic_configs import TopicConfigs
     from broker.partitions.replicas import Replicas
+    from broker.quotas.client_quotas import ClientQuotas
     from broker.runtime.clock import Clock
     from broker.runtime.compute_pool import ComputePool
     from broker.runtime.slices import Slices
@@ -78,6 +79,7 @@ class BrokerServices:
     transactions: TransactionCoordinators
     producer_ids: ProducerIdBlocks
     coordination: CoordinatorServices
+    quotas: ClientQuotas
     acls: Acls | None
     """What the authorizer decides by; None without one."""
     authorizer: Authorizer | None

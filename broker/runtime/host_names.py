@@ -1,7 +1,9 @@
-"""Names of hosts, looked up on a thread of their own: a name server may take half a minute."""
+"""Names of hosts, looked up on a thread: a name server may take half a minute."""
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
 import logging
 import socket
 import threading
@@ -36,3 +38,24 @@ def _look_up(hosts: Mapping[str, str]) -> None:
                 host,
                 error,
             )
+
+
+def is_address(host: str) -> bool:
+    """Whether it is an address, and no name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+async def address_of(host: str) -> str | None:
+    """The first address of a host, looked up on a thread; None if none is known."""
+    if is_address(host):
+        return host
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):  # the latter for a label of more than 63 letters
+        return None
+    return str(found[0][4][0])

@@ -8,12 +8,12 @@ with it these timers.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from broker.runtime.supervision import log_failure
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
 
 
@@ -61,6 +61,18 @@ class Timers:
         A call that raises is told to `on_failure` and does not end the series.
         """
         return _Series(self, interval_ms, callback)
+
+
+def extended(
+    timer: asyncio.TimerHandle | None, delay_ms: float, callback: Callable[[], object]
+) -> asyncio.TimerHandle:
+    """Call `callback` in `delay_ms`, but not before `timer` would have, in whose place it comes."""
+    loop = asyncio.get_running_loop()
+    moment = loop.time() + delay_ms / 1000
+    if timer is not None:
+        moment = max(moment, timer.when())
+        timer.cancel()
+    return loop.call_at(moment, callback)
 
 
 def _wake(sleeper: asyncio.Future[None]) -> None:

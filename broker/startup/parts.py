@@ -24,6 +24,7 @@ from broker.maintenance.log_cleaner import LogCleaner
 from broker.metadata.auto_topics import AutoTopics
 from broker.metrics.optional_metrics import metrics_at
 from broker.metrics.sources import Sources
+from broker.quotas.client_quotas import ClientQuotas
 from broker.reconfiguration import Reconfigurable, reconfigure
 from broker.requests.services import BrokerServices
 from broker.runtime import failpoints
@@ -172,6 +173,7 @@ def _services(
         transactions=coordination.transactions,
         producer_ids=coordination.producer_ids,
         coordination=coordination.services,
+        quotas=ClientQuotas(config, machine.supervision.spawn),
         acls=base.settings.acls,
         authorizer=None if base.settings.acls is None else base.settings.acls.authorizer,
         audit_log=AuditLog(config, machine.clock.monotonic_ms),
@@ -189,10 +191,17 @@ def _listen(base: Foundation, services: BrokerServices) -> None:
     logs.on_failure = FailedDisks(logs, machine.stop.give_up, announce).note
     replicas.on_leadership_change(services.groups.partition_changed)
     replicas.on_leadership_change(services.transactions.partition_changed)
+    services.topic_configs.dynamic.on_change(services.quotas.changed)
+    base.addresses.limits.throttle_ms = partial(_throttle_connection, services)
     services.topic_configs.on_change(partial(_apply_topic_config, services))
     services.metadata.on_update(
         partial(forget_deleted_topics, logs, services.topic_configs, services.groups)
     )
+
+
+def _throttle_connection(services: BrokerServices, address: str) -> int:
+    rates = services.quotas.connections
+    return rates.throttle_ms(address, services.clock.monotonic_ms()) if rates.is_enabled else 0
 
 
 async def _apply_topic_config(services: BrokerServices, topic: str, config: TopicConfig) -> None:

@@ -44,6 +44,12 @@ class OwnKeys:
     metrics_port: int = integer(-1, low=-1, high=65_535, importance=LOW, acts=True)
     """Port at which metrics are served over HTTP, for Prometheus; -1 serves none, 0 takes any."""
 
+    quota_max_tracked_clients: int = integer(10_000, low=1, importance=LOW, acts=True)
+    """Users and client ids whose use is kept, for each kind of quota; also of addresses.
+
+    Beyond it, the one that did nothing for longest is forgotten, and begins anew.
+    """
+
     queued_max_request_elements: int = integer(1_000_000, low=1, importance=LOW, acts=True)
     """Elements in memory of requests of more than 1,000 elements and 32 KB, over all connections.
 

@@ -14,14 +14,14 @@ class QuotaKeys:
     client_quota_callback_class: str | None = class_name(importance=LOW)
     """Java class that decides which quota a client has."""
 
-    controller_quota_window_num: int = integer(11, low=1, importance=LOW)
+    controller_quota_window_num: int = integer(11, low=1, importance=LOW, acts=True)
     """Samples kept to throttle changes of metadata."""
 
-    controller_quota_window_size_seconds: int = integer(1, low=1, importance=LOW)
+    controller_quota_window_size_seconds: int = integer(1, low=1, importance=LOW, acts=True)
     """Span of each of those samples."""
 
-    quota_window_num: int = integer(11, low=1, importance=LOW)
+    quota_window_num: int = integer(11, low=1, importance=LOW, acts=True)
     """Samples kept to throttle clients."""
 
-    quota_window_size_seconds: int = integer(1, low=1, importance=LOW)
+    quota_window_size_seconds: int = integer(1, low=1, importance=LOW, acts=True)
     """Span of each of those samples."""

@@ -40,6 +40,7 @@ OURS = {
         "max.request.elements",
         "max.ssl.handshakes",
         "queued.max.request.elements",
+        "quota.max.tracked.clients",
         "metrics.host",
         "metrics.port",
         "reserved.file.descriptors",

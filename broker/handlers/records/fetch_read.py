@@ -13,6 +13,7 @@ from broker.fetch.replica_selection import RACK_AWARE, follower_in_rack
 from broker.handlers.records.current_leader import current_leader
 from broker.handlers.records.delayed_fetch import ENOUGH_BYTES
 from broker.handlers.records.fetch_access import access_of
+from broker.handlers.records.fetch_quota import bounds_of, throttled_response
 from broker.handlers.records.local_replica import absence_error
 from broker.replication.replica_machine import NO_EPOCH
 from protocol.errors import ApiError, ErrorCode
@@ -59,8 +60,8 @@ class FetchRead:
 
     __slots__ = (
         *("_access", "_answers", "_bytes", "_context", "_endpoints", "_is_read_committed"),
-        *("_limit", "_opened", "_rack", "_replica_id", "_request", "_throttled", "_was_noted"),
-        *("is_by_follower", "is_urgent"),
+        *("_limit", "_min_bytes", "_opened", "_rack", "_replica_id", "_request", "_throttled"),
+        *("_was_noted", "is_by_follower", "is_urgent"),
     )
 
     def __init__(self, context: Context, request: FetchRequest, opened: Opened) -> None:
@@ -68,10 +69,10 @@ class FetchRead:
         self._request = request
         self._opened = opened
         self._is_read_committed = request.isolation_level == READ_COMMITTED
-        self._limit = min(request.max_bytes, context.broker.config.fetch_max_bytes)
         self._replica_id = max(request.replica_id, request.replica_state.replica_id)
         self.is_by_follower = self._replica_id >= 0
         self._access = access_of(context, is_by_follower=self.is_by_follower)
+        self._limit, self._min_bytes = bounds_of(context, request, self.is_by_follower)
         self._rack = self._rack_to_read_in()
         self._answers: list[tuple[FetchedPartition, Answer]] = []
         self._endpoints: dict[int, FetchResponse.NodeEndpoint] = {}
@@ -91,7 +92,7 @@ class FetchRead:
     @property
     def is_satisfied(self) -> bool:
         """Whether to answer now."""
-        return self.is_urgent or self._bytes >= self._request.min_bytes
+        return self.is_urgent or self._bytes >= self._min_bytes
 
     @property
     def may_be_held(self) -> bool:
@@ -177,14 +178,14 @@ class FetchRead:
         must not become what an answer said that came too late (`IncrementalFetchContext`).
         """
         response = self._empty_response()
-        if not response.error_code:
+        if not response.error_code and not response.throttle_time_ms:
             self._answer_some(self._answers, response, {})
         return response
 
     def response_in_steps(self) -> Steps[FetchResponse]:
         """As `response`, pausing after each partition."""
         response = self._empty_response()
-        if not response.error_code:
+        if not response.error_code and not response.throttle_time_ms:
             topics: _Topics = {}
             for answered in self._answers:
                 self._answer_some((answered,), response, topics)
@@ -196,6 +197,11 @@ class FetchRead:
         if opened.is_superseded:
             code = ErrorCode.INVALID_FETCH_SESSION_EPOCH
             return FetchResponse(error_code=code, session_id=opened.session_id, responses=[])
+        meter = self._context.meter
+        if meter is not None and not self.is_by_follower:
+            throttled = throttled_response(meter, self._context, opened, self._answers)
+            if throttled is not None:
+                return throttled
         throttle, size = self._throttled
         if throttle is not None:
             throttle.record(size)

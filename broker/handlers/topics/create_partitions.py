@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from broker.handlers.topics.mutation_quota import note_growth
 from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_topic
@@ -56,8 +57,10 @@ async def _grow_all(context: Context, request: CreatePartitionsRequest) -> Creat
                 raise ApiError(ErrorCode.INVALID_REQUEST, "The request names this topic twice.")
             if not is_allowed_on_topic(context, AclOperation.ALTER, topic.name):
                 raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            growth = _growth(topic)
+            await note_growth(context, growth)
             added += await context.broker.topics.grow(
-                _growth(topic),
+                growth,
                 context.broker.metadata.racks,
                 validate_only=request.validate_only,
                 added_before=added,

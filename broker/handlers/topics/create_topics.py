@@ -14,6 +14,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from broker.handlers.topics.bounded_creation import create_within
+from broker.handlers.topics.mutation_quota import refused_creations
 from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
 from broker.requests.api_table import handles
 from broker.requests.authorization import may_create_topic, would_be_allowed_on_topic
@@ -64,8 +65,10 @@ async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopic
     broker = context.broker
     slices = broker.slices()
     planned, refused = await _plan(context, request.topics, slices)
+    refused |= await refused_creations(context, planned.values())
+    wanted = [topic for name, topic in planned.items() if name not in refused]
     results = await create_within(
-        broker, list(planned.values()), request.timeout_ms, validate_only=request.validate_only
+        broker, wanted, request.timeout_ms, validate_only=request.validate_only
     )
     created = {n: r for n, r in results.items() if isinstance(r, CreatedTopic)}
     if not request.validate_only:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from broker.handlers.topics.mutation_quota import refused_deletions
 from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_topic, would_be_allowed_on_cluster
@@ -81,7 +82,8 @@ async def _delete(
             names[resolved] = broker.metadata.topic_id(resolved)
             if name is None:
                 ids[resolved] = topic_id
-    results = await broker.topics.delete(names, ids)
+    results: dict[str, ApiError | None] = {**await refused_deletions(context, names)}
+    results |= await broker.topics.delete([name for name in names if name not in results], ids)
     going = [name for name, error in results.items() if error is None]
     slices = broker.slices()
     async for name in slices.each(going):

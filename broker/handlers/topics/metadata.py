@@ -16,6 +16,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
+from broker.handlers.topics.mutation_quota import create_on_first_use, must_wait
 from broker.metadata.metadata_cache import LiveBroker
 from broker.requests.api_table import handles
 from broker.requests.authorization import (
@@ -296,7 +297,9 @@ def _unknown_or_created(context: Context, request: MetadataRequest, name: str) -
         return unknown_topic_error(name)
     if not may_create_topic(context, name):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    return context.broker.auto_topics.request(name)
+    if must_wait(context):
+        return unknown_topic_error(name)
+    return create_on_first_use(context, name)
 
 
 def _error(code: ErrorCode, name: str | None, topic_id: UUID) -> Topic:

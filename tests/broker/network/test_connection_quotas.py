@@ -196,3 +196,30 @@ def test_minus_one_leaves_buffers_to_the_system() -> None:
                 assert server.sockets[0].getsockopt(socket.SOL_SOCKET, option) == expected
 
     listening(configured(socket_send_buffer_bytes=-1, socket_receive_buffer_bytes=-1), scenario)
+
+
+def test_connection_above_the_rate_of_its_address_is_closed_after_a_while() -> None:
+    async def scenario(listeners: Listeners, port: int) -> None:
+        assert listeners.limits is not None
+        waits = iter([0, 20, 0])
+        asked = []
+
+        def throttle_ms(address: str) -> int:
+            asked.append(address)
+            return next(waits)
+
+        listeners.limits.throttle_ms = throttle_ms
+        answers = []
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection(HERE, port)
+            writer.write(b"\0\0\0\1?")
+            try:
+                answers.append(await reader.readexactly(3))
+            except (asyncio.IncompleteReadError, ConnectionError):
+                answers.append(b"")
+            writer.close()
+
+        assert answers == [b"<?>", b"", b"<?>"]
+        assert asked == [HERE] * 3
+
+    listening(configured(), scenario)

@@ -1,0 +1,73 @@
+"""What a quota makes of a consumer's fetch: it reads less, or gets nothing and rests.
+
+A read is never larger than what the quota allows in all its windows, else it would be throttled for
+ever. An answer beyond the quota is left out: the client asks again when it has rested, and its
+session is as if this request had found nothing new.
+
+Source: KafkaApis.handleFetchRequest, FetchContext.getThrottledResponse.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.messages.fetch import FetchRequest, FetchResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+    from broker.fetch.fetch_sessions import FetchedPartition, Opened
+    from broker.requests.context import Context
+    from broker.requests.request_meter import RequestMeter
+
+Answered = tuple["FetchedPartition", FetchResponse.Response.Partition]
+
+SIZE_BYTES = 4
+"""In front of an answer; counted with it."""
+
+
+def bounds_of(context: Context, request: FetchRequest, is_by_follower: bool) -> tuple[int, int]:
+    """How many bytes to read at most, and how many are enough to answer.
+
+    No quota holds for a follower.
+    """
+    most = min(request.max_bytes, context.broker.config.fetch_max_bytes)
+    meter = context.meter
+    if meter is not None and is_by_follower:
+        meter.is_exempt = True
+    elif meter is not None and (allowed := meter.most_fetched) is not None:
+        most = min(most, allowed)
+    return most, min(request.min_bytes, most)
+
+
+def throttled_response(
+    meter: RequestMeter, context: Context, opened: Opened, answered: Iterable[Answered]
+) -> FetchResponse | None:
+    """The answer to a client that has to rest; None if these answers may be sent."""
+    size = 0
+    if meter.counts_fetched:
+        size = _size(context.api_version, opened, answered)
+    throttle_ms = meter.settle_fetch(size)
+    if not throttle_ms:
+        return None
+    session_id = opened.session_id
+    if opened.session is not None and not opened.is_incremental:
+        context.broker.fetch_sessions.give_up(opened.session)
+        session_id = 0
+    return FetchResponse(throttle_time_ms=throttle_ms, session_id=session_id, responses=[])
+
+
+def _size(version: int, opened: Opened, answered: Iterable[Answered]) -> int:
+    """Bytes of the answer, as it would be."""
+    topics: dict[str | UUID, FetchResponse.Response] = {}
+    for wanted, answer in answered:
+        if opened.is_incremental and not wanted.is_news(answer):
+            continue
+        topic = topics.setdefault(
+            wanted.topic or wanted.topic_id,
+            FetchResponse.Response(topic=wanted.topic, topic_id=wanted.topic_id, partitions=[]),
+        )
+        topic.partitions.append(answer)
+    response = FetchResponse(session_id=opened.session_id, responses=list(topics.values()))
+    return SIZE_BYTES + sum(map(len, response.encode_parts(version)))

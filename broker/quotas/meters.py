@@ -1,0 +1,76 @@
+"""What clients have used of one kind of quota, against the limits that are set.
+
+Client ids are what strangers say, so only so many uses are kept; the one that was looked at longest
+ago is forgotten first. Who is forgotten begins anew.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from broker.quotas.limits import Limits, Share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from controller.security.config_entities import ConfigEntity
+
+M = TypeVar("M")
+
+
+class Metered(NamedTuple, Generic[M]):
+    """What a client has used, with those it shares its limit with, and that limit."""
+
+    meter: M
+    limit: float
+
+
+class Meters(Generic[M]):
+    """One kind of quota: a `SampledRate` or a `TokenBucket` for each share."""
+
+    def __init__(self, make: Callable[[], M], most: int) -> None:
+        """`make` makes a meter on which nothing was counted yet; `most` of them are kept."""
+        self._make = make
+        self._most = most
+        self._limits = Limits()
+        self._meters: OrderedDict[Share, M] = OrderedDict()
+        self.is_enabled = False
+        """Whether any limit is set."""
+        self.throttle_count = 0
+        """How often a client had to rest for it."""
+        self.throttle_ms = 0
+        """How long, all together."""
+
+    def __len__(self) -> int:
+        return len(self._meters)
+
+    def set(self, entity: ConfigEntity, limit: float | None) -> bool:
+        """Set a limit, or remove it with None; returns whether that changes anything."""
+        is_changed = self._limits.set(entity, limit)
+        self.is_enabled = bool(self._limits)
+        if not self.is_enabled:
+            self._meters.clear()
+        return is_changed
+
+    def of(self, user: str, client_id: str) -> Metered[M] | None:
+        """What counts for a client; None if no limit holds for it."""
+        if not self.is_enabled:
+            return None
+        share = self._limits.share_of(user, client_id)
+        limit = self._limits.limit_of(share)
+        if limit is None:
+            return None
+        meter = self._meters.get(share)
+        if meter is None:
+            meter = self._meters[share] = self._make()
+            if len(self._meters) > self._most:
+                self._meters.popitem(last=False)
+        else:
+            self._meters.move_to_end(share)
+        return Metered(meter, limit)
+
+    def note_throttle(self, milliseconds: int) -> None:
+        """A client has to rest because of it."""
+        self.throttle_count += 1
+        self.throttle_ms += milliseconds

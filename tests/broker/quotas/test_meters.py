@@ -1,0 +1,70 @@
+"""What clients have used, kept for so many of them."""
+
+from __future__ import annotations
+
+from broker.quotas.meters import Meters
+from controller.security.config_entities import DEFAULT, ConfigEntity
+
+MOST = 100
+
+
+def counters(most: int = MOST) -> Meters[list[str]]:
+    return Meters(list, most)
+
+
+def test_nothing_is_kept_while_no_limit_is_set() -> None:
+    meters = counters()
+
+    assert meters.of("alice", "loader") is None
+    assert not meters.is_enabled
+    assert len(meters) == 0
+
+
+def test_client_finds_what_it_has_used() -> None:
+    meters = counters()
+    meters.set(ConfigEntity("alice"), 10)
+    first = meters.of("alice", "one")
+    assert first is not None
+    first.meter.append("used")
+
+    assert meters.of("alice", "two") == (["used"], 10)
+    assert not meters.of("bob", "one")
+
+
+def test_limit_changes_while_the_use_stays() -> None:
+    meters = counters()
+    meters.set(ConfigEntity("alice"), 10)
+    first = meters.of("alice", "")
+    assert first is not None
+    first.meter.append("used")
+
+    meters.set(ConfigEntity("alice"), 20)
+
+    assert meters.of("alice", "") == (["used"], 20)
+
+
+def test_strangers_with_many_client_ids_take_no_more_memory() -> None:
+    meters = counters(3)
+    meters.set(ConfigEntity(client_id=DEFAULT), 10)
+    for name in ("a", "b", "c"):
+        metered = meters.of("alice", name)
+        assert metered is not None
+        metered.meter.append(name)
+
+    meters.of("alice", "a")
+    meters.of("alice", "d")
+
+    assert len(meters) == 3
+    assert meters.of("alice", "a") == (["a"], 10)
+    assert meters.of("alice", "b") == ([], 10), "unused for longest, so forgotten"
+
+
+def test_last_limit_takes_all_use_with_it() -> None:
+    meters = counters()
+    meters.set(ConfigEntity("alice"), 10)
+    meters.of("alice", "")
+
+    meters.set(ConfigEntity("alice"), None)
+
+    assert not meters.is_enabled
+    assert len(meters) == 0
