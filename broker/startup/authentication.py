@@ -62,5 +62,5 @@ def open_authentication(
     def on_thread(work: Callable[[], bytes]) -> asyncio.Future[bytes]:
         return machine.loop.run_in_executor(executor, work)
 
-    mechanism = client_mechanism(config, listeners.inter_broker, sections, on_thread)
+    mechanism = client_mechanism(config, listeners.inter_broker, sections, on_thread, machine.clock)
     return Authentication(made, credentials, SaslLogin(mechanism))

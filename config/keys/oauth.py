@@ -21,10 +21,10 @@ from config.rules import OneOf
 class OauthKeys:
     """SASL OAUTHBEARER."""
 
-    sasl_login_connect_timeout_ms: int | None = integer(None, importance=LOW)
+    sasl_login_connect_timeout_ms: int | None = integer(None, importance=LOW, acts=True)
     """How long to wait for a connection to the token provider."""
 
-    sasl_login_read_timeout_ms: int | None = integer(None, importance=LOW)
+    sasl_login_read_timeout_ms: int | None = integer(None, importance=LOW, acts=True)
     """How long to wait for the token provider's answer."""
 
     sasl_login_retry_backoff_max_ms: int = long(10_000, importance=LOW)
@@ -72,10 +72,10 @@ class OauthKeys:
     sasl_oauthbearer_assertion_template_file: str | None = string(None)
     """File with headers and claims the assertion starts from."""
 
-    sasl_oauthbearer_client_credentials_client_id: str | None = string(None)
+    sasl_oauthbearer_client_credentials_client_id: str | None = string(None, acts=True)
     """Client id shown to the token provider."""
 
-    sasl_oauthbearer_client_credentials_client_secret: str | None = password()
+    sasl_oauthbearer_client_credentials_client_secret: str | None = password(acts=True)
     """Secret shown to the token provider."""
 
     sasl_oauthbearer_clock_skew_seconds: int = integer(30, importance=LOW, acts=True)
@@ -113,7 +113,7 @@ class OauthKeys:
     )
     """Java class that checks tokens."""
 
-    sasl_oauthbearer_scope: str | None = string(None)
+    sasl_oauthbearer_scope: str | None = string(None, acts=True)
     """Scope asked of the token provider."""
 
     sasl_oauthbearer_scope_claim_name: str = string("scope", importance=LOW, acts=True)
@@ -122,5 +122,5 @@ class OauthKeys:
     sasl_oauthbearer_sub_claim_name: str = string("sub", importance=LOW, acts=True)
     """Name of the claim that holds a token's subject."""
 
-    sasl_oauthbearer_token_endpoint_url: str | None = string(None)
+    sasl_oauthbearer_token_endpoint_url: str | None = string(None, acts=True)
     """Where the token provider is."""

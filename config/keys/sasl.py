@@ -49,7 +49,7 @@ class SaslKeys:
     sasl_kerberos_ticket_renew_window_factor: float = double(0.8, scope=PER_BROKER)
     """Share of a ticket's life after which it is renewed."""
 
-    sasl_login_callback_handler_class: str | None = class_name()
+    sasl_login_callback_handler_class: str | None = class_name(acts=True)
     """Java class that supplies credentials at login."""
 
     sasl_login_class: str | None = class_name()
@@ -61,7 +61,7 @@ class SaslKeys:
     sasl_login_refresh_min_period_seconds: int = short(60, scope=PER_BROKER)
     """Seconds a credential is used at least before it is renewed."""
 
-    sasl_login_refresh_window_factor: float = double(0.8, scope=PER_BROKER)
+    sasl_login_refresh_window_factor: float = double(0.8, scope=PER_BROKER, acts=True)
     """Share of a credential's life after which it is renewed."""
 
     sasl_login_refresh_window_jitter: float = double(0.05, scope=PER_BROKER)

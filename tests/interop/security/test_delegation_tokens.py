@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.support.brokers.broker_process import BrokerProcess, free_port
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,7 @@ SECURITY = "org.apache.kafka.common.security"
 USERS = ("alice", "bob")
 PLAIN = f"{SECURITY}.plain.PlainLoginModule required"
 SCRAM = f"{SECURITY}.scram.ScramLoginModule required"
+ANSWER_SECONDS = 60.0
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -53,7 +55,17 @@ class Client:
             name, "delegation-tokens", "--create", "--max-life-time-period", "-1", *arguments
         )
         assert made.exit_code == 0, made
-        return Token(*made.lines[-1].split()[:2])
+        token = Token(*made.lines[-1].split()[:2])
+        # Apache's controller answers before its broker has heard of the token.
+        assert wait_until(lambda: self.shows(name, token), ANSWER_SECONDS)
+        return token
+
+    def shows(self, name: str, token: Token) -> bool:
+        """Whether the owner's token is described."""
+        shown = self.as_user(
+            name, "delegation-tokens", "--describe", "--owner-principal", f"User:{name}"
+        )
+        return token.hmac in shown.output
 
     def _run(self, mechanism: str, login: str, tool: str, *arguments: str) -> Outcome:
         path = self._directory / "client.properties"

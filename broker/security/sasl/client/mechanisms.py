@@ -13,19 +13,23 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from broker.security.oauth.client import OauthBearerClient
+from broker.security.oauth.mechanism import OAUTHBEARER
+from broker.security.oauth.retrieval import token_source
 from broker.security.sasl.client.mechanism import Login
 from broker.security.sasl.client.plain import PlainClient
 from broker.security.sasl.client.scram import ScramClient
 from broker.security.sasl.login_modules import login_modules
 from broker.security.sasl.plain import PLAIN
 from config.errors import ConfigError
-from config.jaas import PLAIN_MODULE, SCRAM_MODULE
+from config.jaas import OAUTHBEARER_MODULE, PLAIN_MODULE, SCRAM_MODULE
 from config.listener_config import for_listener
 from protocol.scram_types import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from broker.runtime.clock import Clock
     from broker.security.sasl.client.mechanism import ClientMechanism
     from broker.security.sasl.client.scram import OnThread
     from broker.security.sasl.login_modules import LoginModules, Sections
@@ -44,6 +48,7 @@ class ClientSettings:
     logins: LoginModules
     on_thread: OnThread
     """Computes what takes longer."""
+    clock: Clock
 
     def login(self, class_name: str) -> Login:
         """Name and password in the login modules of that class. Raises ConfigError."""
@@ -60,6 +65,17 @@ def _plain(settings: ClientSettings) -> ClientMechanism:
     return PlainClient(settings.login(PLAIN_MODULE))
 
 
+def _oauthbearer(settings: ClientSettings) -> ClientMechanism:
+    config, clock = settings.config, settings.clock
+    source = token_source(config, settings.logins.options_of(OAUTHBEARER_MODULE), clock)
+
+    async def retrieve() -> str:
+        return (await settings.on_thread(source.retrieve)).decode(errors="replace")
+
+    factor = config.sasl_login_refresh_window_factor
+    return OauthBearerClient(retrieve, source.extensions, factor, clock)
+
+
 def _scram(settings: ClientSettings) -> ClientMechanism:
     login = settings.login(SCRAM_MODULE)
     return ScramClient(BY_NAME[settings.name], login, secrets.randbits, settings.on_thread)
@@ -68,12 +84,13 @@ def _scram(settings: ClientSettings) -> ClientMechanism:
 MECHANISMS: dict[str, Callable[[ClientSettings], ClientMechanism]] = {
     PLAIN: _plain,
     **dict.fromkeys(BY_NAME, _scram),
+    OAUTHBEARER: _oauthbearer,
 }
 """What makes each that there is. Raises ConfigError."""
 
 
 def client_mechanism(
-    config: BrokerConfig, listener: str, sections: Sections, on_thread: OnThread
+    config: BrokerConfig, listener: str, sections: Sections, on_thread: OnThread, clock: Clock
 ) -> ClientMechanism:
     """The one for links to `listener` of other brokers. Raises ConfigError."""
     name = config.sasl_mechanism_inter_broker_protocol
@@ -85,5 +102,5 @@ def client_mechanism(
         raise ConfigError(f"{KEY}={name} is none of: {', '.join(MECHANISMS)}", KEY)
     logins = login_modules(config, listener, name, sections)
     return MECHANISMS[name](
-        ClientSettings(name, for_listener(config, listener, name), logins, on_thread)
+        ClientSettings(name, for_listener(config, listener, name), logins, on_thread, clock)
     )

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.runtime.clock import SystemClock
+from broker.security.oauth.client_message import parse_client_message
+from broker.security.oauth.unsecured import UnsecuredValidator
 from broker.security.sasl.client.mechanisms import client_mechanism
 from broker.security.sasl.client.scram import ScramClient
 from config.errors import ConfigError
-from config.jaas import PLAIN_MODULE, SCRAM_MODULE
+from config.jaas import OAUTHBEARER_MODULE, PLAIN_MODULE, SCRAM_MODULE
 from tests.broker.security.sasl.stated_config import stated
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ def made(name: str, enabled: str, jaas: str) -> ClientMechanism:
         f"{PREFIX}sasl.enabled.mechanisms": enabled,
         f"{PREFIX}{name.lower()}.sasl.jaas.config": jaas,
     }
-    return client_mechanism(stated(properties), "INTERNAL", {}, on_thread)
+    return client_mechanism(stated(properties), "INTERNAL", {}, on_thread, SystemClock())
 
 
 def test_plain_has_name_and_password_of_its_login_module() -> None:
@@ -48,6 +51,14 @@ def test_scram_may_log_in_with_a_delegation_token() -> None:
         assert ("tokenauth=true" in mechanism.extensions) == is_token
 
 
+def test_oauthbearer_shows_a_token_of_its_login_module() -> None:
+    login = f"{OAUTHBEARER_MODULE} required unsecuredLoginStringClaim_sub=broker;"
+    mechanism = made("OAUTHBEARER", "OAUTHBEARER", login)
+    shown = parse_client_message(asyncio.run(mechanism.exchange().first())).token
+    found = UnsecuredValidator({}).validate(shown, SystemClock().now_ms())
+    assert found.name == "broker"
+
+
 @pytest.mark.parametrize(
     ("name", "enabled", "jaas", "why"),
     [
@@ -56,6 +67,7 @@ def test_scram_may_log_in_with_a_delegation_token() -> None:
         ("PLAIN", "PLAIN", f'{PLAIN_MODULE} required password="hidden";', "no username for PLAIN"),
         ("PLAIN", "PLAIN", f"{PLAIN_MODULE} required username=x;", "no password for PLAIN"),
         ("PLAIN", "PLAIN", f"{SCRAM_MODULE} {LOGIN};", "no username for PLAIN"),
+        ("OAUTHBEARER", "OAUTHBEARER", f"{OAUTHBEARER_MODULE} {LOGIN};", "Claim_sub is missing"),
     ],
 )
 def test_what_is_wrong_is_told_without_the_secret(
