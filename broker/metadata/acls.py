@@ -92,7 +92,8 @@ class Acls:
 
     async def create(self, bindings: Sequence[AclBinding]) -> list[ApiError | None]:
         """Add entries; returns what is wrong with each of them, in their order."""
-        errors = [self._refusal(binding) for binding in bindings]
+        slices = self._slices()
+        errors = [self._refusal(binding) async for binding in slices.each(bindings)]
         news: defaultdict[ResourcePattern, list[AccessControlEntry]] = defaultdict(list)
         for binding, error in zip(bindings, errors, strict=True):
             if error is None:
@@ -208,16 +209,20 @@ def authorizer_settings(config: BrokerConfig) -> AuthorizerSettings:
 def _flaw(binding: AclBinding) -> str | None:
     """Why an entry cannot be; in the words of Apache Kafka's StandardAuthorizer."""
     pattern, entry = binding
-    flaws = {
-        f"Invalid resourceType {pattern.resource_type.name}": pattern.resource_type in _TYPES,
-        f"Invalid patternType {pattern.pattern_type.name}": pattern.pattern_type in TREES,
-        f"Invalid operation {entry.operation.name}": entry.operation > AclOperation.ANY,
-        f"Invalid permissionType {entry.permission_type.name}": entry.permission_type
-        in _PERMISSIONS,
-        f"Resource name cannot be stored: {pattern.name!r}": can_be_stored(pattern.name),
-        f"Could not parse principal from `{entry.principal}` {_NO_COLON}": ":" in entry.principal,
-    }
-    return next((flaw for flaw, is_absent in flaws.items() if not is_absent), None)
+    words = (
+        ("resourceType", pattern.resource_type, pattern.resource_type in _TYPES),
+        ("patternType", pattern.pattern_type, pattern.pattern_type in TREES),
+        ("operation", entry.operation, entry.operation > AclOperation.ANY),
+        ("permissionType", entry.permission_type, entry.permission_type in _PERMISSIONS),
+    )
+    for what, word, is_right in words:
+        if not is_right:
+            return f"Invalid {what} {word.name}"
+    if not can_be_stored(pattern.name):
+        return f"Resource name cannot be stored: {pattern.name!r}"
+    if ":" not in entry.principal:
+        return f"Could not parse principal from `{entry.principal}` {_NO_COLON}"
+    return None
 
 
 def _unusable(wanted: AclFilter) -> ApiError | None:

@@ -44,9 +44,15 @@ _NO_ZNODE = re.compile("[/\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
 E = TypeVar("E", bound=IntEnum)
 
 
-def in_pascal_case(word: IntEnum) -> str:
+_IN_PASCAL_CASE: dict[type[IntEnum], dict[int, str]] = {
+    words: {int(one): one.name.title().replace("_", "") for one in words}
+    for words in (ResourceType, AclOperation, PermissionType)
+}
+
+
+def in_pascal_case(word: ResourceType | AclOperation | PermissionType) -> str:
     """A word as Kafka stores it: `TransactionalId` for TRANSACTIONAL_ID."""
-    return "".join(part.capitalize() for part in word.name.split("_"))
+    return _IN_PASCAL_CASE[type(word)][word]
 
 
 PROTECTED = {in_pascal_case(one): one for one in ResourceType if one > ResourceType.ANY}

@@ -143,8 +143,11 @@ class StoredAcls:
         await self._read([pattern for pattern in changes if pattern not in self._known])
         left: Sequence[ResourcePattern] = list(changes)
         for _ in range(WRITE_ATTEMPTS):
-            news = {one: _without_doubles(changes[one](self._entries(one))) for one in left}
-            news = {one: entries for one, entries in news.items() if entries != self._entries(one)}
+            news: dict[ResourcePattern, Entries] = {}
+            async for one in self._slices().each(left):
+                entries = _without_doubles(changes[one](self._entries(one)))
+                if entries != self._entries(one):
+                    news[one] = entries
             left = await self._write(news, errors)
             if not left:
                 return errors
@@ -157,10 +160,14 @@ class StoredAcls:
         self, news: Mapping[ResourcePattern, Entries], errors: dict[ResourcePattern, StoreError]
     ) -> list[ResourcePattern]:
         """Write lists; returns those that others have changed meanwhile."""
-        transactions = [self._transaction(pattern, new) for pattern, new in news.items()]
+        slices = self._slices()
+        transactions = [
+            self._transaction(pattern, new) async for pattern, new in slices.each(news.items())
+        ]
         outcomes = await in_flights(transactions, self._store.multi_many, self._slices())
         outdated = []
-        for (pattern, entries), outcome in zip(news.items(), outcomes, strict=True):
+        results = zip(news.items(), outcomes, strict=True)
+        async for (pattern, entries), outcome in slices.each(results):
             if not isinstance(outcome, StoreError):
                 written = outcome[0]
                 version = written.version if isinstance(written, Znode) else 0
@@ -232,7 +239,8 @@ class StoredAcls:
         listed = list(patterns)
         paths = [acl_path(pattern) for pattern in listed]
         nodes = await read_many(self._store, paths, self._slices())
-        for pattern, path, node in zip(listed, paths, nodes, strict=True):
+        results = zip(listed, paths, nodes, strict=True)
+        async for pattern, path, node in self._slices().each(results):
             if node is None:
                 self._keep(pattern, None)
                 continue

@@ -38,11 +38,12 @@ from protocol.messages.acls import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from broker.metadata.acls import Acls, Deletion
     from broker.requests.context import Context
     from broker.runtime.deferred import Deferred
+    from broker.runtime.slices import Slices
     from controller.security.acls import Entries
 
 E = TypeVar("E", bound=IntEnum)
@@ -67,7 +68,10 @@ def describe_acls(
         found = await acls.matching(wanted)
         return DescribeAclsResponse(
             error_code=ErrorCode.NONE,
-            resources=[_described(pattern, entries) for pattern, entries in found.items()],
+            resources=[
+                _described(pattern, entries)
+                async for pattern, entries in context.broker.slices().each(found.items())
+            ],
         )
 
     try:
@@ -94,19 +98,22 @@ def create_acls(
     def refuse(error: ApiError) -> CreateAclsResponse:
         return CreateAclsResponse(results=[_created(error) for _ in request.creations])
 
-    async def work(acls: Acls, bindings: Sequence[AclBinding]) -> CreateAclsResponse:
+    async def work(acls: Acls) -> CreateAclsResponse:
+        slices = context.broker.slices()
+        bindings = [_binding(creation) async for creation in slices.each(request.creations)]
         errors = [_misnamed(binding.pattern) for binding in bindings]
         named = [one for one, error in zip(bindings, errors, strict=True) if error is None]
         outcomes = iter(await acls.create(named))
-        return CreateAclsResponse(results=[_created(error or next(outcomes)) for error in errors])
+        return CreateAclsResponse(
+            results=[_created(error or next(outcomes)) async for error in slices.each(errors)]
+        )
 
     try:
         require_on_cluster(context, AclOperation.ALTER)
         acls = _acls(context, "No Authorizer is configured.")
-        bindings = [_binding(creation) for creation in request.creations]
     except ApiError as error:
         return refuse(error)
-    return answer_later(context, work(acls, bindings), refuse, "create ACLs")
+    return answer_later(context, work(acls), refuse, "create ACLs")
 
 
 @handles(DeleteAclsRequest, versions="0-3")
@@ -117,11 +124,14 @@ def delete_acls(
     filters = [_filter(one) for one in request.filters]
 
     def refuse(error: ApiError) -> DeleteAclsResponse:
-        return DeleteAclsResponse(filter_results=[_deleted(error) for _ in filters])
+        return DeleteAclsResponse(filter_results=[_undeleted(error) for _ in filters])
 
     async def work(acls: Acls) -> DeleteAclsResponse:
         outcomes = await acls.delete(filters)
-        return DeleteAclsResponse(filter_results=[_deleted(outcome) for outcome in outcomes])
+        slices = context.broker.slices()
+        return DeleteAclsResponse(
+            filter_results=[await _deleted(outcome, slices) for outcome in outcomes]
+        )
 
     try:
         require_on_cluster(context, AclOperation.ALTER)
@@ -204,11 +214,13 @@ def _created(error: ApiError | None) -> CreateAclsResponse.Result:
     return CreateAclsResponse.Result(error_code=error.code, error_message=_message(error))
 
 
-def _deleted(outcome: Iterable[Deletion] | ApiError) -> FilterResult:
+def _undeleted(error: ApiError) -> FilterResult:
+    return FilterResult(error_code=error.code, error_message=_message(error), matching_acls=[])
+
+
+async def _deleted(outcome: Iterable[Deletion] | ApiError, slices: Slices) -> FilterResult:
     if isinstance(outcome, ApiError):
-        return FilterResult(
-            error_code=outcome.code, error_message=_message(outcome), matching_acls=[]
-        )
+        return _undeleted(outcome)
     return FilterResult(
         error_code=ErrorCode.NONE,
         error_message=None,
@@ -221,7 +233,7 @@ def _deleted(outcome: Iterable[Deletion] | ApiError) -> FilterResult:
                 pattern_type=pattern.pattern_type,
                 **entry._asdict(),
             )
-            for (pattern, entry), error in outcome
+            async for (pattern, entry), error in slices.each(outcome)
         ],
     )
 

@@ -150,7 +150,7 @@ def test_our_broker_and_apaches_share_their_acls(tmp_path: Path) -> None:
         tools.check("acls", "--authorizer-properties", direct, *adding)
         eventually(lambda: "User:zoe" in str(described(ports["ours"])))
 
-        nothing = [(0, None, [])]
+        nothing: Any = [(0, None, [])]
         filters = [DeleteAclsRequest.Filter(**ANYTHING)]
         assert ask(ports["ours"], DeleteAclsRequest(filters=filters), 3) != nothing
         eventually(lambda: described(ports["apache"]) == (0, "", []))
