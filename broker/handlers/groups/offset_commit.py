@@ -14,7 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
-from broker.requests.authorization import is_allowed_on_group, is_allowed_on_topic
+from broker.requests.authorization import (
+    is_allowed_on_group,
+    is_allowed_on_topic,
+    would_be_allowed_on_topic,
+)
 from broker.requests.steps import in_steps
 from broker.runtime.deferred import Deferred
 from coordinator.offsets.offset_commits import commit_error, topic_error
@@ -89,7 +93,7 @@ def _refusal(context: Context, topic: OffsetCommitRequest.Topic) -> ErrorCode:
     """The error of those partitions of a topic that were not committed."""
     if context.api_version >= TOPIC_ID_SINCE and not topic.name:
         return ErrorCode.UNKNOWN_TOPIC_ID
-    if not is_allowed_on_topic(context, AclOperation.READ, topic.name):
+    if not would_be_allowed_on_topic(context, AclOperation.READ, topic.name):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

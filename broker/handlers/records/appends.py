@@ -10,9 +10,9 @@ from broker.handlers.records.current_leader import current_leader
 from broker.handlers.records.local_replica import absence_error
 from broker.handlers.records.recompression import Recompression
 from broker.replication.replica_machine import ACKS_ALL
-from broker.requests.authorization import is_allowed_on_topic
+from broker.requests.authorization import is_allowed
 from broker.runtime.slices import BUDGET_MS
-from protocol.acl_types import AclOperation
+from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.records.validation import AsideError
@@ -381,7 +381,7 @@ def may_write(context: Context, topic: ProduceRequest.TopicData) -> bool:
     name: str | None = topic.name
     if context.api_version >= FIRST_VERSION_BY_ID:
         name = context.broker.metadata.topic_name(topic.topic_id)
-    return name is None or is_allowed_on_topic(context, AclOperation.WRITE, name)
+    return name is None or is_allowed(context, AclOperation.WRITE, ResourceType.TOPIC, name)
 
 
 def _absent(context: Context, name: str | None, topic_id: UUID, index: int) -> ErrorCode:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.requests.authorization import is_allowed_on_cluster, is_allowed_on_topic
-from protocol.acl_types import AclOperation
+from broker.requests.authorization import is_allowed, is_allowed_on_cluster
+from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
@@ -27,26 +27,25 @@ class FetchAccess:
             self._is_broker = is_allowed_on_cluster(context, AclOperation.CLUSTER_ACTION)
 
     def require(self, wanted: FetchedPartition) -> None:
-        """Raise ApiError TOPIC_AUTHORIZATION_FAILED unless the partition may be read."""
-        if not self._may_read(wanted):
+        """Raise ApiError unless the partition may be read."""
+        may = self._is_broker
+        if may is None:
+            name = wanted.topic or self._name(wanted)
+            may = self._answers.get(name)
+            if may is None:
+                may = self._answers[name] = is_allowed(
+                    self._context, AclOperation.READ, ResourceType.TOPIC, name
+                )
+        if not may:
             raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
-    def _may_read(self, wanted: FetchedPartition) -> bool:
-        if self._is_broker is not None:
-            return self._is_broker
-        broker = self._context.broker
-        topic_id = wanted.topic_id
-        name = (
-            wanted.topic
-            or broker.replicas.names_by_id.get(topic_id)
-            or broker.metadata.topic_name(topic_id)
-        )
+    def _name(self, wanted: FetchedPartition) -> str:
+        """The name of a topic that is given by id. Raises ApiError UNKNOWN_TOPIC_ID."""
+        broker, topic_id = self._context.broker, wanted.topic_id
+        name = broker.replicas.names_by_id.get(topic_id) or broker.metadata.topic_name(topic_id)
         if name is None:
-            return True  # the error is that there is no such id
-        may = self._answers.get(name)
-        if may is None:
-            may = self._answers[name] = is_allowed_on_topic(self._context, AclOperation.READ, name)
-        return may
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+        return name
 
 
 def access_of(context: Context, *, is_by_follower: bool) -> FetchAccess | None:

@@ -18,6 +18,7 @@ from broker.requests.authorization import (
     is_allowed_on_group,
     is_allowed_on_topic,
     is_allowed_on_transaction,
+    would_be_allowed_on_topic,
 )
 from broker.requests.steps import in_steps
 from broker.runtime.deferred import Deferred
@@ -91,7 +92,7 @@ def _complete(
     }
     response = TxnOffsetCommitResponse(topics=[])
     for wanted in request.topics:
-        may = is_allowed_on_topic(context, AclOperation.READ, wanted.name)
+        may = would_be_allowed_on_topic(context, AclOperation.READ, wanted.name)
         topic = topic_error(wanted, UNKNOWN if may else ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         for each in topic.partitions:
             code = given.get((topic.name, each.partition_index), each.error_code)

@@ -56,6 +56,7 @@ def secured(port: int, sasl_port: int, authorizer: str) -> dict[str, str]:
         "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{LOGIN} required {users};",
         "authorizer.class.name": authorizer,
         "super.users": "User:ANONYMOUS",
+        "log.retention.ms": "-1",
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.num.partitions": "3",
     }

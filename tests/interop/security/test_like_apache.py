@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.interop.security.contestants import ACL, Contestant
-from tests.interop.security.duel import Difference, Duel
-from tests.interop.security.known_differences import is_of_3_9
+from tests.interop.security.duel import Duel
+from tests.interop.security.known_differences import is_of_3_9, is_of_4_3
 from tests.support.brokers.apache import apache_3, apache_4
 from tests.support.brokers.ours import ours
 from tests.support.brokers.zookeeper import ZooKeeperServer
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.interop.security.duel import Difference
     from tests.support.brokers.broker_process import BrokerProcess
 
 pytestmark = [pytest.mark.interop, pytest.mark.java]
@@ -55,21 +56,16 @@ def without_zookeeper(directory: Path) -> tuple[Contestant, Contestant]:
     )
 
 
-def none_is_known(_: Difference) -> bool:
-    """With 4.3 all is the same."""
-    return False
-
-
 @pytest.mark.timeout(900)
 def test_access_is_that_of_apache_4(tmp_path: Path) -> None:
-    fight(without_zookeeper(tmp_path), SHORT, none_is_known)
+    fight(without_zookeeper(tmp_path), SHORT, is_of_4_3)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_access_is_that_of_apache_4_in_a_long_run(tmp_path: Path) -> None:
     steps = int(os.environ.get("DUEL_STEPS", str(LONG)))
-    fight(without_zookeeper(tmp_path), steps, none_is_known)
+    fight(without_zookeeper(tmp_path), steps, is_of_4_3)
 
 
 @pytest.mark.slow
