@@ -52,6 +52,11 @@ class Handshakes:
         self._under_way: dict[Candidate, Cancellable] = {}
         """In the order in which they began, with the timers that end them."""
 
+    @property
+    def are_under_way(self) -> bool:
+        """Whether a client is at its handshake."""
+        return bool(self._under_way)
+
     def begin(self, candidate: Candidate) -> None:
         """Count a client who has connected, until `end`; hang up on the first if there are many."""
         if len(self._under_way) >= self._most:
