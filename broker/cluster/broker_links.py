@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.network.broker_link import BrokerLink, LinkLimits
-from broker.network.links import NOBODY
+from broker.network.links import UNPROTECTED
 from config.listeners import read_listeners
 
 if TYPE_CHECKING:
     from broker.metadata.metadata_cache import MetadataCache
-    from broker.network.broker_link import Address
-    from broker.network.links import Link, LinkSecurity
+    from broker.network.links import Address, Link, LinkSecurity
     from config.broker import BrokerConfig
 
 ANSWER_OVERHEAD_BYTES = 1 << 20
@@ -22,7 +21,7 @@ class BrokerLinks:
     """`broker.network.links.Links` of one broker."""
 
     def __init__(
-        self, config: BrokerConfig, metadata: MetadataCache, security: LinkSecurity = NOBODY
+        self, config: BrokerConfig, metadata: MetadataCache, security: LinkSecurity = UNPROTECTED
     ) -> None:
         self._config = config
         self._metadata = metadata

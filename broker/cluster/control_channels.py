@@ -25,8 +25,7 @@ from protocol.messages.update_metadata import UpdateMetadataRequest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.network.broker_link import Address
-    from broker.network.links import Link, LinkSecurity
+    from broker.network.links import Address, Link, LinkSecurity
     from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.supervision import Supervision
     from config.broker import BrokerConfig
@@ -129,7 +128,7 @@ class Ways(NamedTuple):
     local: BrokerChannels
     """To this one."""
     security: LinkSecurity
-    """How it logs in at the others."""
+    """How it connects to the others and logs in."""
 
 
 def controller_with_channels(

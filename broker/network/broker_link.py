@@ -13,7 +13,7 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from broker.network.links import NOBODY, LinkError
+from broker.network.links import UNPROTECTED, LinkError
 from broker.network.unconnected import UNCONNECTED
 from protocol.headers import request_front, response_header_bytes
 from protocol.wire import DecodeError
@@ -21,7 +21,7 @@ from protocol.wire import DecodeError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.network.links import LinkSecurity
+    from broker.network.links import Address, LinkSecurity
     from protocol.schema import Request, Response
 
 logger = logging.getLogger(__name__)
@@ -32,8 +32,6 @@ BUFFER_BYTES = 128 * 1024
 GULP_BYTES = 256 * 1024
 """Bytes of a large answer that have to arrive before the loop wakes to receive them
 (SO_RCVLOWAT)."""
-
-Address = tuple[str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class BrokerLink:
         address: Callable[[], Address | None],
         client_id: str,
         limits: LinkLimits,
-        security: LinkSecurity = NOBODY,
+        security: LinkSecurity = UNPROTECTED,
     ) -> None:
         """`address` is looked up at each connect; `name` stands for the other broker in errors."""
         self._name = name
@@ -105,12 +103,12 @@ class BrokerLink:
             raise LinkError(f"{self._name} is not known to be alive")
         loop = asyncio.get_running_loop()
         wire = _Wire(loop, self._timeout_seconds, self._max_answer_bytes)
-        await loop.create_connection(lambda: wire, *address)
+        await self._security.connector.connect(wire, address)
         self._wire = wire
         return wire
 
     async def _log_in(self, wire: _Wire) -> None:
-        after_seconds = await self._security.log_in(partial(self._exchange, wire))
+        after_seconds = await self._security.login.log_in(partial(self._exchange, wire))
         self._log_in_at = None if after_seconds is None else wire.now() + after_seconds
 
     async def _exchange(self, wire: _Wire, request: Request, version: int) -> Response:
@@ -147,7 +145,8 @@ class _Wire(asyncio.BufferedProtocol):
         self._watchdog: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport = UNCONNECTED
         self._socket: socket.socket | None = None
-        """None until the connection is made."""
+        """None until the connection is made, and with TLS: what waits there is not what is missing,
+        since OpenSSL has received some of it."""
         self._low_water = 1
         self.is_lost = False
         self._has_ended = False
@@ -156,7 +155,8 @@ class _Wire(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
         connected: socket.socket = transport.get_extra_info("socket")
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket = connected
+        if transport.get_extra_info("ssl_object") is None:
+            self._socket = connected
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_lost = self._has_ended = True
@@ -215,8 +215,7 @@ class _Wire(asyncio.BufferedProtocol):
 
     def _wake_at(self, count: int) -> None:
         """Have the loop see the socket as readable only once so many bytes have arrived."""
-        if count != self._low_water:
-            assert self._socket is not None
+        if count != self._low_water and self._socket is not None:
             self._low_water = count
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -9,6 +11,7 @@ if TYPE_CHECKING:
 
     from protocol.schema import Request, Response
 
+    Address = tuple[str, int]
     Ask = Callable[[Request, int], Awaitable[Response]]
 
 
@@ -28,7 +31,7 @@ class Link(Protocol):
         ...
 
 
-class LinkSecurity(Protocol):
+class Login(Protocol):
     """How this broker shows others who it is."""
 
     async def log_in(self, ask: Ask) -> float | None:
@@ -39,6 +42,14 @@ class LinkSecurity(Protocol):
         ...
 
 
+class Connector(Protocol):
+    """How the socket of a link comes about; TLS is one way."""
+
+    async def connect(self, protocol: asyncio.BufferedProtocol, address: Address) -> None:
+        """Connect; the protocol may write from then on. Raises OSError."""
+        ...
+
+
 class Nobody:
     """Not at all, on a listener without SASL."""
 
@@ -46,7 +57,23 @@ class Nobody:
         """Nobody asks."""
 
 
-NOBODY = Nobody()
+class Plain:
+    """TCP, on a listener without TLS."""
+
+    async def connect(self, protocol: asyncio.BufferedProtocol, address: Address) -> None:
+        """Connect. Raises OSError."""
+        await asyncio.get_running_loop().create_connection(lambda: protocol, *address)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LinkSecurity:
+    """Of the links from this broker to all others."""
+
+    login: Login = dataclasses.field(default_factory=Nobody)
+    connector: Connector = dataclasses.field(default_factory=Plain)
+
+
+UNPROTECTED = LinkSecurity()
 
 
 class Links(Protocol):

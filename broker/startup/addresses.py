@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker.metrics.optional_metrics import wanted_endpoint
 from broker.network.connection_quotas import configured_limits
+from broker.network.links import LinkSecurity
 from broker.network.listener import ListenError, Listeners
 from broker.network.listener_security import EndpointSecurity
 from broker.startup.authentication import open_authentication
@@ -47,6 +48,14 @@ class Addresses:
     """None when no listener has TLS."""
     metrics: MetricsEndpoint | None
     """None when nobody wants metrics."""
+
+    @property
+    def link_security(self) -> LinkSecurity:
+        """How this broker connects to others, and logs in."""
+        login = self.authentication.links
+        if self.tls is None or self.tls.for_links is None:
+            return LinkSecurity(login)
+        return LinkSecurity(login, self.tls)
 
 
 async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack) -> Addresses:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from broker.network.authentication.link_login import SaslLogin
 from broker.network.authentication.sasl_listener import SaslListener
-from broker.network.links import NOBODY
+from broker.network.links import Nobody
 from broker.security.jaas_file import login_sections
 from broker.security.oauth.key_sources import KeySources
 from broker.security.sasl.client.mechanisms import client_mechanism
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from broker.network.links import LinkSecurity
+    from broker.network.links import Login
     from broker.runtime.shutdown import UndoStack
     from broker.startup.machine import Machine
     from config.broker import BrokerConfig
@@ -37,7 +37,7 @@ class Authentication:
     """Those that have it, by name."""
     credentials: Credentials = dataclasses.field(default_factory=Credentials)
     """What clients are known by; its sources are set before anyone is served."""
-    links: LinkSecurity = NOBODY
+    links: Login = dataclasses.field(default_factory=Nobody)
     """How this broker logs in at others."""
 
 

@@ -73,7 +73,7 @@ def cluster_parts(base: Foundation) -> ClusterParts:
     config, loop = base.config, base.machine.background
     metadata = MetadataCache()
     metadata.on_failure = loop.note
-    security = base.addresses.authentication.links
+    security = base.addresses.link_security
     links = BrokerLinks(config, metadata, security)
     control = ControlRequestQueue()
     store, supervision = base.metadata.store, base.machine.supervision

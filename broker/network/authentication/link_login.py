@@ -29,7 +29,7 @@ MS_PER_SECOND = 1000
 
 
 class SaslLogin:
-    """`broker.network.links.LinkSecurity` of all links with SASL."""
+    """`broker.network.links.Login` of all links with SASL."""
 
     def __init__(self, mechanism: ClientMechanism) -> None:
         self._mechanism = mechanism

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from broker.security.tls.handshakes import Handshakes
 from broker.security.tls.listener_context import ListenerName, load, look_at, tls_keys
 from broker.security.tls.listener_tls import ListenerTls
+from broker.security.tls.transport import TlsTransport
 from config.errors import ConfigError
 from config.listener_config import for_listener
 
@@ -65,6 +66,24 @@ class BrokerTls:
                 return tls.context.client
         return None
 
+    async def connect(self, protocol: asyncio.BufferedProtocol, address: tuple[str, int]) -> None:
+        """Connect to another broker, and shake hands. Raises OSError."""
+        context = self.for_links
+        assert context is not None
+        link = _LinkHandshake(self._loop.create_future())
+        host, port = address
+
+        def wrap(incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
+            return context.wrap_bio(incoming, outgoing, server_hostname=host)
+
+        transport = TlsTransport(protocol, wrap, self.handshakes, link)
+        await self._loop.create_connection(lambda: transport, host, port)
+        try:
+            await link.outcome
+        except BaseException:
+            transport.abort()
+            raise
+
     def check(self, config: BrokerConfig) -> None:
         """Raises ConfigError if a listener could not be as `config` says. Call it on a thread."""
         for listener, tls in tuple(self._listeners.items()):
@@ -111,3 +130,22 @@ class BrokerTls:
 
     async def _run(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
         return await self._loop.run_in_executor(self._threads, work)
+
+
+class _LinkHandshake:
+    """Tells the one who connects how the handshake has ended."""
+
+    def __init__(self, outcome: asyncio.Future[None]) -> None:
+        self.outcome = outcome
+
+    def secured(self, certificate: bytes | None) -> str | None:  # noqa: ARG002 - it was checked
+        if not self.outcome.done():
+            self.outcome.set_result(None)
+        return None
+
+    def failed(self, reason: str) -> None:
+        if not self.outcome.done():
+            self.outcome.set_exception(ConnectionError(reason))
+
+    def lost(self) -> None:
+        self.failed("it has hung up instead of a TLS handshake: is TLS on at its listener?")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.network.broker_link import BrokerLink, LinkLimits
-from broker.network.links import LinkError
+from broker.network.links import LinkError, LinkSecurity
 from protocol.headers import parse_request_header
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.fetch import FetchRequest, FetchResponse
@@ -289,7 +289,7 @@ def test_it_logs_in_before_the_first_request_and_when_the_session_ends(
         server = await asyncio.start_server(other.serve, "127.0.0.1", 0)
         address = server.sockets[0].getsockname()[:2]
         limits = LinkLimits(60_000, LIMIT)
-        link = BrokerLink("broker 7", lambda: address, "client", limits, security)
+        link = BrokerLink("broker 7", lambda: address, "client", limits, LinkSecurity(security))
         for _ in range(3):
             await link.ask(REQUEST, 3)
         link.close()
@@ -314,7 +314,7 @@ def test_a_link_that_is_refused_is_closed() -> None:
         server = await asyncio.start_server(other.serve, "127.0.0.1", 0)
         address = server.sockets[0].getsockname()[:2]
         limits = LinkLimits(60_000, LIMIT)
-        link = BrokerLink("broker 7", lambda: address, "client", limits, security)
+        link = BrokerLink("broker 7", lambda: address, "client", limits, LinkSecurity(security))
         for _ in range(2):
             with pytest.raises(LinkError, match="who are you"):
                 await link.ask(REQUEST, 3)
