@@ -102,6 +102,11 @@ async def configure(base: Foundation, parts: Parts) -> None:
     concerned = Reconfigurable(parts.services, parts.cluster, base.addresses.limits, parts.cleaner)
     await reconfigure(concerned, base.config)
     base.settings.broker.on_change(partial(reconfigure, concerned))
+    tls = base.addresses.tls
+    if tls is not None:
+        await tls.change(base.config)
+        base.settings.broker.on_check(tls.check)
+        base.settings.broker.on_change(tls.change)
     await base.metadata.do(base.settings.users.load)
     base.addresses.authentication.credentials.users = base.settings.scram_users
     let_tokens_log_in(base, parts.services.delegation_tokens)

@@ -84,16 +84,17 @@ class BrokerTls:
             transport.abort()
             raise
 
-    def check(self, config: BrokerConfig) -> None:
-        """Raises ConfigError if a listener could not be as `config` says. Call it on a thread."""
+    async def check(self, config: BrokerConfig) -> None:
+        """Raises ConfigError if a listener could not be as `config` says."""
         for listener, tls in tuple(self._listeners.items()):
-            load(config, listener, tls.context)
+            await self._run(partial(load, config, listener, tls.context))
 
     async def change(self, config: BrokerConfig) -> None:
         """Go by other keys, as far as they can be used, from the next connection on."""
         self._config = config
         for listener, tls in self._listeners.items():
-            if tls_keys(for_listener(config, listener.name)) != tls_keys(tls.context.config):
+            keys = tls_keys(for_listener(config, listener.name))
+            if keys != tls_keys(tls.context.config) or await self._run(tls.context.is_outdated):
                 await self._renew(listener, tls)
 
     def watch(

@@ -133,13 +133,12 @@ def test_other_keys_are_taken_and_wrong_ones_refused(authority: Authority, tmp_p
         before = serial(tls)
         renewed = configured(authority, tmp_path / "new")
         wrong = config_of({}, ssl_keystore_location="/no/such", ssl_keystore_password="x")
-        loop = asyncio.get_running_loop()
         with pytest.raises(ConfigError, match=r"EXTERNAL: ssl\.keystore\.location: /no/such"):
-            await loop.run_in_executor(None, tls.check, wrong)
+            await tls.check(wrong)
         await tls.change(wrong)
         assert serial(tls) == before
 
-        await loop.run_in_executor(None, tls.check, renewed)
+        await tls.check(renewed)
         assert serial(tls) == before, "it was only asked"
         await tls.change(renewed)
         assert serial(tls) != before
