@@ -17,6 +17,7 @@ from broker.network.connection_services import connection_services
 from broker.network.listener import ListenError
 from broker.runtime.platform import LocalPlatform, Platform
 from broker.runtime.shutdown import UndoStack
+from broker.startup.access_notices import tell_access
 from broker.startup.addresses import take_addresses
 from broker.startup.cluster_parts import Foundation
 from broker.startup.logs import load, lock_directories
@@ -25,6 +26,7 @@ from broker.startup.metadata import open_metadata
 from broker.startup.parts import configure, put_together
 from broker.startup.settings import read_settings
 from broker.startup.start_error import StartError
+from config.listeners import read_listeners
 from controller.metadata_store.store import StoreError
 from storage.errors import LogDirectoryError
 
@@ -97,6 +99,7 @@ class Broker:
         bound, advertised = _urls(addresses.bound), _urls(addresses.advertised)
         if advertised != bound:
             bound = f"{bound} (advertised as {advertised})"
+        tell_access(base.config, read_listeners(base.config).bound)
         took_ms = self.clock.monotonic_ms() - started_ms
         logger.info("broker %d ready on %s in %d ms", base.config.broker_id, bound, took_ms)
 

@@ -1,0 +1,81 @@
+"""Who may do what on each listener: told at the start, plainly.
+
+It is a warning where anybody on the network can come in, and a remark where only this machine can.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from config.listener_config import for_listener
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from config.broker import BrokerConfig
+    from config.listeners import Endpoint
+
+ANONYMOUS = "User:ANONYMOUS"
+
+logger = logging.getLogger(__name__)
+
+
+class Notice(NamedTuple):
+    """One line to tell."""
+
+    text: str
+    is_warning: bool
+
+
+def tell_access(config: BrokerConfig, endpoints: Iterable[Endpoint]) -> None:
+    """Log who may do what on the listeners that are bound."""
+    for endpoint in endpoints:
+        for notice in notices(config, endpoint):
+            logger.log(logging.WARNING if notice.is_warning else logging.INFO, "%s", notice.text)
+
+
+def notices(config: BrokerConfig, endpoint: Endpoint) -> list[Notice]:
+    """What is to be said of a listener."""
+    is_known, is_exposed = _are_clients_known(config, endpoint), not _is_loopback(endpoint.host)
+    may, is_too_much = _what_they_may(config, is_known=is_known)
+    who = "everyone who logs in" if is_known else "anyone"
+    found = [Notice(f"{who} may {may} on {endpoint}", is_too_much and is_exposed)]
+    if is_exposed and endpoint.protocol == "SASL_PLAINTEXT" and _sends_secrets(config, endpoint):
+        text = f"passwords or tokens cross the network unencrypted on {endpoint}"
+        found.append(Notice(text, is_warning=True))
+    return found
+
+
+def _what_they_may(config: BrokerConfig, *, is_known: bool) -> tuple[str, bool]:
+    """In words, and whether that is more than an operator is likely to want."""
+    if not config.authorizer_class_name:
+        return "do anything", True
+    super_users = {name.strip() for name in config.super_users.split(";")}
+    if not is_known and ANONYMOUS in super_users:
+        return f"do anything, as the super user {ANONYMOUS},", True
+    if config.allow_everyone_if_no_acl_found:
+        return "do anything to what no ACL names", not is_known
+    return f"do what ACLs allow {'them' if is_known else ANONYMOUS}", False
+
+
+def _are_clients_known(config: BrokerConfig, endpoint: Endpoint) -> bool:
+    if endpoint.protocol.startswith("SASL_"):
+        return True
+    own = for_listener(config, endpoint.name)
+    return endpoint.protocol == "SSL" and own.ssl_client_auth == "required"
+
+
+def _sends_secrets(config: BrokerConfig, endpoint: Endpoint) -> bool:
+    mechanisms = for_listener(config, endpoint.name).sasl_enabled_mechanisms
+    return not {"PLAIN", "OAUTHBEARER"}.isdisjoint(mechanisms)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name, or nothing, which is every interface
+        return False

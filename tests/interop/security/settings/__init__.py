@@ -1,0 +1,1 @@
+"""What is set of users and listeners by tools, and kept secret."""
