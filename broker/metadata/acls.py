@@ -68,7 +68,8 @@ class Acls:
     ) -> None:
         """`keep(name, work)` owns the tasks that read the store after notifications."""
         self._is_standard = config.authorizer_class_name == STANDARD_AUTHORIZER
-        self.authorizer = AclAuthorizer(authorizer_settings(config))
+        self._settings = authorizer_settings(config)
+        self.authorizer = AclAuthorizer(self._settings)
         self._store = store
         self._slices = slices
         self._keep = keep
@@ -78,7 +79,14 @@ class Acls:
     async def start(self) -> None:
         """Read all lists and watch for changes. Raises MalformedZnodeError."""
         await self._stored.start()
-        logger.info("authorizer: %d ACLs loaded", len(self.authorizer.index))
+        logger.info(
+            "authorizer: %d ACLs loaded; %s; super users: %s",
+            len(self.authorizer.index),
+            "without ACLs, everything is allowed"
+            if self._settings.allows_without_acls
+            else "what no ACL allows is denied",
+            ", ".join(sorted(self._settings.super_users)) or "none",
+        )
 
     async def matching(self, wanted: AclFilter) -> dict[ResourcePattern, Entries]:
         """The entries that a filter matches, by pattern; only patterns that have some."""

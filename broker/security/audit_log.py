@@ -44,29 +44,19 @@ class Asked:
 
 
 class AuditLog:
-    """The audit log of one broker."""
+    """The audit log of one broker; lines of what is allowed crowd out none of what is denied."""
 
-    __slots__ = (
-        "_allowed_level",
-        "_left_out",
-        "_lines",
-        "_max_lines",
-        "_now_ms",
-        "_second",
-        "tells_allowed",
-    )
+    __slots__ = ("_allowed", "_allowed_level", "_denied", "_now_ms", "tells_allowed")
 
     def __init__(self, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
         """`now_ms` is monotonic."""
         self._now_ms = now_ms
-        self._max_lines = config.audit_log_max_lines_per_second
         self._allowed_level = logging.INFO if config.audit_log_allowed else logging.DEBUG
         self.tells_allowed = logger.isEnabledFor(self._allowed_level)
         """Whether `note` is wanted of what was allowed, too; most brokers spare themselves that."""
-        self._second = 0
-        self._lines = 0
-        """Those of this second."""
-        self._left_out = 0
+        self._denied, self._allowed = (
+            _Room(word, config.audit_log_max_lines_per_second) for word in ("Denied", "Allowed")
+        )
 
     def note(
         self,
@@ -78,14 +68,15 @@ class AuditLog:
         is_allowed: bool,
     ) -> None:
         """Write a decision; `name` is None if it was on any resource of the type."""
-        if not self._has_room():
+        room = self._allowed if is_allowed else self._denied
+        if not room.take(self._now_ms() // 1000):
             return
         pattern = "UNKNOWN:NONE" if name is None else f"LITERAL:{_in_one_line(name)}"
         logger.log(
             self._allowed_level if is_allowed else logging.INFO,
             _LINE,
             _in_one_line(asked.principal),
-            "Allowed" if is_allowed else "Denied",
+            room.word,
             operation.name,
             shown_host(asked.host),
             in_pascal_case(resource_type),
@@ -93,19 +84,33 @@ class AuditLog:
             asked.request,
         )
 
-    def _has_room(self) -> bool:
+
+class _Room:
+    """How many lines of one kind there may be in a second."""
+
+    __slots__ = ("_left_out", "_lines", "_max_lines", "_second", "word")
+
+    def __init__(self, word: str, max_lines: int) -> None:
+        self.word = word
+        self._max_lines = max_lines
+        self._second = 0
+        self._lines = 0
+        """Those of this second."""
+        self._left_out = 0
+
+    def take(self, second: int) -> bool:
         """Count a line; tell in a second that there are too many, and in the next how many."""
-        second = self._now_ms() // 1000
         if second != self._second:
             if self._left_out:
-                logger.warning("audit log: %d lines were left out", self._left_out)
+                logger.warning("audit log: %d lines left out: %s", self._left_out, self.word)
             self._second, self._lines, self._left_out = second, 0, 0
         self._lines += 1
         if self._lines <= self._max_lines:
             return True
         if not self._left_out:
             key = "audit.log.max.lines.per.second"
-            logger.warning("audit log: the rest of this second is counted only (%s)", key)
+            text = "audit log: %s: the rest of this second is counted only (%s)"
+            logger.warning(text, self.word, key)
         self._left_out += 1
         return False
 

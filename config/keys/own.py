@@ -15,7 +15,7 @@ class OwnKeys:
     """Whether the audit log tells what was allowed as well, at the level of what was denied."""
 
     audit_log_max_lines_per_second: int = integer(1000, low=1, importance=LOW, acts=True)
-    """Lines of the audit log; what is beyond them is counted."""
+    """Lines of the audit log for what was denied, and for what was allowed; the rest is counted."""
 
     authorizer_max_cached_decisions: int = integer(50_000, low=1000, importance=LOW, acts=True)
     """Decisions of the authorizer that are kept until an access control list changes."""

@@ -38,8 +38,8 @@ TREES = {PatternType.LITERAL: LITERAL_ACLS, PatternType.PREFIXED: PREFIXED_ACLS}
 """Where the lists are, by the type of their patterns."""
 
 _VERSION = 1
-_NO_ZNODE = re.compile("[/\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
-"""Characters that ZooKeeper takes in no name of a node."""
+_NO_ZNODE = re.compile("[/\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\U0010ffff]")
+"""Characters that ZooKeeper takes in no name of a node; beyond U+FFFF it sees two surrogates."""
 
 E = TypeVar("E", bound=IntEnum)
 

@@ -122,6 +122,8 @@ class StoredAcls:
         async with self._turn:
             news = [await self._news(parent) for parent in CHANGES.values()]
             if self._is_interrupted:
+                if self._has_started:
+                    logger.info("ACLs are read again: notifications may have been missed")
                 await self._read_all()
             else:
                 await self._read(dict.fromkeys(chain.from_iterable(one.patterns for one in news)))

@@ -70,7 +70,7 @@ def test_lines_are_bounded_in_a_second_and_the_rest_is_counted(
     assert "counted only" in caplog.messages[-1]
     clock.seconds += 1
     log.note(ASKED, READ, TOPIC, "orders", is_allowed=False)
-    assert caplog.messages[4] == "audit log: 97 lines were left out"
+    assert caplog.messages[4] == "audit log: 97 lines left out: Denied"
     assert "Denied" in caplog.messages[5]
 
 
@@ -83,3 +83,14 @@ def test_names_break_no_line_and_are_cut(caplog: pytest.LogCaptureFixture) -> No
     assert line.isprintable()
     assert "eve\\nPrincipal" in line
     assert len(line) < 2 * LONGEST_NAME
+
+
+def test_what_is_allowed_crowds_out_nothing_that_is_denied(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG, logger.name)
+    log = AuditLog(BrokerConfig(audit_log_max_lines_per_second=3), Clock().now_ms)
+    for _ in range(100):
+        log.note(ASKED, READ, TOPIC, "orders", is_allowed=True)
+    log.note(ASKED, READ, TOPIC, "orders", is_allowed=False)
+    assert "is Denied" in caplog.messages[-1]

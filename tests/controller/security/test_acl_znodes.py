@@ -102,7 +102,7 @@ def test_a_notification_that_is_none_is_told(path: str, data: bytes) -> None:
         decode_acl_change(path, data)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0", "a\n", "\ue000", "\uffff"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0", "a\n", "\ue000", "\uffff", "😀"])
 def test_names_that_no_znode_can_have(name: str) -> None:
     assert not can_be_stored(name)
 
