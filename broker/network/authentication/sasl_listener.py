@@ -15,29 +15,21 @@ if TYPE_CHECKING:
 
 
 class SaslListener:
-    """The authentication of a listener, now and after each change of its settings."""
+    """The authentication of a listener.
+
+    Its settings stay as they were at the start: Apache Kafka does not take other ones for a
+    listener that is open either.
+    """
 
     def __init__(self, config: BrokerConfig, listener: str, surroundings: Surroundings) -> None:
         """Raises ConfigError."""
-        self._listener = listener
-        self._surroundings = surroundings
-        self._settings = self._read(config)
-
-    def _read(self, config: BrokerConfig) -> GateSettings:
-        listener_config = for_listener(config, self._listener)
-        return GateSettings(
-            terms_of(config, self._listener, self._surroundings),
-            self._surroundings.timers,
+        listener_config = for_listener(config, listener)
+        self._settings = GateSettings(
+            terms_of(config, listener, surroundings),
+            surroundings.timers,
             listener_config.sasl_server_max_receive_size,
             listener_config.connection_failed_authentication_delay_ms,
         )
-
-    def reconfigure(self, config: BrokerConfig) -> None:
-        """Go by another configuration from the next client on.
-
-        Raises ConfigError, and goes on as before.
-        """
-        self._settings = self._read(config)
 
     def gate(self, client: Client) -> SaslGate:  # noqa: ARG002
         """Of the connection of a new client."""

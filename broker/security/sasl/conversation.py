@@ -10,7 +10,7 @@ Nothing is decoded but these three, and no other frame is answered. `states.py` 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from broker.runtime.deferred import Deferred
 from broker.security.sasl import reply
@@ -21,7 +21,7 @@ from broker.security.sasl.states import HANDSHAKE_REQUESTS, TRANSITIONS, Event, 
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.headers import RequestHeader, parse_request_header
-from protocol.messages.api_versions import ApiVersionsResponse
+from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -36,17 +36,28 @@ if TYPE_CHECKING:
 
     from broker.runtime.clock import Clock
     from broker.security.sasl.mechanism import Exchange, Mechanism, Step
-    from protocol.schema import Part, Response
+    from protocol.schema import Part, Request, Response
 
+R = TypeVar("R", bound="Request")
 GSSAPI = "GSSAPI"
 FIRST_HANDSHAKE_WITH_HEADERS = 1
 
 _ILLEGAL = ErrorCode.ILLEGAL_SASL_STATE
-_REFUSALS: dict[int, Response] = {
-    ApiKey.API_VERSIONS: ApiVersionsResponse(error_code=_ILLEGAL, api_keys=[]),
-    ApiKey.SASL_HANDSHAKE: SaslHandshakeResponse(error_code=_ILLEGAL, mechanisms=[]),
+_OUT_OF_ORDER: dict[int, tuple[type[Request], Response]] = {
+    ApiKey.API_VERSIONS: (
+        ApiVersionsRequest,
+        ApiVersionsResponse(error_code=_ILLEGAL, api_keys=[]),
+    ),
+    ApiKey.SASL_HANDSHAKE: (
+        SaslHandshakeRequest,
+        SaslHandshakeResponse(error_code=_ILLEGAL, mechanisms=[]),
+    ),
 }
 """Told to who asks for them while tokens are exchanged. Apache Kafka does with every request."""
+
+
+class _UnreadableError(Exception):
+    """A request that cannot be decoded; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,12 @@ class Conversation:
 
     def receive(self, frame: memoryview) -> Reply | Deferred[Reply]:
         """Take a frame, without its size. Behind one that was refused, all are ignored."""
+        try:
+            return self._take(frame)
+        except _UnreadableError as error:
+            return self._hang_up(str(error))
+
+    def _take(self, frame: memoryview) -> Reply | Deferred[Reply]:
         if self.state is State.TOKENS:
             return self._take_token_frame(frame)
         if self.state in (State.MECHANISM_CHANGED, State.FAILED):
@@ -91,7 +108,7 @@ class Conversation:
         if header is None:
             return self._take_foreign(frame, reason)
         if header.api_key not in HANDSHAKE_REQUESTS[self.state]:
-            return self._reject_request(header)
+            return self._reject_request(header, frame, position)
         if header.api_key == ApiKey.API_VERSIONS:
             return self._take_api_versions(frame)
         return self._take_handshake(header, frame, position)
@@ -107,18 +124,15 @@ class Conversation:
         return Reply(Verdict.GO_ON, answer)
 
     def _take_handshake(self, header: RequestHeader, frame: memoryview, position: int) -> Reply:
-        if header.api_version not in SaslHandshakeRequest.VERSIONS:
-            return self._hang_up(f"SaslHandshake has no version {header.api_version}")
-        try:
-            request = SaslHandshakeRequest.decode_from(header.api_version, frame, position)[0]
-        except UNDECODABLE as error:
-            return self._hang_up(f"malformed SaslHandshake: {error}")
+        request = _decoded(SaslHandshakeRequest, header, frame, position)
         self._has_headers = header.api_version >= FIRST_HANDSHAKE_WITH_HEADERS
         offered = list(self._terms.mechanisms)
         if request.mechanism not in self._terms.mechanisms:
+            reason = f"SASL mechanism {_shown(request.mechanism)} is not among {', '.join(offered)}"
+            if self._before is not None:
+                return self._hang_up(reason)  # unanswered, as by Apache Kafka
             code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             answer = SaslHandshakeResponse(error_code=code, mechanisms=offered)
-            reason = f"SASL mechanism {_shown(request.mechanism)} is not among {', '.join(offered)}"
             return self._refuse(reason, reply.framed(header, answer))
         self._choose(request.mechanism)
         answer = SaslHandshakeResponse(error_code=ErrorCode.NONE, mechanisms=offered)
@@ -148,13 +162,8 @@ class Conversation:
         if header is None:
             return self._hang_up(reason)
         if header.api_key != ApiKey.SASL_AUTHENTICATE:
-            return self._reject_request(header)
-        if header.api_version not in SaslAuthenticateRequest.VERSIONS:
-            return self._hang_up(f"SaslAuthenticate has no version {header.api_version}")
-        try:
-            request = SaslAuthenticateRequest.decode_from(header.api_version, frame, position)[0]
-        except UNDECODABLE as error:
-            return self._hang_up(f"malformed SaslAuthenticate: {error}")
+            return self._reject_request(header, frame, position)
+        request = _decoded(SaslAuthenticateRequest, header, frame, position)
         return self._take_token(header, request.auth_bytes)
 
     def _take_token(self, header: RequestHeader | None, token: bytes) -> Reply | Deferred[Reply]:
@@ -219,15 +228,17 @@ class Conversation:
         )
         return self._refuse(reason, reply.framed(header, answer))
 
-    def _reject_request(self, header: RequestHeader) -> Reply:
+    def _reject_request(self, header: RequestHeader, frame: memoryview, position: int) -> Reply:
         """A request that may not come now."""
-        name = ApiKey(header.api_key).name
         if header.api_key == ApiKey.API_VERSIONS and self.state is State.HANDSHAKE:
             return self._hang_up("ApiVersions came twice during authentication")
-        refusal = _REFUSALS.get(header.api_key) if self.state is State.TOKENS else None
-        is_known = refusal is not None and header.api_version in refusal.VERSIONS
-        answer = reply.framed(header, refusal) if refusal is not None and is_known else None
-        return self._refuse(f"{name} came before authentication was complete", answer)
+        reason = f"{ApiKey(header.api_key).name} came before authentication was complete"
+        told = _OUT_OF_ORDER.get(header.api_key) if self.state is State.TOKENS else None
+        if told is None:
+            return self._refuse(reason)
+        kind, answer = told
+        _decoded(kind, header, frame, position)
+        return self._refuse(reason, reply.framed(header, answer))
 
     def _refuse(self, reason: str, answer: list[Part] | None = None) -> Reply:
         self.state = State.FAILED
@@ -239,6 +250,15 @@ class Conversation:
 
     def _go(self, event: Event) -> None:
         self.state = TRANSITIONS[self.state, event]
+
+
+def _decoded(kind: type[R], header: RequestHeader, frame: memoryview, position: int) -> R:
+    if header.api_version not in kind.VERSIONS:
+        raise _UnreadableError(f"{kind.__name__} has no version {header.api_version}")
+    try:
+        return kind.decode_from(header.api_version, frame, position)[0]
+    except UNDECODABLE as error:
+        raise _UnreadableError(f"malformed {kind.__name__}: {error}") from None
 
 
 def _read_header(frame: memoryview) -> tuple[RequestHeader | None, int, str]:
