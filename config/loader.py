@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _OVERRIDE = "--override"
 
+_LOGIN_OF_NONE = re.compile(r"(?:listener\.name\.[^.]+\.)?sasl\.jaas\.config")
+"""Keys of login modules that do not say whose."""
 _WITHOUT_EFFECT = {
     "process.roles": "there is no KRaft; metadata is kept beside the logs (GAPS.md)",
 }
@@ -168,6 +171,9 @@ def _warnings(statements: Iterable[_Statement]) -> Iterable[_Remark]:
 
 
 def _warning(statement: _Statement) -> str | None:
+    if _LOGIN_OF_NONE.fullmatch(statement.name):
+        wanted = "listener.name.<listener>.<mechanism>.sasl.jaas.config"
+        return f"{statement.name} is ignored: a broker's login module stands in {wanted}"
     known = BROKER_KEYS.get(statement.name)
     if known is not None:
         return None if known.key.acts else _without_effect(known.name)

@@ -236,3 +236,16 @@ def test_log_dirs_that_cannot_be_meant_are_refused(path: Path, stated: str, reas
     with pytest.raises(ConfigError, match=reason) as caught:
         load_broker_config(path)
     assert f"{path}:2" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["sasl.jaas.config", "listener.name.x.sasl.jaas.config"])
+def test_a_login_module_of_no_listener_and_mechanism_is_warned_of(name: str, path: Path) -> None:
+    own = "listener.name.x.plain.sasl.jaas.config"
+    path.write_text(f"log.dirs=x\n{name}=secret;\n{own}=secret;\n")
+
+    _, warnings = load_broker_config(path)
+
+    told = [warning for warning in warnings if "is ignored" in warning]
+    assert len(told) == 1
+    assert f"{name} is ignored" in told[0]
+    assert "secret" not in told[0]
