@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 
 from broker.metrics.records_in import RecordsIn
 from broker.metrics.request_counts import BOUNDS_SECONDS, SECOND_NS, RequestCounts
+from broker.metrics.throttles import throttles
 from coordinator.groups.states import GroupState
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
@@ -81,6 +82,7 @@ class BrokerCollector(Collector):
         yield from self._replicas()
         yield from self._cluster()
         yield from self._connections()
+        yield from throttles(self._broker.quotas)
         yield from self._groups()
         yield from self._upkeep()
 

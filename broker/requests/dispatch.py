@@ -109,7 +109,7 @@ class Dispatcher:
         if self._quotas.is_enabled:
             _, _, context, connection = answering
             context.meter = RequestMeter(self._quotas, answering.served, context, connection)
-            context.meter.note_body(size - position)
+            context.meter.note_size(size)
         if size > LONG_BYTES:
             return self._serve_long(answering, frame, position)
         request, _ = answering.served.decode(frame, position, size)

@@ -53,7 +53,7 @@ class RequestMeter:
 
     __slots__ = (
         *("_began_ns", "_busy_ns", "_client_id", "_clock", "_connection", "_is_settled"),
-        *("_mutations_ms", "_produced", "_quotas", "_served", "_user", "_version", "is_exempt"),
+        *("_changes_until_ms", "_produced", "_quotas", "_served", "_user", "_version", "is_exempt"),
     )
 
     def __init__(
@@ -69,14 +69,15 @@ class RequestMeter:
         self._client_id = context.client_id or ""
         self._connection = connection
         self._produced = 0
-        self._mutations_ms = 0
+        self._changes_until_ms = 0
+        """When the client may change metadata again; 0 if it may now."""
         self._is_settled = False
         route = served.route
         self.is_exempt = route.is_for_clusters or route.request.API_KEY == ApiKey.WRITE_TXN_MARKERS
         """Whether its time is nobody's: it is of another broker."""
 
-    def note_body(self, size: int) -> None:
-        """The bytes of the request behind its header: those of Produce count."""
+    def note_size(self, size: int) -> None:
+        """The bytes of the request with its header: those of Produce count."""
         if self._served.route.request.API_KEY == ApiKey.PRODUCE:
             self._produced = size
 
@@ -114,13 +115,14 @@ class RequestMeter:
             return
         bucket, limit = metered
         now_ms = self._clock.monotonic_ms()
-        if self._is_strict:
-            self._mutations_ms = bucket.throttle_ms(limit, now_ms)
-            if self._mutations_ms:
-                raise ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-        bucket.record(count, limit, now_ms)
-        if not self._is_strict:
-            self._mutations_ms = bucket.throttle_ms(limit, now_ms)
+        throttle_ms = bucket.throttle_ms(limit, now_ms) if self._is_strict else 0
+        if not throttle_ms:
+            bucket.record(count, limit, now_ms)
+            throttle_ms = 0 if self._is_strict else bucket.throttle_ms(limit, now_ms)
+        if throttle_ms:
+            self._changes_until_ms = now_ms + throttle_ms
+        if throttle_ms and self._is_strict:
+            raise ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
     @property
     def _is_strict(self) -> bool:
@@ -140,7 +142,7 @@ class RequestMeter:
         self._is_settled = True
         now_ms = self._clock.monotonic_ms()
         throttles: list[tuple[int, Meters[SampledRate] | Meters[TokenBucket]]] = [
-            (self._mutations_ms, self._quotas.mutation),
+            (max(0, self._changes_until_ms - now_ms), self._quotas.mutation),
             (self._use(self._quotas.produce, self._produced, now_ms), self._quotas.produce),
         ]
         if response is not None and not self.is_exempt:
