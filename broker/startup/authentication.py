@@ -51,12 +51,13 @@ def open_authentication(
     sections = login_sections(os.environ)
     undo.push("ending the refresh of keys", machine.supervision.close)
     credentials = Credentials()
-    keys = KeySources(machine.clock, machine.supervision.keep, machine.platform.threads)
-    surroundings = Surroundings(machine.clock, machine.timers, credentials, keys, sections)
+    threads = machine.platform.threads
+    keys = KeySources(machine.clock, machine.supervision.keep, threads)
+    surroundings = Surroundings(machine.clock, machine.timers, credentials, keys, threads, sections)
     made = {name: SaslListener(config, name, surroundings) for name in with_sasl}
     if listeners.inter_broker not in with_sasl:
         return Authentication(made, credentials)
-    executor = machine.platform.threads(1, "log-ins")
+    executor = threads(1, "log-ins")
     undo.push("ending log-ins", executor.shutdown)
 
     def on_thread(work: Callable[[], bytes]) -> asyncio.Future[bytes]:

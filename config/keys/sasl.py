@@ -37,7 +37,9 @@ class SaslKeys:
     sasl_kerberos_min_time_before_relogin: int = long(60_000, scope=PER_BROKER)
     """Shortest time between two Kerberos logins, in milliseconds."""
 
-    sasl_kerberos_principal_to_local_rules: tuple[str, ...] = strings("DEFAULT", scope=PER_BROKER)
+    sasl_kerberos_principal_to_local_rules: tuple[str, ...] = strings(
+        "DEFAULT", scope=PER_BROKER, acts=True
+    )
     """How a Kerberos principal becomes a user name."""
 
     sasl_kerberos_service_name: str | None = string(None, scope=PER_BROKER)

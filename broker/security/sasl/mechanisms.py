@@ -6,6 +6,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from broker.security.kerberos.configured import gssapi
+from broker.security.kerberos.mechanism import GSSAPI
 from broker.security.oauth.configured import oauthbearer
 from broker.security.oauth.mechanism import OAUTHBEARER
 from broker.security.sasl.conversation import Terms
@@ -19,6 +21,7 @@ from protocol.scram_types import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Executor
 
     from broker.runtime.clock import Clock
     from broker.runtime.timers import Timers
@@ -38,6 +41,8 @@ class Surroundings:
     credentials: Credentials
     keys: KeySources
     """Of identity providers."""
+    threads: Callable[[int, str], Executor]
+    """Makes a pool of threads."""
     sections: Sections = field(default_factory=dict)
     """Of the JAAS file."""
 
@@ -70,6 +75,7 @@ MECHANISMS: dict[str, Callable[[MechanismSettings], Mechanism]] = {
     PLAIN: _plain,
     **dict.fromkeys(BY_NAME, _scram),
     OAUTHBEARER: oauthbearer,
+    GSSAPI: gssapi,
 }
 """What makes each that there is. Raises ConfigError."""
 

@@ -63,7 +63,7 @@ def run(
         with ThreadPoolExecutor(1) as executor:
             keys = KeySources(Clock(), supervised.keep, lambda count, name: executor)
             timers = Timers(asyncio.get_running_loop())
-            surroundings = Surroundings(Clock(), timers, Credentials(), keys)
+            surroundings = Surroundings(Clock(), timers, Credentials(), keys, keys.threads)
             stated = {
                 f"{PREFIX}sasl.jaas.config": f"{MODULE} {options};",
                 **{PREFIX + name: value for name, value in properties.items()},
