@@ -29,11 +29,11 @@ FLAGS = {"required", "requisite", "sufficient", "optional"}
 _TOKEN = re.compile(
     r"""
       [\x00-\x20]+                                   # white space
-    | /\*.*?(?:\*/|\Z) | /[^\r\n]*                   # comments; a single slash begins one as well
-    | "(?P<double>(?:\\[^\r\n]|[^"\\\r\n])*)(?:"|(?=[\r\n])|\Z)
-    | '(?P<single>(?:\\[^\r\n]|[^'\\\r\n])*)(?:'|(?=[\r\n])|\Z)
+    | /\*.*?(?:\*/|\Z) | /.?[^\r\n]*                 # comments; a single slash begins one as well
+    | "(?P<double>(?:\\.|[^"\\\r\n])*)(?:"|(?=[\r\n])|\Z)
+    | '(?P<single>(?:\\.|[^'\\\r\n])*)(?:'|(?=[\r\n])|\Z)
     | (?P<number>-?(?:\d+\.?\d*|\.\d*))
-    | (?P<word>[A-Za-z_$\x80-\U0010ffff][-A-Za-z0-9._$\x80-\U0010ffff]*)
+    | (?P<word>[A-Za-z_$\xa0-\U0010ffff][-A-Za-z0-9._$\xa0-\U0010ffff]*)
     | (?P<mark>.)
     """,
     re.VERBOSE | re.DOTALL | re.ASCII,
@@ -96,7 +96,9 @@ def _modules(tokens: Iterator[_Token], until: str = "") -> Iterator[LoginModule]
         if flag.text.lower() not in FLAGS:
             # Not the flag itself: where a semicolon is missing it is anything, a password even.
             raise ConfigError("Invalid login module control flag in JAAS config")
-        yield LoginModule(token.text or "", dict(_options(tokens)))
+        if not token.text:
+            raise ConfigError("Login module not specified in JAAS config")
+        yield LoginModule(token.text, dict(_options(tokens)))
     if until:
         raise ConfigError(f"JAAS file: a section is not closed by {until}")
 

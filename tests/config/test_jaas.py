@@ -19,6 +19,7 @@ from config.jaas import PLAIN_MODULE, LoginModule, parse_login_module, parse_sec
             ("alice", "x_1-2.3$"),
         ),
         ('{} optional username = "älice" password="";', ("älice", "")),
+        ('{} required /\n username="of" the comment\nusername=a password="\\\n";', ("a", "\n")),
     ],
 )
 def test_options_are_read_as_java_reads_them(text: str, options: tuple[str, str]) -> None:
@@ -32,6 +33,7 @@ def test_options_are_read_as_java_reads_them(text: str, options: tuple[str, str]
     ("text", "why"),
     [
         ("", "not specified"),
+        ("= required;", "Login module not specified"),
         ("a.b.C", "control flag not specified"),
         ('a.b.C "needed" password="secret";', "Invalid login module control flag"),
         ("a.b.C = secret;", "control flag is not available"),
