@@ -13,7 +13,7 @@ PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run cluster unit test test-all coverage sim hostile check pipeline bench bench-pipeline docs lock clean
+.PHONY: help run secure cluster unit test test-all coverage sim hostile check pipeline bench bench-pipeline docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 23
@@ -22,7 +22,11 @@ run: ## Start a broker on localhost:9092 (CONFIG=file, ARGS="--override key=valu
 	@scripts/setup broker
 	@exec $(PY) -m broker --config $(CONFIG) $(ARGS)
 
-cluster: ## Start ZooKeeper and three brokers on localhost:9092 to 9094, until Ctrl-C
+secure: ## Write the files of a secured broker to build/secure (ARGS="--host kafka.example")
+	@scripts/setup broker
+	@$(PY) scripts/secure.py build/secure $(ARGS)
+
+cluster: ## Start ZooKeeper and three brokers on localhost:9092 to 9094, until Ctrl-C (ARGS=--secure)
 	@scripts/setup cluster
 	@exec $(PY) scripts/cluster.py $(ARGS)
 

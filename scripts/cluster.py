@@ -6,6 +6,9 @@ killing a broker shows what a cluster is for; Ctrl-C ends the brokers first and 
 Once all brokers serve, one is asked for a group's coordinator. That makes the topic of groups'
 offsets while it can have all its replicas; a first consumer that comes when a broker is down would
 wait for that one, as it would with Apache Kafka.
+
+`make cluster ARGS=--secure` has the brokers listen on SASL_SSL, with an authorizer; the files of
+brokers and clients come from scripts/secure.py, and lie in build/secure.
 """
 
 from __future__ import annotations
@@ -14,12 +17,14 @@ import argparse
 import os
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Self
 
 ROOT = Path(__file__).parents[1]
 ZOOKEEPER = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
@@ -27,7 +32,9 @@ CLASS_PATH = "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar"
 START_SECONDS = 30.0
 STOP_SECONDS = 60.0
 BROKERS = 3
-FIND_COORDINATOR = 10
+SECURE = ROOT / "build" / "secure"
+ADMIN = "admin"
+SASL_HANDSHAKE, FIND_COORDINATOR = 17, 10
 GROUP = b"make-cluster"
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -114,22 +121,61 @@ def check_free(port: int, config: Path) -> None:
     sys.exit(f"cluster: port {port} ({file}) is in use; does another cluster or broker run?")
 
 
-def make_offsets_topic(ports: list[int]) -> None:
+class Client:
+    """Asks a broker; `admin` is the file that says how to get in, None where anybody may."""
+
+    def __init__(self, port: int, admin: Path | None) -> None:
+        self._broker = socket.create_connection(("localhost", port), timeout=5)
+        if admin is not None:
+            context = ssl.create_default_context(cafile=str(admin.with_name("ca.pem")))
+            self._broker = context.wrap_socket(self._broker, server_hostname="localhost")
+            password = admin.read_text().partition("sasl.password=")[2].strip()
+            self.ask(SASL_HANDSHAKE, b"\0\5PLAIN")
+            self._exchange(f"\0{ADMIN}\0{password}".encode())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._broker.close()
+
+    def ask(self, api_key: int, body: bytes) -> bytes:
+        """The answer to version 0 of a request, without its correlation id."""
+        return self._exchange(struct.pack(">hhih", api_key, 0, 0, -1) + body)[4:]
+
+    def _exchange(self, frame: bytes) -> bytes:
+        self._broker.sendall(struct.pack(">i", len(frame)) + frame)
+        (length,) = struct.unpack(">i", self._exactly(4))
+        return self._exactly(length)
+
+    def _exactly(self, count: int) -> bytes:
+        received = b""
+        while len(received) < count:
+            piece = self._broker.recv(count - len(received))
+            if not piece:
+                raise ConnectionError("the broker has hung up")
+            received += piece
+        return received
+
+
+def make_offsets_topic(ports: list[int], admin: Path | None) -> None:
     """Wait until all brokers serve and one knows the coordinator of a group, and say so."""
-    asked = struct.pack(">hhihh", FIND_COORDINATOR, 0, 0, -1, len(GROUP)) + GROUP
+    asked = struct.pack(">h", len(GROUP)) + GROUP
     for port in ports:
         while True:
             try:
-                with socket.create_connection(("127.0.0.1", port), timeout=5) as broker:
-                    broker.sendall(struct.pack(">i", len(asked)) + asked)
-                    answer = broker.recv(4096)
+                with Client(port, admin) as client:
+                    answer = client.ask(FIND_COORDINATOR, asked)
             except OSError:
                 answer = b""
-            if answer[8:10] == b"\0\0":  # behind the size and the correlation id: no error
+            if answer[:2] == b"\0\0":  # no error
                 break
             time.sleep(0.2)
     addresses = ", ".join(f"localhost:{port}" for port in ports)
     show("cluster", f"all brokers ready: {addresses}; Ctrl-C stops them")
+    if admin is not None:
+        clients = admin.with_suffix(".properties").relative_to(ROOT)
+        show("cluster", f"clients get in with {clients}, and see docs/security.md")
 
 
 def end_on_signals(servers: list[Server]) -> None:
@@ -155,23 +201,30 @@ def end_all(servers: list[Server]) -> None:
         server.end()
 
 
-def broker_configs() -> list[Path]:
-    """The brokers' files, as many as the command line asks for."""
+def broker_configs() -> tuple[list[Path], Path | None]:
+    """The brokers' files, as many as the command line asks for, and how an admin gets in."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--brokers", type=int, default=BROKERS, help="how many (default 3)")
-    count = parser.parse_args().brokers
+    parser.add_argument("--secure", action="store_true", help="TLS, SASL and ACLs")
+    options = parser.parse_args()
+    count = options.brokers
     if count < BROKERS:
         parser.error(f"--brokers {count}: fewer than {BROKERS} cannot hold topics of 3 replicas")
     configs = [ROOT / "config" / f"server-{number}.properties" for number in range(count)]
     for config in configs:
         if not config.exists():
             parser.error(f"--brokers {count}: there is no {config.relative_to(ROOT)}")
-    return configs
+    if not options.secure:
+        return configs, None
+    script = str(Path(__file__).with_name("secure.py"))
+    command = [sys.executable, script, str(SECURE), "--brokers", str(count)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return [SECURE / config.name for config in configs], SECURE / f"{ADMIN}.librdkafka"
 
 
 def main() -> None:
     """Start everything, wait for Ctrl-C, stop everything."""
-    brokers = broker_configs()
+    brokers, admin = broker_configs()
     os.chdir(ROOT)
     zookeeper = ROOT / "config" / "zookeeper.properties"
     for config in (zookeeper, *brokers):
@@ -185,7 +238,7 @@ def main() -> None:
             command = [sys.executable, "-m", "broker", "--config", str(config.relative_to(ROOT))]
             servers.append(Server(f"broker-{number}", command))
         ports = [port_of(config) for config in brokers]
-        threading.Thread(target=make_offsets_topic, args=(ports,), daemon=True).start()
+        threading.Thread(target=make_offsets_topic, args=(ports, admin), daemon=True).start()
         signal.pause()
     finally:
         end_all(servers)
