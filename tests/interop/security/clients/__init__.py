@@ -1,0 +1,1 @@
+"""Stock clients that log in, each by every way in that it has."""
