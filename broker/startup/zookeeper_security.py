@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SECTION = "Client"
 SECTION_PROPERTY = "zookeeper.sasl.clientconfig"
 ENABLE_PROPERTY = "zookeeper.sasl.client"
+TLS_SOCKET = "org.apache.zookeeper.ClientCnxnSocketNetty"
 DIGEST_MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 
 _TYPES = {".jks": "JKS", ".p12": "PKCS12", ".pfx": "PKCS12", ".pkcs12": "PKCS12", ".pem": "PEM"}
@@ -71,9 +72,16 @@ def _login(environment: Mapping[str, str]) -> DigestLogin | None:
 
 
 def _tls(config: BrokerConfig) -> ssl.SSLContext:
-    for name in ("zookeeper.ssl.crl.enable", "zookeeper.ssl.ocsp.enable"):
-        if config.value_of(name):
+    checks = {
+        "zookeeper.ssl.crl.enable": config.zookeeper_ssl_crl_enable,
+        "zookeeper.ssl.ocsp.enable": config.zookeeper_ssl_ocsp_enable,
+    }
+    for name, is_wanted in checks.items():
+        if is_wanted:
             raise ConfigError(f"{name}: this broker does not look for revoked certificates", name)
+    if config.zookeeper_client_cnxn_socket not in (None, TLS_SOCKET):
+        name = "zookeeper.clientCnxnSocket"
+        raise ConfigError(f"{name}: with TLS it can only be {TLS_SOCKET}", name)
     own = _as_listeners_have_it(config)
     try:
         return client_context(own, read_identity(own))

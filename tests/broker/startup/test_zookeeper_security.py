@@ -148,3 +148,9 @@ def test_tls_that_cannot_be_is_refused(
     with pytest.raises(StartError, match=words) as refusal:
         zookeeper_security(_configured(tmp_path, wrong), {})
     assert "guessed" not in str(refusal.value)
+
+
+def test_no_other_socket_of_java_does_tls(tmp_path: Path, keys: dict[str, str]) -> None:
+    wrong = keys | {"zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNIO"}
+    with pytest.raises(StartError, match=r"zookeeper\.clientCnxnSocket: with TLS it can only be"):
+        zookeeper_security(_configured(tmp_path, wrong), {})
