@@ -20,8 +20,8 @@ from protocol.acl_types import (
 )
 from protocol.errors import ErrorCode
 from tests.interop.conftest import eventually
-from tests.interop.security.test_acl_requests import ask, everyone_is_super
-from tests.interop.security.test_acl_tools import acl, described
+from tests.interop.security.acls.test_acl_requests import ask, everyone_is_super
+from tests.interop.security.acls.test_acl_tools import acl, described
 from tests.support.brokers.ours import ours
 from tests.support.brokers.zookeeper import ZooKeeperServer
 

@@ -13,7 +13,7 @@ from config.checks import ACL_AUTHORIZER, STANDARD_AUTHORIZER
 from protocol.acl_types import AclOperation, PatternType, PermissionType, ResourceType
 from protocol.messages.acls import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from tests.interop.conftest import eventually
-from tests.interop.security.test_acl_requests import ask, everyone_is_super
+from tests.interop.security.acls.test_acl_requests import ask, everyone_is_super
 from tests.support import jars
 from tests.support.brokers.apache import ZooKeeperCluster
 from tests.support.brokers.ours import ours

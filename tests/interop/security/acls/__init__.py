@@ -1,0 +1,1 @@
+"""Access control lists: the requests about them, and where brokers keep them."""
