@@ -177,6 +177,32 @@ def test_listener_with_tls_but_without_a_certificate_is_refused(start: Start) ->
     )
 
 
+def test_listener_with_sasl_but_without_users_is_refused(start: Start) -> None:
+    listeners = f"PLAINTEXT://127.0.0.1:{free_port()},SASL_PLAINTEXT://127.0.0.1:{free_port()}"
+    key = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
+
+    line = start(f"listeners={listeners}", "sasl.enabled.mechanisms=CRAM-MD5")
+    assert line.startswith("SASL mechanism CRAM-MD5 of listener SASL_PLAINTEXT is none of: ")
+    line = start(f"listeners={listeners}", "sasl.enabled.mechanisms=PLAIN")
+    assert line.startswith(f"{key} is missing: it names the login module of PLAIN")
+    line = start(f"listeners={listeners}", "sasl.enabled.mechanisms=PLAIN", f"{key}=a.b.C hidden;")
+    assert line == f"{key}: Invalid login module control flag in JAAS config"
+
+
+def test_brokers_log_in_by_a_mechanism_that_is_offered(start: Start) -> None:
+    sasl = f"SASL_PLAINTEXT://127.0.0.1:{free_port()}"
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required user_alice=hidden;"
+
+    line = start(
+        f"listeners={sasl}",
+        "security.inter.broker.protocol=SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms=PLAIN",
+        f"listener.name.sasl_plaintext.plain.sasl.jaas.config={login}",
+    )
+
+    assert line.startswith("sasl.mechanism.inter.broker.protocol must be included in")
+
+
 def test_second_broker_on_a_directory_is_refused(start: Start, tmp_path: Path) -> None:
     first = open_directories(tmp_path / "data")
 

@@ -97,7 +97,10 @@ def _list_versions(
 ) -> tuple[list[Part] | None, bool]:
     """Have ApiVersions answered as to anyone; whether the versions are in the answer."""
     answer = connection.services.dispatcher.dispatch(frame, peer, connection)
-    assert not isinstance(answer, Deferred)
+    if isinstance(answer, Deferred):  # only one that is too long to be read at once
+        answer.abandon()
+        connection.close(f"ApiVersions of {len(frame)} bytes during authentication")
+        return None, False
     if answer is None:
         return None, False
     front = answer[0]

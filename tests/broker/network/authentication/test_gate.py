@@ -11,6 +11,7 @@ import pytest
 from broker.network.authentication.gate import GateSettings, SaslGate
 from broker.network.client import Client
 from broker.network.connection import Connection
+from broker.runtime.deferred import Deferred
 from broker.runtime.timers import Timers
 from broker.security.sasl.conversation import Terms
 from broker.security.sasl.plain import PlainMechanism
@@ -230,5 +231,18 @@ def test_frames_in_pieces_are_taken_whole(cut: int) -> None:
             await frame(wire)
             await frame(wire)
             assert await wire.reader.readexactly(len(ANSWER)) == ANSWER
+
+    asyncio.run(scenario())
+
+
+def test_versions_that_cannot_be_listed_at_once_are_not_waited_for() -> None:
+    async def scenario() -> None:
+        served = Served()
+        served.dispatcher = ScriptedDispatcher(lambda _: Deferred())
+        object.__setattr__(served.services, "dispatcher", served.dispatcher)
+        async with served.connected() as wire:
+            wire.send(api_versions(), handshake())
+            assert await wire.reader.read() == b""
+        assert served.dispatcher.frames == [api_versions()]
 
     asyncio.run(scenario())
