@@ -249,3 +249,22 @@ def test_a_login_module_of_no_listener_and_mechanism_is_warned_of(name: str, pat
     assert len(told) == 1
     assert f"{name} is ignored" in told[0]
     assert "secret" not in told[0]
+
+
+def test_an_authorizer_that_is_javas_own_is_refused(path: Path) -> None:
+    path.write_text("authorizer.class.name=com.example.Authorizer\n")
+    (problem,) = problems_of(path)
+    assert problem.startswith(f"{path}:1: Invalid value com.example.Authorizer")
+    assert "org.apache.kafka.metadata.authorizer.StandardAuthorizer" in problem
+
+
+@pytest.mark.parametrize("users", ["alice", "User:root;alice"])
+def test_super_users_are_principals(path: Path, users: str) -> None:
+    path.write_text(f"super.users={users}\n")
+    (problem,) = problems_of(path)
+    assert problem.endswith("but got alice")
+
+
+def test_super_users_may_end_with_a_semicolon(path: Path) -> None:
+    path.write_text("super.users=User:root; User:CN=broker,O=us;\n")
+    assert load_broker_config(path)[1] == []
