@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 COUNT = 20
 REFUSED_SECONDS = 60.0
+WITH_TOKENS = (Access("SASL_PLAINTEXT", "OAUTHBEARER"), Access("SASL_SSL", "OAUTHBEARER"))
 JAVA_WAYS = {
     jars.CLIENTS_2: WAYS_IN,
-    jars.KAFKA_3: WAYS_IN,
-    jars.KAFKA_4: WAYS_IN,
+    jars.KAFKA_3: WAYS_IN + WITH_TOKENS,
+    jars.KAFKA_4: WAYS_IN + WITH_TOKENS,
 }
 """kafka-clients 2.8 needs another library for OAUTHBEARER."""
 WORDS = {confluent: "librdkafka", kcat: "librdkafka", kafka_python: "kafka_python", aio: "aiokafka"}
@@ -68,6 +69,20 @@ def test_client_writes_and_reads_or_is_refused_as_by_apache(
         with pytest.raises(AssertionError, match=REFUSED):
             client.produce(bootstrap, topic, sent, Sending(), settings)
         return
+
+    client.produce(bootstrap, topic, sent, Sending(style="callback"), settings)
+
+    read = client.read(bootstrap, topic, COUNT, settings)
+    assert [record.value for record in read] == [record.value for record in sent]
+
+
+@pytest.mark.parametrize("access", WITH_TOKENS, ids=str)
+@pytest.mark.parametrize("client", WORDS, ids=lambda client: client.NAME)
+def test_client_writes_and_reads_with_a_token(
+    secured: SecuredBroker, realm: Realm, new_name: NewName, client: ModuleType, access: Access
+) -> None:
+    topic, sent = _new_topic(secured, new_name), numbered_records(COUNT)
+    settings, bootstrap = _settings(client, access, realm), secured.bootstrap(access)
 
     client.produce(bootstrap, topic, sent, Sending(style="callback"), settings)
 
