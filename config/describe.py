@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Places = tuple[tuple["Mapping[str, str]", Source], ...]
 """Settings by their source, strongest first."""
 
+LISTENERS = "listener.name."
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
@@ -179,10 +181,11 @@ def _describe_others(layers: Layers, names: Collection[str] | None) -> list[Conf
 def _describe_other(name: str, places: Places) -> ConfigEntry:
     """Describe a key by its listener's prefix, or as a secret: plug-ins may have passwords."""
     base = BROKER_KEYS.get(unprefixed(name))
+    of_all = base.name if base is not None else name.partition(LISTENERS)[2].partition(".")[2]
     settings = [
         Setting(one, place[one], source)
         for place, source in places
-        for one in (name, *([base.name] if base else []))
+        for one in (name, of_all)
         if one in place
     ]
     default = None if base is None else format_value(base.key.default)

@@ -10,13 +10,12 @@ from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS
 from config.checks import problems_together
 from config.errors import ConfigError, invalid
 from config.key import PER_BROKER
-from config.listener_config import LIMITS_OF_LISTENERS, STORE_KEYS
-from config.listeners import bound_endpoints
+from config.listener_config import LIMITS_OF_LISTENERS
 from config.precedence import unprefixed
 from config.values import parse_value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from config.broker import BrokerConfig
     from config.key import Value
@@ -32,8 +31,6 @@ THREADS = (
     "num.replica.fetchers",
 )
 """Counts that may at most double or halve at a time, and not become 0."""
-
-_LISTENER = "listener.name."
 
 REASON_FOR_RESTART = "it is read when the broker starts; set it in the property file"
 
@@ -65,14 +62,13 @@ def check_dynamic_settings(
     settings: Mapping[str, str],
     *,
     is_cluster_default: bool,
-    deleted: Collection[str] = (),
 ) -> None:
     """Raise ConfigError unless a broker of this configuration can go on with all these settings.
 
-    `settings` are those that are new or other than before, `deleted` those that are no more.
+    `settings` are those that are new or other than before.
     """
     validate_broker_config(settings, is_cluster_default=is_cluster_default)
-    _refuse_fixed_in_listeners(config, [*settings, *deleted])
+    _refuse_limits_of_listeners(settings)
     for name in settings:
         named_key = TABLE.get(unprefixed(name))
         if named_key is not None and not named_key.key.is_changeable:
@@ -114,22 +110,11 @@ def _is_of_one_broker(name: str) -> bool:
     return named_key is not None and named_key.key.scope is PER_BROKER
 
 
-def _refuse_fixed_in_listeners(config: BrokerConfig, names: Iterable[str]) -> None:
-    """Refuse what a listener that is open has been given for good."""
-    listeners = {endpoint.name.lower(): endpoint.name for endpoint in bound_endpoints(config)}
+def _refuse_limits_of_listeners(names: Iterable[str]) -> None:
     for name in names:
         base = unprefixed(name)
-        if base == name or base not in BROKER_KEYS or base in STORE_KEYS:
-            continue
-        if base in LIMITS_OF_LISTENERS:
+        if base != name and base in LIMITS_OF_LISTENERS:
             raise ConfigError(f"{name} cannot be set: a listener has no {base} of its own", name)
-        listener = listeners.get(name.removeprefix(_LISTENER).partition(".")[0])
-        if listener is not None:
-            raise ConfigError(
-                "Configs cannot be updated dynamically for existing listener "
-                f"ListenerName({listener}), restart broker or create a new listener for update",
-                name,
-            )
 
 
 def _check_threads(name: str, wanted: int, present: Value) -> None:

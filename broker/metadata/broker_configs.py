@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from config.dynamic import with_dynamic_settings
 from config.passwords.stored_settings import needs_a_thread, stored_settings_of
-from config.precedence import Layers
+from config.precedence import Layers, unprefixed
 from controller.brokers.dynamic_configs import read_config
 from controller.znodes import BROKER_ENTITY, DEFAULT_ENTITY, MalformedZnodeError
 
@@ -119,6 +119,9 @@ class BrokerConfigs:
             "all brokers" if entity == DEFAULT_ENTITY else f"broker {entity}",
             ", ".join(named) or "nothing",
         )
+        late = [name for name in named if unprefixed(name).startswith("sasl.")]
+        if late:
+            logger.info("taken when this broker starts again: %s", ", ".join(late))
         await self._rebuild()
 
     async def _readable(self, stored: Mapping[str, str]) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 from typing import TYPE_CHECKING
 
@@ -14,16 +15,20 @@ from broker.security.oauth.key_sources import KeySources
 from broker.security.sasl.client.mechanisms import client_mechanism
 from broker.security.sasl.credentials import Credentials
 from broker.security.sasl.mechanisms import Surroundings
+from config.errors import ConfigError
+from config.precedence import unprefixed
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from broker.network.links import Login
     from broker.runtime.shutdown import UndoStack
     from broker.startup.machine import Machine
     from config.broker import BrokerConfig
     from config.listeners import Listeners
+
+logger = logging.getLogger(__name__)
 
 SASL = "SASL_"
 """How the names of security protocols with it begin."""
@@ -39,6 +44,19 @@ class Authentication:
     """What clients are known by; its sources are set before anyone is served."""
     links: Login = dataclasses.field(default_factory=Nobody)
     """How this broker logs in at others."""
+
+
+def settle_authentication(
+    authentication: Authentication, config: BrokerConfig, dynamic: Iterable[str]
+) -> None:
+    """Have the listeners go by dynamic settings, if these are among them; what is wrong is told."""
+    if not any(unprefixed(name).startswith("sasl.") for name in dynamic):
+        return
+    for name, listener in authentication.listeners.items():
+        try:
+            listener.settle(config)
+        except ConfigError as error:
+            logger.error("listener %s: dynamic SASL settings ignored: %s", name, error)  # noqa: TRY400
 
 
 def open_authentication(

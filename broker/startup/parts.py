@@ -29,6 +29,7 @@ from broker.reconfiguration import Reconfigurable, reconfigure
 from broker.requests.services import BrokerServices
 from broker.runtime import failpoints
 from broker.security.audit_log import AuditLog
+from broker.startup.authentication import settle_authentication
 from broker.startup.cluster_parts import cluster_parts
 from broker.startup.token_parts import delegation_tokens, let_tokens_log_in, token_expiry
 from controller.brokers.producer_ids import allocate_producer_ids
@@ -108,7 +109,9 @@ async def configure(base: Foundation, parts: Parts) -> None:
         base.settings.broker.on_check(tls.check)
         base.settings.broker.on_change(tls.change)
     await base.metadata.do(base.settings.users.load)
-    base.addresses.authentication.credentials.users = base.settings.scram_users
+    authentication, layers = base.addresses.authentication, base.settings.broker.layers
+    settle_authentication(authentication, base.config, {*layers.cluster, *layers.broker})
+    authentication.credentials.users = base.settings.scram_users
     let_tokens_log_in(base, parts.services.delegation_tokens)
 
 

@@ -79,7 +79,6 @@ class BrokerAlteration:
                 self._broker.config,
                 news,
                 is_cluster_default=self._entity == DEFAULT_ENTITY,
-                deleted=before.keys() - altered.keys(),
             )
         except ConfigError as error:
             raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error

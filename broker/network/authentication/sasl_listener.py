@@ -17,16 +17,24 @@ if TYPE_CHECKING:
 class SaslListener:
     """The authentication of a listener.
 
-    Its settings stay as they were at the start: Apache Kafka does not take other ones for a
-    listener that is open either.
+    Once clients are served its settings stay as they are: Apache Kafka does not take other ones for
+    a listener that is open either.
     """
 
     def __init__(self, config: BrokerConfig, listener: str, surroundings: Surroundings) -> None:
-        """Raises ConfigError."""
-        listener_config = for_listener(config, listener)
-        self._settings = GateSettings(
-            terms_of(config, listener, surroundings),
-            surroundings.timers,
+        """As the property file says. Raises ConfigError."""
+        self._listener, self._surroundings = listener, surroundings
+        self._settings = self._settings_of(config)
+
+    def settle(self, config: BrokerConfig) -> None:
+        """Go by the dynamic settings that the start has found as well. Raises ConfigError."""
+        self._settings = self._settings_of(config)
+
+    def _settings_of(self, config: BrokerConfig) -> GateSettings:
+        listener_config = for_listener(config, self._listener)
+        return GateSettings(
+            terms_of(config, self._listener, self._surroundings),
+            self._surroundings.timers,
             listener_config.sasl_server_max_receive_size,
             listener_config.connection_failed_authentication_delay_ms,
         )
