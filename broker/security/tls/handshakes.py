@@ -2,8 +2,9 @@
 
 A handshake costs a millisecond of arithmetic, and five hundred may come in a second, so it must
 not be done on the event loop. Each step, from one message of the client to the next, is a function
-call on a thread; between the steps a handshake waits on the loop and costs nothing. Only one side
-has the `SSLObject` at a time: while a thread does, the transport reads nothing.
+call on a thread, unless it is sure to be short; between the steps a handshake waits on the loop and
+costs nothing. Only one side has the `SSLObject` at a time: while a thread does, the transport reads
+nothing.
 
 A client that is silent or slow is hung up on after `ssl.handshake.timeout.ms`, and once there are
 `max.ssl.handshakes` clients who have begun, the one who did so first: an honest one takes
@@ -84,7 +85,7 @@ class Handshakes:
         def finish(done: asyncio.Future[bool]) -> None:
             settle(outcome, done)
 
-        self._loop.run_in_executor(self._threads, _go_on, end).add_done_callback(finish)
+        self._loop.run_in_executor(self._threads, go_on, end).add_done_callback(finish)
         return outcome
 
     def close(self) -> None:
@@ -92,7 +93,8 @@ class Handshakes:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _go_on(end: ssl.SSLObject) -> bool:
+def go_on(end: ssl.SSLObject) -> bool:
+    """Do the next step of a handshake: whether it was the last. Raises ssl.SSLError."""
     try:
         end.do_handshake()
     except ssl.SSLWantReadError:
