@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.messages.fetch import FetchRequest, FetchResponse
+from protocol.messages.fetch import FetchResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,18 +27,15 @@ SIZE_BYTES = 4
 """In front of an answer; counted with it."""
 
 
-def bounds_of(context: Context, request: FetchRequest, is_by_follower: bool) -> tuple[int, int]:
-    """How many bytes to read at most, and how many are enough to answer.
-
-    No quota holds for a follower.
-    """
-    most = min(request.max_bytes, context.broker.config.fetch_max_bytes)
+def most_bytes(context: Context, wanted: int, is_by_follower: bool) -> int:
+    """How many bytes to read at most. No quota holds for a follower."""
+    most = min(wanted, context.broker.config.fetch_max_bytes)
     meter = context.meter
-    if meter is not None and is_by_follower:
-        meter.is_exempt = True
-    elif meter is not None and (allowed := meter.most_fetched) is not None:
-        most = min(most, allowed)
-    return most, min(request.min_bytes, most)
+    if meter is None:
+        return most
+    meter.is_exempt |= is_by_follower
+    allowed = None if is_by_follower else meter.most_fetched
+    return most if allowed is None else min(most, allowed)
 
 
 def throttled_response(

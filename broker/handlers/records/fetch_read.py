@@ -13,7 +13,7 @@ from broker.fetch.replica_selection import RACK_AWARE, follower_in_rack
 from broker.handlers.records.current_leader import current_leader
 from broker.handlers.records.delayed_fetch import ENOUGH_BYTES
 from broker.handlers.records.fetch_access import access_of
-from broker.handlers.records.fetch_quota import bounds_of, throttled_response
+from broker.handlers.records.fetch_quota import most_bytes, throttled_response
 from broker.handlers.records.local_replica import absence_error
 from broker.replication.replica_machine import NO_EPOCH
 from protocol.errors import ApiError, ErrorCode
@@ -72,7 +72,8 @@ class FetchRead:
         self._replica_id = max(request.replica_id, request.replica_state.replica_id)
         self.is_by_follower = self._replica_id >= 0
         self._access = access_of(context, is_by_follower=self.is_by_follower)
-        self._limit, self._min_bytes = bounds_of(context, request, self.is_by_follower)
+        self._limit = most_bytes(context, request.max_bytes, self.is_by_follower)
+        self._min_bytes = min(request.min_bytes, self._limit)
         self._rack = self._rack_to_read_in()
         self._answers: list[tuple[FetchedPartition, Answer]] = []
         self._endpoints: dict[int, FetchResponse.NodeEndpoint] = {}
