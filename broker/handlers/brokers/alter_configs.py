@@ -31,6 +31,7 @@ from config.catalogue import BROKER_KEYS, TOPIC_KEYS
 from config.errors import ConfigError
 from controller.brokers.dynamic_configs import read_config
 from controller.metadata_store.store import StoreError
+from controller.topics.topic_names import check_name
 from controller.topics.topics import unknown_topic
 from controller.znodes import TOPIC_ENTITY
 from protocol.acl_types import AclOperation
@@ -201,6 +202,7 @@ class _Alteration:
     async def _alter_topic(self, topic: str, change: Alteration) -> None:
         broker = self._context.broker
         self._require_access(TOPIC, topic)
+        check_name(topic)
         self._require(topic)
 
         def alter(before: Mapping[str, str]) -> Mapping[str, str]:

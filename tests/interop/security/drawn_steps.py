@@ -27,6 +27,8 @@ KEPT = ("orders", "orders-eu", "orders-us", "payments", "secret")
 PASSING = ("drawn-1", "drawn-2")
 """Topics that may come and go."""
 NEVER = "missing"
+ILLEGAL = "no name"
+"""A name that no topic can have."""
 GROUPS = ("readers", "readers-eu", "audit")
 TRANSACTIONS = ("transfers", "transfers-eu")
 
@@ -48,7 +50,7 @@ OPERATIONS = {
     ),
 }
 NAMES = {
-    ResourceType.TOPIC: (*KEPT, *PASSING, NEVER),
+    ResourceType.TOPIC: (*KEPT, *PASSING, NEVER, ILLEGAL),
     ResourceType.GROUP: GROUPS,
     ResourceType.TRANSACTIONAL_ID: TRANSACTIONS,
     ResourceType.CLUSTER: (CLUSTER_NAME,),
@@ -79,7 +81,7 @@ class Step(NamedTuple):
 
 def draw_acls(chance: random.Random) -> set[Entry]:
     """Few or many rights and prohibitions for users, alone and all together."""
-    return {_draw_entry(chance) for _ in range(chance.choice((2, 8, 25, 60)))}
+    return {_draw_entry(chance) for _ in range(chance.choice((2, 8, 25, 60, 150)))}
 
 
 def _draw_entry(chance: random.Random) -> Entry:
@@ -103,7 +105,7 @@ def _draw_entry(chance: random.Random) -> Entry:
 def draw_step(chance: random.Random, served: Mapping[ApiKey, range]) -> Step:
     """A request of an API and version that are served."""
     key = chance.choice(tuple(served))
-    names = PASSING if key in COMING_AND_GOING else (*KEPT, NEVER)
+    names = PASSING if key in COMING_AND_GOING else (*KEPT, NEVER, ILLEGAL)
     topics = chance.sample(names, chance.randint(1, min(3, len(names))))
     return Step(
         user=chance.choice(USERS),

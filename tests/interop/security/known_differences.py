@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
-from tests.interop.security.duel import refused
+from tests.interop.security.duel import REFUSALS
 from tests.support.sent_requests.broker_requests import AMONG_BROKERS
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FIRST_SERVED_PRODUCE = 3
 FIRST_OFFSET_FETCH_WITH_ERROR = 2
+SOME_ERROR = ErrorCode.UNKNOWN_SERVER_ERROR
 OF_GROUP_CONFIGS = 1 << 10 | 1 << 11
 
 
@@ -84,7 +85,22 @@ def _without_config_errors(shown: Any) -> list[dict[str, Any]]:
 
 def _is_another_error(difference: Difference) -> bool:
     """Who may ask is told something else: no matter of access."""
-    return refused(difference.ours) == refused(difference.theirs)
+    ours, theirs = map(_with_one_other_error, (difference.ours, difference.theirs))
+    return bool(ours == theirs)
+
+
+def _with_one_other_error(shown: Any) -> Any:
+    """All errors that are not of access made the same."""
+    if isinstance(shown, list):
+        return sorted(map(_with_one_other_error, shown), key=repr)
+    if not isinstance(shown, dict):
+        return shown
+    return {
+        name: SOME_ERROR
+        if name.endswith("error_code") and value and value not in REFUSALS
+        else _with_one_other_error(value)
+        for name, value in shown.items()
+    }
 
 
 _EXPLAINED: dict[ApiKey, Callable[[Difference], bool]] = {
@@ -94,5 +110,7 @@ _EXPLAINED: dict[ApiKey, Callable[[Difference], bool]] = {
     ApiKey.DESCRIBE_GROUPS: _is_of_group_configs,
     ApiKey.CREATE_TOPICS: _is_config_error_of_refused,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _is_another_error,
+    ApiKey.ALTER_CONFIGS: _is_another_error,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _is_another_error,
     **dict.fromkeys(AMONG_BROKERS, _is_another_error),
 }

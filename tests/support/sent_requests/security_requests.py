@@ -1,4 +1,4 @@
-"""Requests about access itself: access control lists, SCRAM users, delegation tokens."""
+"""Requests about access itself: access control lists, users, delegation tokens, quotas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 from protocol.acl_types import WILDCARD, AclOperation, PatternType, PermissionType, ResourceType
 from protocol.api_keys import ApiKey
 from protocol.messages.acls import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
-from protocol.messages.delegation_tokens import DescribeDelegationTokenRequest
+from protocol.messages.client_quotas import (
+    AlterClientQuotasRequest,
+    DescribeClientQuotasRequest,
+)
+from protocol.messages.delegation_tokens import (
+    CreateDelegationTokenRequest,
+    DescribeDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
+)
+from protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.messages.scram import (
     AlterUserScramCredentialsRequest,
     DescribeUserScramCredentialsRequest,
@@ -16,6 +26,7 @@ from protocol.messages.scram import (
 if TYPE_CHECKING:
     from tests.support.sent_requests.about import About, Maker
 
+NO_TOKEN = b"no token has this"
 NOBODY = "User:nobody"
 SCRAM_SHA_256 = 1
 
@@ -83,6 +94,46 @@ def describe_delegation_token(_: About, __: int) -> DescribeDelegationTokenReque
     return DescribeDelegationTokenRequest(owners=None)
 
 
+def create_delegation_token(_: About, __: int) -> CreateDelegationTokenRequest:
+    """For the client itself."""
+    return CreateDelegationTokenRequest(renewers=[], max_lifetime_ms=60_000)
+
+
+def renew_delegation_token(_: About, __: int) -> RenewDelegationTokenRequest:
+    """One that there is not."""
+    return RenewDelegationTokenRequest(hmac=NO_TOKEN, renew_period_ms=60_000)
+
+
+def expire_delegation_token(_: About, __: int) -> ExpireDelegationTokenRequest:
+    """One that there is not."""
+    return ExpireDelegationTokenRequest(hmac=NO_TOKEN, expiry_time_period_ms=60_000)
+
+
+def describe_client_quotas(_: About, __: int) -> DescribeClientQuotasRequest:
+    """All."""
+    return DescribeClientQuotasRequest(components=[], strict=False)
+
+
+def alter_client_quotas(_: About, __: int) -> AlterClientQuotasRequest:
+    """Whether somebody who never comes could have one."""
+    kind = AlterClientQuotasRequest.Entry
+    wanted = kind(
+        entity=[kind.Entity(entity_type="user", entity_name="nobody")],
+        ops=[kind.Op(key="producer_byte_rate", value=1e9, remove=False)],
+    )
+    return AlterClientQuotasRequest(entries=[wanted], validate_only=True)
+
+
+def sasl_handshake(_: About, __: int) -> SaslHandshakeRequest:
+    """Though the client has logged in."""
+    return SaslHandshakeRequest(mechanism="PLAIN")
+
+
+def sasl_authenticate(_: About, __: int) -> SaslAuthenticateRequest:
+    """Though the client has logged in."""
+    return SaslAuthenticateRequest(auth_bytes=b"\0nobody\0nobody")
+
+
 MAKERS: dict[ApiKey, Maker] = {
     ApiKey.DESCRIBE_ACLS: describe_acls,
     ApiKey.CREATE_ACLS: create_acls,
@@ -90,4 +141,11 @@ MAKERS: dict[ApiKey, Maker] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe_user_scram_credentials,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: describe_delegation_token,
+    ApiKey.CREATE_DELEGATION_TOKEN: create_delegation_token,
+    ApiKey.RENEW_DELEGATION_TOKEN: renew_delegation_token,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: expire_delegation_token,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: describe_client_quotas,
+    ApiKey.ALTER_CLIENT_QUOTAS: alter_client_quotas,
+    ApiKey.SASL_HANDSHAKE: sasl_handshake,
+    ApiKey.SASL_AUTHENTICATE: sasl_authenticate,
 }

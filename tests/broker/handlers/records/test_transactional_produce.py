@@ -9,6 +9,7 @@ import pytest
 from broker.coordinators.markers import write_markers
 from broker.requests.dispatch import Dispatcher
 from broker.runtime.deferred import Deferred, HangUp
+from protocol.acl_types import AclOperation, ResourceType
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.transactions import WriteTxnMarkersRequest
@@ -22,6 +23,7 @@ from tests.broker.handlers.data_broker import (
     run_data_broker,
 )
 from tests.controller.harness import turns
+from tests.support.broker_parts.allowing import allowing
 from tests.support.wire import request_header
 
 if TYPE_CHECKING:
@@ -322,5 +324,37 @@ def test_version_2_begins_at_sequence_zero(tmp_path: Path) -> None:
 
         assert await produce(broker, batch(3)) == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
         assert await produce(broker, batch(0)) == [ErrorCode.NONE]
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_a_topic_that_may_not_be_written_to_does_not_come_into_the_transaction(
+    tmp_path: Path,
+) -> None:
+    write = AclOperation.WRITE
+
+    async def scenario(broker: DataBroker) -> None:
+        await broker.create_topic()
+        secret = await broker.create_topic("secret")
+        broker.services.authorizer = allowing(
+            (ResourceType.TRANSACTIONAL_ID, "t", write), (ResourceType.TOPIC, TOPIC, write)
+        )
+        (both,) = batch().values()
+        codes = await produce(broker, {(TOPIC, 0): both, ("secret", 0): both})
+        assert codes == [ErrorCode.NONE, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+        assert [question[3] for question in broker.transactions.questions] == [((TOPIC, 0),)]
+        assert secret.log.log_end_offset == 0
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_nothing_is_asked_for_a_transactional_id_that_may_not_be_used(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        partition = await broker.create_topic()
+        broker.services.authorizer = allowing((ResourceType.TOPIC, TOPIC, AclOperation.WRITE))
+        refused = [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+        assert await produce(broker, batch()) == refused
+        assert broker.transactions.questions == []
+        assert partition.log.log_end_offset == 0
 
     run_data_broker(tmp_path, scenario)
