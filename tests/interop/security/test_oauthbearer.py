@@ -72,7 +72,7 @@ def now_seconds() -> int:
 def fresh(number: int = 1, **claims: Any) -> str:
     """A token that is valid now, but for what `claims` says otherwise."""
     now = now_seconds()
-    usual = {"iat": now, "exp": now + LIFE_SECONDS, "aud": AUDIENCE}
+    usual: dict[str, Any] = {"iat": now, "exp": now + LIFE_SECONDS, "aud": AUDIENCE}
     return token(rsa_key(number), **(usual | claims))
 
 
@@ -124,16 +124,14 @@ def test_java_with_a_bad_token_is_refused(
 def with_librdkafka(guarded: Guarded, text: str) -> tuple[AdminClient, list[str]]:
     """A client of librdkafka, and the errors that it meets."""
     errors: list[str] = []
-    client = AdminClient(
-        {
-            "bootstrap.servers": f"127.0.0.1:{guarded.port}",
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "OAUTHBEARER",
-            "oauth_cb": lambda _: (text, now_seconds() + LIFE_SECONDS),
-            "error_cb": lambda error: errors.append(error.str()),
-        }
-    )
-    return client, errors
+    settings: dict[str, Any] = {
+        "bootstrap.servers": f"127.0.0.1:{guarded.port}",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "oauth_cb": lambda _: (text, now_seconds() + LIFE_SECONDS),
+        "error_cb": lambda error: errors.append(error.str()),
+    }
+    return AdminClient(settings), errors
 
 
 def test_librdkafka_is_let_in(guarded: Guarded) -> None:
@@ -154,7 +152,7 @@ def test_librdkafka_with_a_bad_token_is_refused(guarded: Guarded, what: str) -> 
     assert wait_until(is_told, 60)
 
 
-class Provider(AbstractTokenProvider):
+class Provider(AbstractTokenProvider):  # type: ignore[misc] # kafka-python has no types
     """Hands kafka-python a token."""
 
     def __init__(self, text: str) -> None:
