@@ -6,10 +6,13 @@ import ssl
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.interop.conftest import eventually
 from tests.support.certificates import PASSWORD
+from tests.support.security.realm import PASSWORDS
 from tests.support.security.secured_brokers import OURS, secured_broker
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.java
 
+JAAS = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
+LOGIN_SECONDS = 10.0
 PREFIX = "listener.name.sasl_ssl.ssl.keystore."
 BROKER = ("--entity-type", "brokers", "--entity-name", "0")
 
@@ -74,3 +79,39 @@ def test_a_listeners_key_store_is_changed_and_stays_so(
     keys = ",".join(f"{PREFIX}{part}" for part in ("location", "password", "type"))
     tools.check("configs", *server, "--alter", *BROKER, "--delete-config", keys)
     eventually(lambda: shown_by(port) == before)
+
+
+def logs_in(broker: SecuredBroker, password: str) -> bool:
+    """Whether PLAIN lets alice in with this password."""
+    admin = AdminClient(
+        {
+            "bootstrap.servers": broker.ports.bootstrap("SASL_PLAINTEXT"),
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "alice",
+            "sasl.password": password,
+            "log_level": 0,
+        }
+    )
+    try:
+        admin.list_topics(timeout=LOGIN_SECONDS)
+    except KafkaException:  # librdkafka tries again until its time is up
+        return False
+    return True
+
+
+def test_sasl_settings_of_an_open_listener_hold_from_the_next_start_on(
+    broker: SecuredBroker, tools_3: Tools
+) -> None:
+    server = ("--bootstrap-server", broker.ports.bootstrap("PLAINTEXT"))
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    setting = f'{JAAS}=[{module} required user_alice="renewed";]'
+    tools_3.check("configs", *server, "--alter", *BROKER, "--add-config", setting)
+    assert logs_in(broker, PASSWORDS["alice"])
+    assert not logs_in(broker, "renewed")
+
+    broker.process.stop()
+    broker.process.start()
+    assert logs_in(broker, "renewed")
+    assert not logs_in(broker, PASSWORDS["alice"])
+    assert "renewed" not in broker.process.output_path.read_text()

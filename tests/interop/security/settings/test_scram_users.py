@@ -126,6 +126,8 @@ def test_a_user_logs_in_as_soon_as_the_tool_has_set_her(place: Place, tools: Too
     assert not place.logs_in("alice", "another secret")
 
     assert place.described("alice") == {"SCRAM_SHA_256": 8192, "SCRAM_SHA_512": 4096}
+    shown = tools.check("configs", *place.server, "--describe", *user("alice")).output
+    assert "SCRAM-SHA-256=iterations=8192, SCRAM-SHA-512=iterations=4096" in shown
 
     gone = ("--delete-config", "SCRAM-SHA-256")
     tools.check("configs", *place.server, "--alter", *user("alice"), *gone)
