@@ -123,7 +123,7 @@ class Acls:
         An entry that several filters match is the first one's, with AclAuthorizer; with
         StandardAuthorizer it is each one's.
         """
-        found: dict[ResourcePattern, dict[AccessControlEntry, list[int]]] = defaultdict(dict)
+        found: dict[ResourcePattern, dict[AccessControlEntry, list[int]]] = {}
 
         def without(
             pattern: ResourcePattern, wanted: Sequence[int]
@@ -134,7 +134,7 @@ class Acls:
                     for entry in present
                     if (numbers := [n for n in wanted if filters[n].matches_entry(entry)])
                 }
-                found[pattern] |= matched
+                found[pattern] = matched  # anew after a concurrent change
                 return tuple(entry for entry in present if entry not in matched)
 
             return remaining
@@ -146,8 +146,9 @@ class Acls:
                 changes[pattern] = without(pattern, wanted)
         failed = await self._stored.alter(changes)
         deletions = self._deletions(len(filters), found, failed)
+        unread = {one: error for one, error in failed.items() if one not in found}
         return [
-            (_unusable(one) if self._is_standard else None) or deleted
+            (_unusable(one) if self._is_standard else None) or _unknown(one, unread) or deleted
             for one, deleted in zip(filters, deletions, strict=True)
         ]
 
@@ -240,6 +241,12 @@ def _unusable(wanted: AclFilter) -> ApiError | None:
     if not wanted.operation or not wanted.permission_type:
         return ApiError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
     return None
+
+
+def _unknown(wanted: AclFilter, unread: Mapping[ResourcePattern, StoreError]) -> ApiError | None:
+    """Why nobody knows what a filter matches: a list that it names could not be read."""
+    errors = (error for pattern, error in unread.items() if wanted.matches_pattern(pattern))
+    return _api_error(next(errors, None))
 
 
 def _api_error(error: StoreError | None) -> ApiError | None:

@@ -142,21 +142,32 @@ class StoredAcls:
         self, changes: Mapping[ResourcePattern, Alteration]
     ) -> dict[ResourcePattern, StoreError]:
         errors: dict[ResourcePattern, StoreError] = {}
-        await self._read([pattern for pattern in changes if pattern not in self._known])
         left: Sequence[ResourcePattern] = list(changes)
+        unread: Sequence[ResourcePattern] = [one for one in left if one not in self._known]
         for _ in range(WRITE_ATTEMPTS):
-            news: dict[ResourcePattern, Entries] = {}
-            async for one in self._slices().each(left):
-                entries = _without_doubles(changes[one](self._entries(one)))
-                if entries != self._entries(one):
-                    news[one] = entries
-            left = await self._write(news, errors)
+            try:
+                await self._read(unread)
+            except StoreError as error:  # what was written before stays so
+                return errors | dict.fromkeys(left, error)
+            news = await self._changed(left, changes)
+            left = unread = await self._write(news, errors)
             if not left:
-                return errors
-            await self._read(left)
+                break
         for pattern in left:
             errors[pattern] = StoreError(acl_path(pattern), "is being changed by others")
         return errors
+
+    async def _changed(
+        self, patterns: Iterable[ResourcePattern], changes: Mapping[ResourcePattern, Alteration]
+    ) -> dict[ResourcePattern, Entries]:
+        """The new lists of those whose list is another one by its change."""
+        news: dict[ResourcePattern, Entries] = {}
+        async for pattern in self._slices().each(patterns):
+            present = self._entries(pattern)
+            entries = tuple(dict.fromkeys(changes[pattern](present)))
+            if entries != present:
+                news[pattern] = entries
+        return news
 
     async def _write(
         self, news: Mapping[ResourcePattern, Entries], errors: dict[ResourcePattern, StoreError]
@@ -288,7 +299,3 @@ class StoredAcls:
         for outcome in await self._store.multi_many([[Delete(path)] for path in paths]):
             if isinstance(outcome, StoreError):
                 logger.debug("a notification was purged by another broker: %s", outcome)
-
-
-def _without_doubles(entries: Iterable[AccessControlEntry]) -> Entries:
-    return tuple(dict.fromkeys(entries))

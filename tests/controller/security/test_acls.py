@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -234,4 +235,54 @@ def test_old_notifications_are_purged(monkeypatch: pytest.MonkeyPatch) -> None:
         assert other.names(LITERAL) == ["0", "1", "2", "3", "4"]
 
     monkeypatch.setattr("controller.security.acls.KEPT_NOTIFICATIONS", 2)
+    asyncio.run(scenario())
+
+
+class Writers:
+    """Brokers that change lists as they are drawn, and lose the store meanwhile."""
+
+    PATTERNS = (LITERAL, PREFIXED, ResourcePattern(ResourceType.GROUP, "orders"))
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+        ensemble = MemoryEnsemble()
+        self.brokers = [OneBroker(ensemble) for _ in range(3)]
+        self.confirmed: dict[ResourcePattern, set[str]] = {one: set() for one in self.PATTERNS}
+
+    async def turn(self, number: int) -> None:
+        """Some brokers add an entry each; one of them may hear of the others."""
+        acting = self._chance.sample(self.brokers, self._chance.choice([1, 2, 3]))
+        names = [f"{number}-{which}" for which in range(len(acting))]
+        await asyncio.gather(*map(self._change, acting, names))
+        if self._chance.random() < 0.5:
+            await self._chance.choice(self.brokers).hear()
+
+    async def _change(self, one: OneBroker, name: str) -> None:
+        pattern = self._chance.choice(self.PATTERNS)
+        if self._chance.random() < 0.3:
+            one.store.breaks_at = lambda path: path.startswith("/kafka-acl")
+            one.store.does_writes = self._chance.random() < 0.5
+        errors = await one.acls.alter({pattern: adding(name)})
+        if pattern not in errors:
+            self.confirmed[pattern].add(name)
+        one.store.breaks_at = lambda _: False
+        await one.store.wait_until_reachable()
+        if errors:
+            one.acls.interrupted()  # as the store tells after an unknown outcome
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_brokers_that_all_change_lists_and_lose_the_store_agree_in_the_end(seed: int) -> None:
+    async def scenario() -> None:
+        writers = Writers(seed)
+        for one in writers.brokers:
+            await one.acls.start()
+        for number in range(60):
+            await writers.turn(number)
+        for one in writers.brokers:
+            await one.hear()
+            for pattern, confirmed in writers.confirmed.items():
+                assert confirmed <= set(one.names(pattern))
+                assert one.names(pattern) == writers.brokers[0].names(pattern)
+
     asyncio.run(scenario())

@@ -246,6 +246,10 @@ def test_an_unavailable_store_is_told(tmp_path: Path) -> None:
         broker.store.breaks_at = lambda path: path.startswith("/kafka-acl")
         broker.store.is_away = True
         assert await create(broker, acl()) == [ErrorCode.REQUEST_TIMED_OUT]
+        named = wanted(resource_type_filter=TOPIC, resource_name_filter="orders")
+        request = DeleteAclsRequest(filters=[DeleteAclsRequest.Filter(**named)])
+        answer = await broker.ask(request, 3)
+        assert answer.filter_results[0].error_code == ErrorCode.REQUEST_TIMED_OUT
         broker.store.breaks_at = lambda _: False
         broker.store.come_back()
 
