@@ -73,15 +73,20 @@ class KeySources:
     def _refreshed(self, url: str, pace: RefreshPace) -> RefreshedKeys:
         known = self._by_address.get((url, pace))
         if known is None:
-            read = partial(self._on_thread, partial(ask, Request(url)))  # noqa: S310 - checked
+            read = partial(self._on_thread, partial(_read_address, url))
             known = self._by_address[url, pace] = RefreshedKeys(url, read, pace, self.clock)
             self.keep("refresh of JWKS", known.run)
         return known
 
-    async def _on_thread(self, work: Callable[[], bytes]) -> bytes:
+    async def _on_thread(self, work: Callable[[], JsonWebKeys]) -> JsonWebKeys:
         if self._executor is None:
             self._executor = self.threads(1, "jwks")
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+
+def _read_address(url: str) -> JsonWebKeys:
+    """Ask, and take the answer apart, which may be long."""
+    return parse_keys(ask(Request(url)))  # noqa: S310 - the scheme was checked
 
 
 def _read_file(path: str) -> JsonWebKeys:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from broker.runtime.deferred import Deferred
 from broker.security.oauth.bearer_token import InvalidTokenError
 from broker.security.oauth.http import ProviderError
-from broker.security.oauth.jwks import NO_KEYS, UnusableKeysError, parse_keys
+from broker.security.oauth.jwks import NO_KEYS, UnusableKeysError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jwt import PyJWK
 
     from broker.runtime.clock import Clock
+    from broker.security.oauth.jwks import JsonWebKeys
 
 LONGEST_KEY_ID = 1000
 """A token that names its key by more characters does not have the keys read (as in Apache)."""
@@ -46,11 +47,11 @@ class RefreshedKeys:
     def __init__(
         self,
         location: str,
-        read: Callable[[], Awaitable[bytes]],
+        read: Callable[[], Awaitable[JsonWebKeys]],
         pace: RefreshPace,
         clock: Clock,
     ) -> None:
-        """`read` raises ProviderError. `run` has to be kept running."""
+        """`read` raises ProviderError or UnusableKeysError. `run` has to be kept running."""
         self._location = location
         self._read = read
         self._pace = pace
@@ -95,7 +96,7 @@ class RefreshedKeys:
         """Whether they could be read."""
         is_read = True
         try:
-            self._keys = parse_keys(await self._read())
+            self._keys = await self._read()
         except (ProviderError, UnusableKeysError) as error:
             logger.warning("JWKS refresh failed, %s: %s", self._location, error)
             self._has_failed, is_read = True, False

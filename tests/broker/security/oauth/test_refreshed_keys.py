@@ -10,6 +10,7 @@ import pytest
 from broker.runtime.deferred import Deferred
 from broker.security.oauth.bearer_token import InvalidTokenError
 from broker.security.oauth.http import ProviderError
+from broker.security.oauth.jwks import JsonWebKeys, parse_keys
 from broker.security.oauth.refreshed_keys import RefreshedKeys, RefreshPace
 from tests.broker.security.oauth.provider import jwk, key_set, rsa_key
 from tests.support.broker_parts.virtual_time import LoopClock, run_in_virtual_time
@@ -29,12 +30,12 @@ class Provider:
         self.is_away = False
         self.asked_at: list[float] = []
 
-    async def read(self) -> bytes:
+    async def read(self) -> JsonWebKeys:
         self.asked_at.append(asyncio.get_running_loop().time())
         await asyncio.get_running_loop().create_task(pause(0.05))
         if self.is_away:
             raise ProviderError("http://id answered 503 away")
-        return key_set(*self.keys).encode()
+        return parse_keys(key_set(*self.keys))
 
 
 async def pause(seconds: float) -> None:
