@@ -1,7 +1,7 @@
 """Where metrics can be had: `/metrics`, and of each partition `/metrics/partitions`.
 
-A thread of its own answers, one request after the other. Nothing protects it: by default it
-listens on this machine alone.
+A thread of its own answers, one request after the other. By default it listens on this machine
+alone, and nothing else protects it; TLS and a password can (`endpoint_protection`).
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
+import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from broker.metrics.endpoint_protection import UNPROTECTED
 from broker.network.listener import ListenError, why_not_bound
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
     from prometheus_client.registry import Collector
+
+    from broker.metrics.endpoint_protection import Protection
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +42,12 @@ TIMEOUT_SECONDS = 10
 class MetricsEndpoint:
     """Serves registries by path."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, protection: Protection = UNPROTECTED) -> None:
         """Take the address; raises ListenError. Nothing is served until `serve`."""
         self._pages: dict[str, CollectorRegistry] = {}
         where = f"{host or '*'}:{port}"
-        server_class = _server_class(host)
+        self._protection = protection
+        server_class = _server_class(host, protection)
         try:
             self._server = make_server(host, port, self._answer, server_class, _Handler)
         except OSError as error:
@@ -80,6 +85,9 @@ class MetricsEndpoint:
                     time.sleep(PAUSE_SECONDS)
 
     def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if not self._protection.admits(environ.get("HTTP_AUTHORIZATION", "")):
+            asked = ("WWW-Authenticate", 'Basic realm="metrics"')
+            return _say("401 Unauthorized", "metrics.user alone may\n", start_response, asked)
         registry = self._pages.get(environ["PATH_INFO"])
         if registry is None:
             text = "".join(f"{path}\n" for path in self._pages)
@@ -104,8 +112,21 @@ class _Handler(WSGIRequestHandler):
         """Say nothing: a line for each scrape would bury what matters."""
 
 
-def _server_class(host: str) -> type[WSGIServer]:
+def _server_class(host: str, protection: Protection) -> type[WSGIServer]:
     class Server(WSGIServer):
+        def get_request(self) -> tuple[socket.socket, Any]:
+            """Accept a connection; its handshake is part of its first read, with that limit."""
+            accepted, address = super().get_request()
+            return protection.secured(accepted), address
+
+        def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002
+            """A client that has left, or speaks no TLS, is no reason for a traceback."""
+            error = sys.exception()
+            if isinstance(error, OSError):
+                logger.info("metrics: %s: connection closed: %s", client_address, error)
+            else:
+                logger.error("metrics could not be served", exc_info=error)
+
         address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
         def server_bind(self) -> None:
@@ -125,6 +146,8 @@ def _registry(collector: Collector) -> CollectorRegistry:
     return registry
 
 
-def _say(status: str, text: str, start_response: StartResponse) -> list[bytes]:
-    start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+def _say(
+    status: str, text: str, start_response: StartResponse, *headers: tuple[str, str]
+) -> list[bytes]:
+    start_response(status, [("Content-Type", "text/plain; charset=utf-8"), *headers])
     return [text.encode()]

@@ -15,19 +15,20 @@ if TYPE_CHECKING:
 
 
 async def wanted_endpoint(config: BrokerConfig) -> MetricsEndpoint | None:
-    """Take the address that `metrics.port` asks for, on a thread; raises ListenError.
+    """Take the address that `metrics.port` asks for, on a thread; raises what is wrong with it.
 
-    Only then is the library imported, which takes 100 ms.
+    That is ListenError or ConfigError. Only then is the library imported, which takes 100 ms.
     """
     if config.metrics_port < 0:
         return None
-    return await asyncio.to_thread(_bound, config.metrics_host, config.metrics_port)
+    return await asyncio.to_thread(_bound, config)
 
 
-def _bound(host: str, port: int) -> MetricsEndpoint:
+def _bound(config: BrokerConfig) -> MetricsEndpoint:
     from broker.metrics.endpoint import MetricsEndpoint  # noqa: PLC0415
+    from broker.metrics.endpoint_protection import protection_of  # noqa: PLC0415
 
-    return MetricsEndpoint(host, port)
+    return MetricsEndpoint(config.metrics_host, config.metrics_port, protection_of(config))
 
 
 def metrics_at(endpoint: MetricsEndpoint | None, sources: Sources) -> Metrics | NoMetrics:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from config.key import LOW, boolean, integer, string
+from config.key import LOW, boolean, integer, password, string
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -41,8 +41,20 @@ class OwnKeys:
     metrics_host: str = string("127.0.0.1", importance=LOW, acts=True)
     """Address at which metrics are served; empty is every interface."""
 
+    metrics_password: str | None = password(importance=LOW, acts=True)
+    """What `metrics.user` has to say; it is sent readable unless `metrics.ssl.enable`."""
+
     metrics_port: int = integer(-1, low=-1, high=65_535, importance=LOW, acts=True)
     """Port at which metrics are served over HTTP, for Prometheus; -1 serves none, 0 takes any."""
+
+    metrics_ssl_enable: bool = boolean(False, importance=LOW, acts=True)
+    """Whether metrics are served over TLS, by the `ssl.*` keys as they are at the start.
+
+    Those that begin with `listener.name.metrics.` go before the others.
+    """
+
+    metrics_user: str | None = string(None, importance=LOW, acts=True)
+    """Who alone may read the metrics, by HTTP's basic authentication; none is everybody."""
 
     quota_max_tracked_clients: int = integer(10_000, low=1, importance=LOW, acts=True)
     """Users and client ids whose use is kept, for each kind of quota; also of addresses.
