@@ -7,14 +7,9 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
-from broker.network.authentication.link_login import SaslLogin
-from broker.network.authentication.sasl_listener import SaslListener
 from broker.network.links import Nobody
 from broker.security.jaas_file import login_sections
-from broker.security.oauth.key_sources import KeySources
-from broker.security.sasl.client.mechanisms import client_mechanism
 from broker.security.sasl.credentials import Credentials
-from broker.security.sasl.mechanisms import Surroundings
 from config.errors import ConfigError
 from config.precedence import unprefixed
 
@@ -22,6 +17,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable
 
+    from broker.network.authentication.sasl_listener import SaslListener
     from broker.network.links import Login
     from broker.runtime.shutdown import UndoStack
     from broker.startup.machine import Machine
@@ -62,10 +58,19 @@ def settle_authentication(
 def open_authentication(
     config: BrokerConfig, listeners: Listeners, machine: Machine, undo: UndoStack
 ) -> Authentication:
-    """Make it for all listeners, and for links between brokers. Raises ConfigError."""
+    """Make it for all listeners, and for links between brokers. Raises ConfigError.
+
+    Only with SASL is it imported: JWT and HTTP take half a second of a start.
+    """
     with_sasl = {one.name: one for one in listeners.bound if one.protocol.startswith(SASL)}
     if not with_sasl:
         return Authentication()
+    from broker.network.authentication.link_login import SaslLogin  # noqa: PLC0415
+    from broker.network.authentication.sasl_listener import SaslListener  # noqa: PLC0415
+    from broker.security.oauth.key_sources import KeySources  # noqa: PLC0415
+    from broker.security.sasl.client.mechanisms import client_mechanism  # noqa: PLC0415
+    from broker.security.sasl.mechanisms import Surroundings  # noqa: PLC0415
+
     sections = login_sections(os.environ)
     undo.push("ending the refresh of keys", machine.supervision.close)
     credentials = Credentials()
