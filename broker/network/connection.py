@@ -291,7 +291,7 @@ class Connection(asyncio.BufferedProtocol):
         while (
             not self._is_closing
             and self._blocking is None
-            and self._rest is None
+            and (self._rest is None or buffer.is_counted)
             and not outgoing.is_paused
             and (not answers or in_flight.count < in_flight.limit)
         ):

@@ -76,6 +76,11 @@ class FrameBuffer:
         """Whether nothing more can be received."""
         return self.end == self.capacity
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether it takes of what all connections share, until its frame is handled."""
+        return self.capacity > self._kept_bytes
+
     def make_room(self, needed: int) -> bool:
         """Make room for the frame at `start`, as far as its bytes have come; harmless if it fits.
 

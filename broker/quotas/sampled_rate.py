@@ -76,7 +76,10 @@ class SampledRate:
     def per_second(self, now_ms: int) -> float:
         """The rate now."""
         elapsed_ms = self.elapsed_ms(now_ms)
-        return sum(sample.amount for sample in self._samples) * SECOND_MS / elapsed_ms
+        total = 0.0
+        for sample in self._samples:  # as Apache Kafka adds: `sum` is more exact from 3.12 on
+            total += sample.amount
+        return total / (elapsed_ms / SECOND_MS)
 
     def elapsed_ms(self, now_ms: int) -> int:
         """The time over which the rate is taken."""

@@ -45,6 +45,6 @@ class TokenBucket:
         if self._last_ms is None:
             self._tokens = most
         else:
-            came = (now_ms - self._last_ms) * limit / SECOND_MS
+            came = limit * ((now_ms - self._last_ms) / SECOND_MS)
             self._tokens = min(most, self._tokens + came)
         self._last_ms = now_ms

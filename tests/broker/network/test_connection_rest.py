@@ -7,14 +7,18 @@ import gc
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from tests.broker.connections import ScriptedDispatcher, connected, echo, turns
+from broker.runtime.deferred import Deferred
+from tests.broker.connections import ScriptedDispatcher, connected, echo, services_for, turns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.network.client import Client
     from broker.network.connection import Connection
 
 A_WHILE_MS = 50
 FOREVER_MS = 10**9
+LARGE_BYTES = 4 << 20
 
 
 class ThrottlingDispatcher(ScriptedDispatcher):
@@ -92,3 +96,34 @@ def test_client_that_leaves_meanwhile_leaves_nothing_behind() -> None:
             assert dispatcher.connection() is None, "no timer keeps it"
 
     asyncio.run(scenario())
+
+
+def test_memory_of_all_is_not_kept_for_as_long_as_one_rests() -> None:
+    """A large request that has begun to come is handled all the same; what follows it waits."""
+
+    async def scenario() -> None:
+        first: Deferred[Any] = Deferred(is_ordered_only=True)
+        dispatcher = ScriptedDispatcher(lambda frame: first if frame == b"one" else echo(b"."))
+        services = services_for(dispatcher, max_request_bytes=LARGE_BYTES)
+        async with connected(dispatcher, services) as wire:
+            large = LARGE_BYTES.to_bytes(4, "big") + bytes(LARGE_BYTES)
+            wire.send(b"one")
+            wire.writer.write(large[: LARGE_BYTES // 2])
+            await until(lambda: services.memory.used > 0)
+            (connection,) = wire.connections
+            connection.rest(FOREVER_MS)
+            wire.writer.write(large[LARGE_BYTES // 2 :])
+            await until(lambda: len(dispatcher.frames) == 2)
+            await until(lambda: services.memory.used == 0)
+            first.complete([b"<one>"])
+            assert await wire.reader.readexactly(8) == b"<one><.>"
+            wire.send(b"three")
+            await turns()
+            assert len(dispatcher.frames) == 2
+
+    asyncio.run(scenario())
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        await turns(1)
