@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 import os
 from typing import TYPE_CHECKING
@@ -74,7 +75,7 @@ def open_authentication(
     sections = login_sections(os.environ)
     undo.push("ending the refresh of keys", machine.supervision.close)
     credentials = Credentials()
-    threads = machine.platform.threads
+    threads = functools.cache(machine.platform.threads)  # one pool of each name, ever
     keys = KeySources(machine.clock, machine.supervision.keep, threads)
     surroundings = Surroundings(machine.clock, machine.timers, credentials, keys, threads, sections)
     made = {name: SaslListener(config, name, surroundings) for name in with_sasl}
