@@ -18,6 +18,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from broker.metrics.authentications import authentications
 from broker.metrics.records_in import RecordsIn
 from broker.metrics.request_counts import BOUNDS_SECONDS, SECOND_NS, RequestCounts
 from broker.metrics.throttles import throttles
@@ -56,6 +57,7 @@ class BrokerCollector(Collector):
         self._supervision = sources.supervision
         self._open_files = sources.open_files
         self._listeners = sources.listeners
+        self._authentication = sources.authentication
         self._housekeeping, self._cleaner = sources.housekeeping, sources.cleaner
         self._counts = counts
         self._records_in = RecordsIn()
@@ -82,6 +84,7 @@ class BrokerCollector(Collector):
         yield from self._replicas()
         yield from self._cluster()
         yield from self._connections()
+        yield from authentications(self._authentication)
         yield from throttles(self._broker.quotas)
         yield from self._groups()
         yield from self._upkeep()

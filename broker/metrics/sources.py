@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from broker.maintenance.housekeeping import Housekeeping
     from broker.maintenance.log_cleaner import LogCleaner
+    from broker.network.authentication.sasl_listener import SaslListener
     from broker.network.listener import Listeners
     from broker.requests.services import BrokerServices
     from broker.runtime.open_files import OpenFiles
@@ -23,3 +26,5 @@ class Sources(NamedTuple):
     housekeeping: Housekeeping
     cleaner: LogCleaner | None
     """None when nothing is compacted here."""
+    authentication: Mapping[str, SaslListener]
+    """Of the listeners that have one."""

@@ -92,7 +92,8 @@ def put_together(base: Foundation) -> Parts:
         cluster.replicas, cluster.metadata, base.settings.topics, loop.slices, loop.timers
     )
     listeners, files = base.addresses.listeners, machine.open_files
-    sources = Sources(services, machine.supervision, files, listeners, housekeeping, cleaner)
+    sasl = base.addresses.authentication.listeners
+    sources = Sources(services, machine.supervision, files, listeners, housekeeping, cleaner, sasl)
     metrics = metrics_at(base.addresses.metrics, sources)
     expiry = token_expiry(services)
     return Parts(services, cluster.cluster, applied, housekeeping, cleaner, metrics, expiry)

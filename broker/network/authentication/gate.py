@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.network.authentication.counts import AuthenticationCounts
 from broker.network.authentication.session_guard import SessionGuard
 from broker.runtime.deferred import Deferred
 from broker.security.sasl.conversation import Conversation
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from broker.security.sasl.reply import Session
     from protocol.schema import Part
 
+MIN_INTERVAL_MS = 1000
+"""Shortest time between two authentications of one client. Fixed, as in Apache Kafka."""
 _ERROR_CODE = slice(8, 10)
 """In an answer to ApiVersions: behind its size and the correlation id, in all versions."""
 
@@ -34,6 +37,7 @@ class GateSettings:
     """`sasl.server.max.receive.size`."""
     refusal_delay_ms: int
     """`connection.failed.authentication.delay.ms`."""
+    counts: AuthenticationCounts = field(default_factory=AuthenticationCounts)
 
 
 class SaslGate:
@@ -43,6 +47,8 @@ class SaslGate:
         """`before` is the session of a client that authenticates again."""
         self._settings = settings
         self._before = before
+        self._begun_ms = None if before is None else settings.terms.clock.monotonic_ms()
+        self._attempts = settings.counts.first if before is None else settings.counts.again
         self._conversation: Conversation | None = None
         self.max_frame_bytes = settings.max_frame_bytes
 
@@ -59,6 +65,8 @@ class SaslGate:
         return reply.map(lambda come: self._carry_out(come, peer, connection))
 
     def _carry_out(self, reply: Reply, peer: Client, connection: Connection) -> list[Part] | None:
+        if reply.verdict in (Verdict.REFUSE, Verdict.HANG_UP):
+            self._attempts.failed += 1
         if reply.verdict is Verdict.HANG_UP:
             connection.close(_shown(reply, peer))
             return None
@@ -72,13 +80,20 @@ class SaslGate:
     def _admit(self, session: Session, peer: Client, connection: Connection) -> None:
         peer.principal = session.principal
         connection.admit()
+        self._attempts.succeeded += 1
         if session.expires_at_ms is not None:
-            begun_ms = None if self._before is None else self._settings.terms.clock.monotonic_ms()
-            connection.guard(SessionGuard(session, self._again, connection, begun_ms))
+            connection.guard(SessionGuard(session, self, connection))
         self._conversation = None
 
-    def _again(self, session: Session) -> SaslGate:
+    def again(self, session: Session, now_ms: int) -> SaslGate | None:
+        """The gate for a client that authenticates again; None if it did so a moment ago."""
+        if self._begun_ms is not None and now_ms - self._begun_ms < MIN_INTERVAL_MS:
+            return None
         return SaslGate(self._settings, session)
+
+    def expired(self) -> None:
+        """Note that its client did not authenticate again in time."""
+        self._settings.counts.expired += 1
 
     def _refuse(self, reply: Reply, peer: Client, connection: Connection) -> None:
         """Answer and close after a delay, which slows down who guesses passwords (KIP-306)."""

@@ -9,6 +9,7 @@ from broker.security.sasl.mechanisms import terms_of
 from config.listener_config import for_listener
 
 if TYPE_CHECKING:
+    from broker.network.authentication.counts import AuthenticationCounts
     from broker.network.client import Client
     from broker.security.sasl.mechanisms import Surroundings
     from config.broker import BrokerConfig
@@ -38,6 +39,11 @@ class SaslListener:
             listener_config.sasl_server_max_receive_size,
             listener_config.connection_failed_authentication_delay_ms,
         )
+
+    @property
+    def counts(self) -> AuthenticationCounts:
+        """How often its clients authenticated."""
+        return self._settings.counts
 
     def gate(self, client: Client) -> SaslGate:  # noqa: ARG002
         """Of the connection of a new client."""

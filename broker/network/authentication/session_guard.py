@@ -6,13 +6,11 @@ Only such connections pay for looking at each request; others go straight to the
 from __future__ import annotations
 
 import struct as structs
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from broker.network.client import Client
     from broker.network.connection import Connection
     from broker.network.connection_services import Gate
@@ -20,29 +18,28 @@ if TYPE_CHECKING:
     from broker.security.sasl.reply import Session
     from protocol.schema import Part
 
-MIN_INTERVAL_MS = 1000
-"""Shortest time between two authentications of one client. Fixed, as in Apache Kafka."""
-
 _API_KEY = structs.Struct(">h").unpack_from
 _KEY_BYTES = 2
+
+
+class Entrance(Protocol):
+    """The gate by which the client came in."""
+
+    def again(self, session: Session, now_ms: int) -> Gate | None:
+        """The gate for a client that authenticates again; None if it did so a moment ago."""
+
+    def expired(self) -> None:
+        """Note that its client did not authenticate again in time."""
 
 
 class SessionGuard:
     """Passes requests on until the session ends, and lets the client begin another."""
 
-    def __init__(
-        self,
-        session: Session,
-        again: Callable[[Session], Gate],
-        connection: Connection,
-        begun_ms: int | None,
-    ) -> None:
-        """`begun_ms` is when it last authenticated again; `again` makes the gate for that."""
+    def __init__(self, session: Session, entrance: Entrance, connection: Connection) -> None:
         assert session.expires_at_ms is not None
         self._session = session
         self._expires_at_ms = session.expires_at_ms
-        self._again = again
-        self._begun_ms = begun_ms
+        self._entrance = entrance
         services = connection.services
         self._pass_on = services.dispatcher.dispatch
         self._now_ms = services.clock.monotonic_ms
@@ -53,17 +50,13 @@ class SessionGuard:
     ) -> list[Part] | Deferred[list[Part] | None] | None:
         """Serve a request; the connection ends with the first one after the session."""
         now_ms = self._now_ms()
-        if self._may_begin(frame, now_ms):
-            gate = self._again(self._session)
-            connection.guard(gate)
-            return gate.dispatch(frame, peer, connection)
+        if len(frame) >= _KEY_BYTES and _API_KEY(frame)[0] == ApiKey.SASL_HANDSHAKE:
+            gate = self._entrance.again(self._session, now_ms)
+            if gate is not None:
+                connection.guard(gate)
+                return gate.dispatch(frame, peer, connection)
         if now_ms > self._expires_at_ms:
+            self._entrance.expired()
             connection.close(f"session of {self._session.principal} expired")
             return None
         return self._pass_on(frame, peer, connection)
-
-    def _may_begin(self, frame: memoryview, now_ms: int) -> bool:
-        """Whether it authenticates again. One that comes too soon is answered as a request."""
-        if len(frame) < _KEY_BYTES or _API_KEY(frame)[0] != ApiKey.SASL_HANDSHAKE:
-            return False
-        return self._begun_ms is None or now_ms - self._begun_ms >= MIN_INTERVAL_MS

@@ -246,3 +246,28 @@ def test_versions_that_cannot_be_listed_at_once_are_not_waited_for() -> None:
         assert served.dispatcher.frames == [api_versions()]
 
     asyncio.run(scenario())
+
+
+def test_attempts_are_counted() -> None:
+    async def scenario() -> None:
+        served = Served(max_reauth_ms=1000)
+        for _ in range(2):
+            async with served.connected() as wire:
+                wire.send(handshake(), authenticate(plain(password="guess"), 1))
+                await wire.reader.read()
+        async with served.connected() as wire:
+            await log_in(wire)
+            await log_in(wire)
+            served.clock.passed_ms += 1001
+            wire.send(METADATA)
+            assert await wire.reader.read() == b""
+        async with served.connected() as wire:
+            await log_in(wire)
+            wire.send(handshake(), authenticate(plain(password="guess"), 1))
+            await wire.reader.read()
+        counts = served.settings.counts
+        assert (counts.first.succeeded, counts.first.failed) == (2, 2)
+        assert (counts.again.succeeded, counts.again.failed) == (1, 1)
+        assert counts.expired == 1
+
+    asyncio.run(scenario())
