@@ -10,18 +10,26 @@ ANSWER_SECONDS = 120.0
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.BROKER
 CLUSTER_NAME = "kafka-cluster"
 DESCRIBE, READ, WRITE = AclOperation.DESCRIBE, AclOperation.READ, AclOperation.WRITE
-CREATE = AclOperation.CREATE
+CREATE, ALL = AclOperation.CREATE, AclOperation.ALL
 
 
 def allow(
-    bootstrap: str, user: str, kind: ResourceType, name: str, *operations: AclOperation
+    bootstrap: str | dict[str, str],
+    user: str,
+    kind: ResourceType,
+    name: str,
+    *operations: AclOperation,
 ) -> None:
-    """Let a user do these things with what is called so; who asks for it needs no log-in."""
+    """Let a user do these things with what is called so.
+
+    `bootstrap` is where nobody needs to log in, or the settings of who may make ACLs.
+    """
     literal, allowed = ResourcePatternType.LITERAL, AclPermissionType.ALLOW
     wanted = [
         AclBinding(kind, name, literal, f"User:{user}", "*", operation, allowed)
         for operation in operations
     ]
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    known = {"bootstrap.servers": bootstrap} if isinstance(bootstrap, str) else bootstrap
+    admin = AdminClient({**known, "log_level": 0})
     for answer in admin.create_acls(wanted).values():
         answer.result(ANSWER_SECONDS)

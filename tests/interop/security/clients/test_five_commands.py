@@ -2,73 +2,34 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Consumer, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer
 from kafka import KafkaConsumer
 
 from tests.interop.clients import kcat
-from tests.interop.conftest import against_apache, eventually
+from tests.interop.conftest import against_apache
 from tests.support import jars
-from tests.support.brokers.broker_process import BrokerProcess, free_port, write_properties
-from tests.support.jars import REPOSITORY
+from tests.support.brokers.broker_process import write_properties
+from tests.support.security.secure_script import ScriptedBroker, secured_by_script
 from tests.support.tools import Tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(against_apache(), reason="it is about our own script")
 
-SCRIPT = REPOSITORY / "scripts" / "secure.py"
 SECONDS = 120.0
 TIMEOUT = ("--timeout-ms", "60000")
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
-class Secured(NamedTuple):
-    """A running broker, and the files of its clients."""
-
-    bootstrap: str
-    files: Path
-
-    def librdkafka(self, user: str) -> dict[str, str]:
-        """A user's settings, read as the document does it."""
-        lines = (self.files / f"{user}.librdkafka").read_text().splitlines()
-        return dict(line.split("=", 1) for line in lines)
-
-
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedBroker]:
     """Start a broker with the files that the script wrote."""
-    directory = tmp_path_factory.mktemp("secure")
-    port = free_port()
-    command = [sys.executable, str(SCRIPT), str(directory), "--port", str(port)]
-    subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
-    start = [sys.executable, "-m", "broker", "--config", str(directory / "server.properties")]
-    override = ["--override", f"log.dirs={directory}/data"]
-    broker = BrokerProcess("secured", [*start, *override], directory, port)
-    broker.working_directory = REPOSITORY
-    found = Secured(f"localhost:{port}", directory)
-    broker.launch()
-    try:
-        admin = AdminClient({**found.librdkafka("admin"), "log_level": 0})
-        eventually(lambda: _serves(admin))
-        yield found
-        broker.stop()
-    finally:
-        broker.kill()
-
-
-def _serves(admin: AdminClient) -> bool:
-    try:
-        return bool(admin.list_topics(timeout=1).brokers)
-    except KafkaException:
-        return False
+    with secured_by_script(tmp_path_factory.mktemp("secure")) as broker:
+        yield broker
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +40,7 @@ def tools() -> Iterator[Tools]:
     found.close()
 
 
-def test_commands_of_the_document_do_what_it_says(secured: Secured, tools: Tools) -> None:
+def test_commands_of_the_document_do_what_it_says(secured: ScriptedBroker, tools: Tools) -> None:
     at = ("--bootstrap-server", secured.bootstrap)
     admin = (*at, "--command-config", str(secured.files / "admin.properties"))
     alice = ("-F", str(secured.files / "alice.librdkafka"))
@@ -97,7 +58,7 @@ def test_commands_of_the_document_do_what_it_says(secured: Secured, tools: Tools
     _check_new_user(secured, tools, admin)
 
 
-def _check_python(secured: Secured) -> None:
+def _check_python(secured: ScriptedBroker) -> None:
     settings = secured.librdkafka("alice")
     consumer = Consumer(settings | {"group.id": "readers", "auto.offset.reset": "earliest"})
     consumer.subscribe(["orders"])
@@ -120,7 +81,7 @@ def _check_python(secured: Secured) -> None:
     other.close()
 
 
-def _check_java(secured: Secured, tools: Tools) -> None:
+def _check_java(secured: ScriptedBroker, tools: Tools) -> None:
     config = ("--command-config", str(secured.files / "alice.properties"))
     at = ("--bootstrap-server", secured.bootstrap, "--topic", "orders", *config)
     here = ("--partition", "0", "--offset", "earliest")
@@ -128,7 +89,7 @@ def _check_java(secured: Secured, tools: Tools) -> None:
     assert read.lines == ["hello"]
 
 
-def _check_new_user(secured: Secured, tools: Tools, admin: tuple[str, ...]) -> None:
+def _check_new_user(secured: ScriptedBroker, tools: Tools, admin: tuple[str, ...]) -> None:
     """Bob is made with SCRAM, and may write to all topics that begin with a word."""
     about = ("--alter", "--entity-type", "users", "--entity-name", "bob")
     tools.check("configs", *admin, *about, "--add-config", "SCRAM-SHA-512=[password=bobs-own]")
