@@ -14,7 +14,11 @@ from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.client_quotas import DescribeClientQuotasRequest
-from protocol.messages.groups import DescribeGroupsRequest, ListGroupsRequest
+from protocol.messages.groups import (
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.transactions import WriteTxnMarkersRequest
 from tests.broker.handlers.data_broker import (
@@ -231,6 +235,23 @@ def test_error_makes_rest_too_and_a_closed_connection_does_not(
         assert await another.ask(ListGroupsRequest(), 4) is None
         assert another.connection.reasons == ["go away"]
         assert another.take_rests() == []
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_answer_that_a_handler_keeps_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        client = MeteredClient(broker)
+        await client.limit(REQUEST, NEXT_TO_NOTHING)
+        kept = ListGroupsResponse(error_code=0, groups=[])
+        replace_handler(monkeypatch, lambda *_: kept)
+
+        response = await client.ask(ListGroupsRequest(), 4)
+
+        assert response.throttle_time_ms == WINDOW_MS
+        assert kept.throttle_time_ms == 0
 
     run_data_broker(tmp_path, scenario)
 
