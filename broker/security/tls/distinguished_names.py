@@ -12,6 +12,9 @@ from typing import Final
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from broker.security.tls import pem
+from broker.security.tls.store_error import StoreFormatError
+
 _NAMES: Final = {
     NameOID.COMMON_NAME: "CN",
     NameOID.COUNTRY_NAME: "C",
@@ -30,8 +33,14 @@ _LONG_FORM: Final = 0x80
 
 
 def subject(certificate: bytes) -> str:
-    """The name of whom a certificate, in DER, is for."""
-    return text_of(x509.load_der_x509_certificate(certificate).subject)
+    """The name of whom a certificate, in DER, is for. Raises StoreFormatError.
+
+    OpenSSL may have taken one that the library cannot read.
+    """
+    try:
+        return text_of(pem.certificate(certificate).subject)
+    except ValueError as error:
+        raise StoreFormatError(f"the name in a certificate cannot be read: {error}") from None
 
 
 def text_of(name: x509.Name) -> str:

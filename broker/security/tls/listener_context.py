@@ -66,6 +66,9 @@ def load(
         return _loaded(own_config, listener, old)
     except ConfigError as error:
         raise ConfigError(f"listener {listener.name}: {error}", *error.keys) from None
+    except ValueError as error:  # a name or an extension is only read when it is asked for
+        why = f"a certificate cannot be read: {error}"
+        raise ConfigError(f"listener {listener.name}: {why}", "ssl.keystore.location") from None
 
 
 def _loaded(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.security.tls.distinguished_names import subject
 from broker.security.tls.principal_rules import UnmappedNameError
+from broker.security.tls.store_error import StoreFormatError
 from broker.security.tls.transport import TlsTransport
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class _Handshake:
         if certificate is not None:
             try:
                 self._recognised(self._context.mapping.principal(subject(certificate)))
-            except UnmappedNameError as error:
+            except (UnmappedNameError, StoreFormatError) as error:
                 return str(error)
         return None
 

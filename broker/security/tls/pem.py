@@ -45,7 +45,7 @@ def certificate(der: bytes) -> x509.Certificate:
     """Read one. Raises StoreFormatError."""
     try:
         return x509.load_der_x509_certificate(der)
-    except ValueError as error:
+    except (ValueError, x509.InvalidVersion) as error:
         raise StoreFormatError(f"a certificate cannot be read: {error}") from None
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import pkcs12
 
@@ -21,7 +22,6 @@ from config.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
     from config.broker import BrokerConfig
@@ -201,7 +201,7 @@ def _pkcs12_identity(content: bytes, password: str) -> Identity:
 def _pkcs12(content: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertificates:
     try:
         return pkcs12.load_pkcs12(content, None if password is None else password.encode())
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+    except (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion):
         raise StoreFormatError("the password is wrong, or the file is not PKCS12") from None
 
 

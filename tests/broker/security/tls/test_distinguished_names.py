@@ -11,6 +11,7 @@ from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID
 
 from broker.security.tls.distinguished_names import subject, text_of
+from broker.security.tls.store_error import StoreFormatError
 from tests.support.certificates import Authority
 
 if TYPE_CHECKING:
@@ -81,6 +82,12 @@ def test_a_part_of_several_attributes_keeps_their_order() -> None:
 def test_long_values_in_hexadecimal_are_whole() -> None:
     name = text_of(x509.Name([attribute(NameOID.TITLE, "x" * 64, _ASN1Type.UTF8String)]))
     assert name == "2.5.4.12=#0c40" + "78" * 64
+
+
+@pytest.mark.parametrize("damage", [b"", b"0", bytes(100)])
+def test_what_is_no_certificate_is_refused(damage: bytes) -> None:
+    with pytest.raises(StoreFormatError):
+        subject(damage)
 
 
 def test_the_subject_of_a_certificate_is_whom_it_is_for(tmp_path: Path) -> None:

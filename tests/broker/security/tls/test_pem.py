@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.security.tls.pem import read_certificates, read_private_key
+from broker.security.tls.pem import certificate, read_certificates, read_private_key
 from broker.security.tls.store_error import StoreFormatError
 from tests.support.certificates import Authority, key_pem
 
@@ -76,6 +77,13 @@ def test_openssls_older_encryption_is_named() -> None:
     )
     with pytest.raises(StoreFormatError, match="convert it to PKCS8"):
         read_private_key(old, "secret")
+
+
+def test_a_certificate_of_an_unknown_version_is_refused(issued: Issued) -> None:
+    der = bytearray(issued.certificate.public_bytes(Encoding.DER))
+    der[der.index(b"\xa0\x03\x02\x01\x02") + 4] = 42
+    with pytest.raises(StoreFormatError, match="42 is not a valid X509 version"):
+        certificate(bytes(der))
 
 
 @given(st.text(max_size=200), st.binary(max_size=200))
