@@ -28,6 +28,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.java]
 
 LIFETIME_MS = 1500
 TIMES = 3
+WITH_PASSWORD = [name for name in MECHANISMS if name != "OAUTHBEARER"]
 TIMEOUT_MS = 60_000
 MOST_BYTES = 1 << 20
 
@@ -79,7 +80,7 @@ def test_a_link_outlives_its_sessions(other: SecuredBroker, mechanism: str) -> N
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", WITH_PASSWORD)
 def test_a_link_with_the_wrong_password_is_refused(other: SecuredBroker, mechanism: str) -> None:
     async def scenario() -> None:
         with pytest.raises(LinkError, match=rf"SASL {mechanism}: Authentication failed") as raised:
