@@ -71,13 +71,14 @@ def _without_group_configs(shown: Any) -> list[dict[str, Any]]:
 
 
 def _is_config_error_of_refused(difference: Difference) -> bool:
-    """A topic that is not created has an error for its configuration as well."""
+    """A topic that is not created has a second error, and one that could be has no id yet."""
     return _without_config_errors(difference.ours) == _without_config_errors(difference.theirs)
 
 
 def _without_config_errors(shown: Any) -> list[dict[str, Any]]:
     topics = [dict(topic) for topic in shown.get("topics", ())]
     for topic in topics:
+        topic.pop("topic_id", None)
         if topic["error_code"]:
             topic.pop("topic_config_error_code", None)
     return topics

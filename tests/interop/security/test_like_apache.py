@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.interop, pytest.mark.java]
 
 SHORT, LONG = 200, 2000
+STEPS_PER_LATE_ANSWER = 500
 SEED = int(os.environ.get("DUEL_SEED", "1"))
 
 
@@ -44,6 +45,7 @@ def fight(
         for one in both:
             one.close()
     assert "\n".join(map(str, score.differences)) == ""
+    assert len(score.late) <= 1 + steps // STEPS_PER_LATE_ANSWER, "\n".join(map(str, score.late))
     assert score.asked == steps
     assert steps // 3 < score.refused < steps
 
