@@ -40,6 +40,8 @@ HUNG_UP = "hung up"
 NO_ANSWER = "no answer"
 CREATION_SECONDS = 0.2
 """After which a topic that a look-up creates is there, or soon will be."""
+FIRST = {ApiKey.OFFSET_COMMIT: 1, ApiKey.OFFSET_FETCH: 1}
+"""Version 0 keeps positions in ZooKeeper, and not with the group."""
 AGREED_SECONDS = 10.0
 LATE_SECONDS = 1.0
 POLL_SECONDS = 0.02
@@ -134,7 +136,8 @@ class Duel:
         ours, theirs = (one.admin.versions() for one in self._both)
         return {
             key: range(
-                max(ours[key].start, theirs[key].start), min(ours[key].stop, theirs[key].stop)
+                max(ours[key].start, theirs[key].start, FIRST.get(key, 0)),
+                min(ours[key].stop, theirs[key].stop),
             )
             for key in ALL
             if key in ours and key in theirs
