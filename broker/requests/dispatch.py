@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from broker.requests.api_table import ROUTES, Route
+from broker.requests.authorization import would_be_allowed_on_cluster
 from broker.requests.context import Context
 from broker.requests.encoded_response import encoded_in_slices
 from broker.requests.long_requests import (
@@ -23,6 +24,7 @@ from broker.requests.request_meter import RequestMeter
 from broker.requests.startup_gate import holding, is_held
 from broker.requests.versioned_route import VersionedRoute
 from broker.runtime.deferred import AbandonedError, Deferred, HangUp, in_background
+from protocol.acl_types import AclOperation
 from protocol.api_keys import ApiKey
 from protocol.errors import ApiError, ErrorCode, shortened
 from protocol.headers import RequestHeader, parse_request_header
@@ -120,8 +122,13 @@ class Dispatcher:
     ) -> list[Part] | Deferred[list[Part] | None] | None:
         """Serve a long frame, now or, if it takes a while to read, later. Raises UNDECODABLE."""
         steps = short.served.decode_in_steps(frame, position, len(frame))
-        # The controller's requests name each partition of the cluster: no bound applies to them.
-        is_order = short.served.route.is_for_clusters and self._broker.is_in_cluster
+        # The controller's requests name each partition of the cluster: no bound applies to them. It
+        # does to those of a client that only pretends to be a broker.
+        is_order = (
+            short.served.route.is_for_clusters
+            and self._broker.is_in_cluster
+            and would_be_allowed_on_cluster(short.context, AclOperation.CLUSTER_ACTION)
+        )
         limit = None if is_order else self._broker.config.max_request_elements
         long = LongRequest(steps, limit)
         if (whole := long.read_at_once()) is not None:

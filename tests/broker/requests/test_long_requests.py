@@ -15,6 +15,7 @@ from broker.requests.context import Context
 from broker.requests.dispatch import Dispatcher
 from broker.requests.long_requests import ELEMENTS_AT_ONCE, LONG_BYTES
 from broker.requests.steps import STEPS_AT_ONCE
+from broker.security.acls.acl_authorizer import AclAuthorizer, AuthorizerSettings
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.delete_records import DeleteRecordsRequest
@@ -175,9 +176,9 @@ def test_request_of_too_many_elements_ends_the_connection(
     assert said in caplog.text
 
 
-@pytest.mark.parametrize("is_in_cluster", [True, False])
+@pytest.mark.parametrize(("is_in_cluster", "is_open"), [(True, True), (True, False), (False, True)])
 def test_controller_is_heard_however_many_partitions_it_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_cluster: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_cluster: bool, is_open: bool
 ) -> None:
     request = StopReplicaRequest(
         controller_id=1,
@@ -195,9 +196,11 @@ def test_controller_is_heard_however_many_partitions_it_names(
 
     async def scenario(broker: DataBroker) -> None:
         broker.services.is_in_cluster = is_in_cluster
+        if not is_open:
+            broker.services.authorizer = AclAuthorizer(AuthorizerSettings())
         async with connected(Dispatcher(broker.services)) as wire:
             wire.send(long)
-            if is_in_cluster:
+            if is_in_cluster and is_open:
                 assert (await answer(wire, request, 4)).error_code == ErrorCode.NONE
             else:
                 assert await wire.reader.read() == b""
