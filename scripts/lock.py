@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 HEADER = "# Written by scripts/lock.py (make lock). {purpose}\n"
 FILES = {
     "broker": "What the broker needs to run.",
+    "kerberos": "What SASL GSSAPI needs besides.",
     "spark": "What the Spark jobs need besides.",
     "dev": "What checks, tests and benchmarks need besides.",
 }

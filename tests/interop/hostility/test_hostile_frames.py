@@ -54,9 +54,10 @@ SILENT = {
     *(("ProduceRequest", version) for version in range(20)),
     ("AddPartitionsToTxnRequest", 4),
     ("AddPartitionsToTxnRequest", 5),
+    ("DescribeAclsRequest", 0),
     ("DescribeAclsRequest", 3),
 }
-"""What Apache does not answer at all defaults: acks=0, no transactions, pattern type 0."""
+"""What Apache does not answer at all defaults: acks=0, no transactions, resource type 0."""
 
 
 @pytest.fixture(scope="module")

@@ -94,11 +94,12 @@ def test_secrets_are_seen_nowhere(broker: SecuredBroker, metrics_port: int) -> N
 
     later, keystore = "listener.name.later.ssl.key.password", "listener.name.ssl.ssl.keystore"
     taken = alter(admin, later, DYNAMIC)
+    # A listener without SASL reads nothing of it, so that anything is taken, as in Apache Kafka.
+    taken += alter(admin, "listener.name.ssl.plain.sasl.jaas.config", GUESSED)
     refusals = [
         alter(admin, f"{keystore}.password", GUESSED),
         alter(admin, f"{keystore}.key", GUESSED),
         alter(admin, "ssl.key.password", GUESSED),
-        alter(admin, "listener.name.ssl.plain.sasl.jaas.config", GUESSED),
     ]
     assert taken == ""
     assert all(refusals)
