@@ -162,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._is_closing = True
         if reason:
-            logger.warning("%s: connection closed: %s", self._peer.address, reason)
+            self.services.closures.tell(self._peer.address, reason)
         if last is not None:
             self._outgoing.add(last)
         self._outgoing.flush()

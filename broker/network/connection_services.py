@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Protocol
 
+from broker.network.closure_log import ClosureLog
 from broker.network.request_memory import RequestMemory, request_memory_limit
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class ConnectionServices:
     """`socket.request.max.bytes`."""
     max_buffer_bytes: int
     """`connection.buffer.max.bytes`."""
+    closures: ClosureLog
+    """Told why a connection is closed."""
 
 
 def connection_services(
@@ -78,4 +81,5 @@ def connection_services(
         InFlight(config.queued_max_requests),
         config.socket_request_max_bytes,
         config.connection_buffer_max_bytes,
+        ClosureLog(clock, config.connection_log_max_lines_per_second),
     )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.security.acls.acl_authorizer import shown_host
+from broker.security.line_budget import LineBudget
 from controller.security.acl_znodes import in_pascal_case
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 LONGEST_NAME = 250
 """Longer names are cut: no topic has one. Fixed, as it is for people who read the line."""
 
+KEY = "audit.log.max.lines.per.second"
 _LINE = "Principal = %s is %s operation = %s from host = %s on resource = %s:%s for request = %s"
 
 logger = logging.getLogger("kafka.authorizer.logger")
@@ -55,7 +57,8 @@ class AuditLog:
         self.tells_allowed = logger.isEnabledFor(self._allowed_level)
         """Whether `note` is wanted of what was allowed, too; most brokers spare themselves that."""
         self._denied, self._allowed = (
-            _Room(word, config.audit_log_max_lines_per_second) for word in ("Denied", "Allowed")
+            LineBudget(logger, f"audit log: {word}", config.audit_log_max_lines_per_second, KEY)
+            for word in ("Denied", "Allowed")
         )
 
     def note(
@@ -68,51 +71,21 @@ class AuditLog:
         is_allowed: bool,
     ) -> None:
         """Write a decision; `name` is None if it was on any resource of the type."""
-        room = self._allowed if is_allowed else self._denied
-        if not room.take(self._now_ms() // 1000):
+        budget = self._allowed if is_allowed else self._denied
+        if not budget.take(self._now_ms() // 1000):
             return
         pattern = "UNKNOWN:NONE" if name is None else f"LITERAL:{_in_one_line(name)}"
         logger.log(
             self._allowed_level if is_allowed else logging.INFO,
             _LINE,
             _in_one_line(asked.principal),
-            room.word,
+            "Allowed" if is_allowed else "Denied",
             operation.name,
             shown_host(asked.host),
             in_pascal_case(resource_type),
             pattern,
             asked.request,
         )
-
-
-class _Room:
-    """How many lines of one kind there may be in a second."""
-
-    __slots__ = ("_left_out", "_lines", "_max_lines", "_second", "word")
-
-    def __init__(self, word: str, max_lines: int) -> None:
-        self.word = word
-        self._max_lines = max_lines
-        self._second = 0
-        self._lines = 0
-        """Those of this second."""
-        self._left_out = 0
-
-    def take(self, second: int) -> bool:
-        """Count a line; tell in a second that there are too many, and in the next how many."""
-        if second != self._second:
-            if self._left_out:
-                logger.warning("audit log: %d lines left out: %s", self._left_out, self.word)
-            self._second, self._lines, self._left_out = second, 0, 0
-        self._lines += 1
-        if self._lines <= self._max_lines:
-            return True
-        if not self._left_out:
-            key = "audit.log.max.lines.per.second"
-            text = "audit log: %s: the rest of this second is counted only (%s)"
-            logger.warning(text, self.word, key)
-        self._left_out += 1
-        return False
 
 
 def _in_one_line(name: str) -> str:

@@ -29,6 +29,9 @@ class OwnKeys:
     default holds one of a Java producer at its defaults (`max.request.size`).
     """
 
+    connection_log_max_lines_per_second: int = integer(100, low=1, importance=LOW, acts=True)
+    """Lines that tell why a connection was closed, as for a failed log-in; the rest is counted."""
+
     max_new_partitions_per_request: int = integer(10_000, low=1, importance=LOW, acts=True)
     """Partitions that one request may create, in all its topics together."""
 

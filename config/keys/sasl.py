@@ -57,16 +57,16 @@ class SaslKeys:
     sasl_login_class: str | None = class_name()
     """Java class that logs in."""
 
-    sasl_login_refresh_buffer_seconds: int = short(300, scope=PER_BROKER)
-    """Seconds before its end in which a credential is renewed at the latest."""
+    sasl_login_refresh_buffer_seconds: int = short(300, scope=PER_BROKER, acts=True)
+    """Seconds before its end at which this broker's token is renewed at the latest."""
 
-    sasl_login_refresh_min_period_seconds: int = short(60, scope=PER_BROKER)
-    """Seconds a credential is used at least before it is renewed."""
+    sasl_login_refresh_min_period_seconds: int = short(60, scope=PER_BROKER, acts=True)
+    """Seconds for which this broker's token is used at least before it is renewed."""
 
     sasl_login_refresh_window_factor: float = double(0.8, scope=PER_BROKER, acts=True)
     """Share of a credential's life after which it is renewed."""
 
-    sasl_login_refresh_window_jitter: float = double(0.05, scope=PER_BROKER)
+    sasl_login_refresh_window_jitter: float = double(0.05, scope=PER_BROKER, acts=True)
     """Random share added to that time."""
 
     sasl_mechanism_controller_protocol: str = string("GSSAPI", importance=HIGH)

@@ -21,6 +21,7 @@ from uuid import UUID
 
 import broker.handlers.records.produce  # noqa: F401  (the handler registers itself)
 from broker.network.client import Client
+from broker.network.closure_log import ClosureLog
 from broker.network.connection import Connection
 from broker.network.connection_services import ConnectionServices, InFlight
 from broker.network.frame_buffer import BUFFER_BYTES
@@ -118,6 +119,7 @@ def _time(dispatcher: Dispatcher, frames: list[bytes]) -> float:
             InFlight(len(frames)),
             MAX_REQUEST_BYTES,
             BUFFER_BYTES,
+            ClosureLog(SystemClock(), 1),
         )
         connection = Connection(services, Client("PLAINTEXT", {}))
         connection.connection_made(transport)

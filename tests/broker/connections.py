@@ -9,10 +9,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from broker.network.client import Client
+from broker.network.closure_log import ClosureLog
 from broker.network.connection import Connection
 from broker.network.connection_services import ConnectionServices, InFlight
 from broker.network.request_memory import RequestMemory
 from broker.runtime.clock import SystemClock
+from config.broker import BrokerConfig
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -61,13 +63,15 @@ def services_for(
     most_in_flight: int = 500,
     max_request_bytes: int = MAX_REQUEST_BYTES,
 ) -> ConnectionServices:
+    clock = SystemClock()
     return ConnectionServices(
         dispatcher,
-        SystemClock(),
+        clock,
         memory or RequestMemory(PLENTY_BYTES, asyncio.get_running_loop().call_soon),
         InFlight(most_in_flight),
         max_request_bytes,
         KEPT_BYTES,
+        ClosureLog(clock, BrokerConfig().connection_log_max_lines_per_second),
     )
 
 

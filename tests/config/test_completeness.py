@@ -34,6 +34,7 @@ OURS = {
     for name in (
         "audit.log.allowed",
         "audit.log.max.lines.per.second",
+        "connection.log.max.lines.per.second",
         "authorizer.max.cached.decisions",
         "connection.buffer.max.bytes",
         "max.new.partitions.per.request",

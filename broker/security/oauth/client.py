@@ -1,7 +1,7 @@
 """OAUTHBEARER at the side of a client: this broker shows a token when it logs in at others.
 
-A token is kept until a share of its life is over (`sasl.login.refresh.window.factor`). The
-signature is not checked: the other broker does.
+A token is kept until most of its life is over (`refresh_times`). The signature is not checked: the
+other broker does.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from broker.runtime.clock import Clock
+    from broker.security.oauth.refresh_times import RefreshTimes
 
 MS_PER_SECOND = 1000
 PARTS = 3
@@ -34,13 +35,13 @@ class OauthBearerClient:
         self,
         retrieve: Callable[[], Awaitable[str]],
         extensions: Mapping[str, str],
-        refresh_factor: float,
+        times: RefreshTimes,
         clock: Clock,
     ) -> None:
         """`retrieve` gets a new token, or raises ProviderError."""
         self._retrieve = retrieve
         self._extensions = dict(extensions)
-        self._refresh_factor = refresh_factor
+        self._times = times
         self._clock = clock
         self._token = ""
         self._stale_at_ms = 0
@@ -59,8 +60,7 @@ class OauthBearerClient:
                     self._token = await self._retrieve()
                 except ProviderError as error:
                     raise LoginError(f"no token: {error}") from None
-                left_ms = max(0, _expiry_ms(self._token) - now_ms)
-                self._stale_at_ms = now_ms + int(left_ms * self._refresh_factor)
+                self._stale_at_ms = self._times.refresh_at_ms(now_ms, _expiry_ms(self._token))
         return client_message(self._token, self._extensions)
 
     def refused(self) -> None:

@@ -70,7 +70,7 @@ def test_lines_are_bounded_in_a_second_and_the_rest_is_counted(
     assert "counted only" in caplog.messages[-1]
     clock.seconds += 1
     log.note(ASKED, READ, TOPIC, "orders", is_allowed=False)
-    assert caplog.messages[4] == "audit log: 97 lines left out: Denied"
+    assert caplog.messages[4] == "audit log: Denied: 97 lines left out"
     assert "Denied" in caplog.messages[5]
 
 

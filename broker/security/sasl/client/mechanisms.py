@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from broker.security.oauth.client import OauthBearerClient
 from broker.security.oauth.mechanism import OAUTHBEARER
+from broker.security.oauth.refresh_times import refresh_times
 from broker.security.oauth.retrieval import token_source
 from broker.security.sasl.client.mechanism import Login
 from broker.security.sasl.client.plain import PlainClient
@@ -72,8 +73,8 @@ def _oauthbearer(settings: ClientSettings) -> ClientMechanism:
     async def retrieve() -> str:
         return (await settings.on_thread(source.retrieve)).decode(errors="replace")
 
-    factor = config.sasl_login_refresh_window_factor
-    return OauthBearerClient(retrieve, source.extensions, factor, clock)
+    times = refresh_times(config, secrets.SystemRandom().random)
+    return OauthBearerClient(retrieve, source.extensions, times, clock)
 
 
 def _scram(settings: ClientSettings) -> ClientMechanism:

@@ -10,11 +10,14 @@ import pytest
 from broker.security.oauth.client import OauthBearerClient
 from broker.security.oauth.client_message import ABORT, parse_client_message
 from broker.security.oauth.http import ProviderError
+from broker.security.oauth.refresh_times import RefreshTimes
 from broker.security.sasl.client.mechanism import LoginError
 from tests.broker.security.oauth.provider import NOW_MS, ec_key, token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+
+TIMES = RefreshTimes(0.8, 0.0, 0, 0, lambda: 0.0)
 
 
 class Clock:
@@ -59,7 +62,7 @@ def run(
     async def main() -> None:
         clock = Clock()
         provider = Provider(clock)
-        client = OauthBearerClient(provider.retrieve, {"cluster": "a"}, 0.8, clock)
+        client = OauthBearerClient(provider.retrieve, {"cluster": "a"}, TIMES, clock)
         await scenario(client, provider, clock)
 
     asyncio.run(main())
