@@ -6,7 +6,8 @@ in the table and run once more. The rounds interleave the brokers and
 alternate who goes first; a first, smaller round warms both up and is not counted. Start-up is
 measured on brokers of its own, because a restart would throw the warmth away; so are the start
 after a crash (`recovery`), `compaction`, and three brokers (`replication`, `partitions`,
-`catch-up`), which are compared with Apache Kafka 3.9.1, and TLS and SASL (`security`).
+`catch-up`), which are compared with Apache Kafka 3.9.1, and TLS and SASL (`security`). The rows
+`canned` have a client in C that sends the same request over and over.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ from tests.benchmarks.catching_up import CatchingUpRows
 from tests.benchmarks.compaction import CompactionRows
 from tests.benchmarks.many_partitions import ManyPartitionsRows
 from tests.benchmarks.measurement import contestants, report
+from tests.benchmarks.measurement.canned_frames import CANNED_ROWS
 from tests.benchmarks.measurement.contestants import APACHE, OURS
 from tests.benchmarks.measurement.performance_tools import PerformanceToolError
 from tests.benchmarks.measurement.report import RowReport
-from tests.benchmarks.measurement.rows import ROWS, Result, Row
+from tests.benchmarks.measurement.rows import ROWS as ROWS_OF_TOOLS
+from tests.benchmarks.measurement.rows import Result, Row
 from tests.benchmarks.recovery import RecoveryRows
 from tests.benchmarks.replication import ReplicationRows
 from tests.benchmarks.security import SecurityRows
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
+ROWS = ROWS_OF_TOOLS | CANNED_ROWS
 OUTPUT = REPOSITORY / "build" / "benchmarks"
 DEFAULT_ROUNDS = 3
 WARM_UP_SHARE = 4

@@ -10,7 +10,6 @@ import pytest
 
 from tests.benchmarks import end_to_end
 from tests.benchmarks.measurement import performance_tools
-from tests.benchmarks.measurement.rows import ROWS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +27,7 @@ def test_smoke_run_measures_every_row(tmp_path: Path) -> None:
 
     reports = end_to_end.main(["--smoke", make, "--output", str(tmp_path)])
 
-    assert len(reports) == len(ROWS) + 3 + 3 + 6 + 4 + 4 + 2 + 4
+    assert len(reports) == len(end_to_end.ROWS) + 3 + 3 + 6 + 4 + 4 + 2 + 4
     assert all(row.cells()[2:4] != ("-", "-") for row in reports)
     written = json.loads((tmp_path / "end_to_end.json").read_text())
     assert [row["row"] for row in written["rows"]] == [row.name for row in reports]
