@@ -31,6 +31,11 @@ class ErrorCode(enum.IntEnum):
         member.is_retriable = is_retriable
         return member
 
+    @classmethod
+    def _missing_(cls, value: object) -> ErrorCode | None:  # noqa: ARG003
+        """A code that only newer brokers have counts as unexpected, as in Apache Kafka."""
+        return cls.UNKNOWN_SERVER_ERROR
+
     UNKNOWN_SERVER_ERROR = -1, "The broker hit an error it did not expect; its log has the details."
     NONE = 0, "No error."
     OFFSET_OUT_OF_RANGE = (

@@ -152,7 +152,7 @@ def _told(
 ) -> dict[str, Codes]:
     """The codes of each transaction; UNKNOWN_SERVER_ERROR for one that the response lacks."""
     if response is None or response.error_code:
-        code = ErrorCode.NETWORK_EXCEPTION if response is None else _code(response.error_code)
+        code = ErrorCode.NETWORK_EXCEPTION if response is None else ErrorCode(response.error_code)
         if code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             code = ErrorCode.INVALID_TXN_STATE  # it is the broker that may not ask
         return _all_refused(batch, code)
@@ -162,15 +162,8 @@ def _told(
         for topic in result.topic_results:
             for one in topic.results_by_partition:
                 if (topic.name, one.partition_index) in codes:
-                    codes[topic.name, one.partition_index] = _code(one.partition_error_code)
+                    codes[topic.name, one.partition_index] = ErrorCode(one.partition_error_code)
     return told
-
-
-def _code(number: int) -> ErrorCode:
-    try:
-        return ErrorCode(number)
-    except ValueError:  # of a broker that is newer than this one
-        return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def _transaction(inquiry: Inquiry) -> AddPartitionsToTxnRequest.Transaction:

@@ -38,7 +38,6 @@ PARTITIONS_PER_REQUEST: Final = 1_000
 """Most markers that one request asks for; the rest follow when it is answered."""
 NO_LEADER: Final = -1
 
-_CODES: Final = frozenset(ErrorCode)
 _NOT_NEEDED = frozenset(
     {ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.INVALID_PRODUCER_EPOCH}
 )
@@ -273,16 +272,13 @@ def _request(entries: Iterable[tuple[_Task, TopicPartition]]) -> WriteTxnMarkers
 
 def _codes(response: WriteTxnMarkersResponse) -> dict[tuple[int, TopicPartition], ErrorCode]:
     return {
-        (marker.producer_id, (topic.name, partition.partition_index)): _known(partition.error_code)
+        (marker.producer_id, (topic.name, partition.partition_index)): ErrorCode(
+            partition.error_code
+        )
         for marker in response.markers
         for topic in marker.topics
         for partition in topic.partitions
     }
-
-
-def _known(code: int) -> ErrorCode:
-    """The error code; one that only newer brokers know is retried like an unexpected error."""
-    return ErrorCode(code) if code in _CODES else ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def _explain(task: _Task, partition: TopicPartition, code: ErrorCode, outcome: str) -> None:

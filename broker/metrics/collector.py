@@ -263,7 +263,5 @@ def _name_of(key: int) -> str:
 
 
 def _name_of_error(code: int) -> str:
-    try:
-        return ErrorCode(code).name
-    except ValueError:
-        return str(code)
+    error = ErrorCode(code)
+    return error.name if error == code else str(code)

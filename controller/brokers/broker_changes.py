@@ -62,6 +62,9 @@ async def take_out_missing(active: ActiveController) -> None:
             and replica.at.topic not in context.deleting
         )
     )
+    if missing:
+        brokers = sorted({replica.broker_id for replica in missing})
+        logger.info("brokers %s failed or left before this controller was elected", brokers)
     await take_out(active, missing)
 
 

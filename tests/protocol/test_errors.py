@@ -23,6 +23,10 @@ def test_every_code_says_what_happened_in_one_sentence() -> None:
         assert len(code.meaning) <= 90
 
 
+def test_a_code_that_only_newer_brokers_have_counts_as_unexpected() -> None:
+    assert ErrorCode(9_999) is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 def test_error_without_a_message_has_the_meaning_of_its_code() -> None:
     assert ApiError(ErrorCode.CORRUPT_MESSAGE).message == ErrorCode.CORRUPT_MESSAGE.meaning
     assert ApiError(ErrorCode.CORRUPT_MESSAGE, "why").message == "why"

@@ -62,7 +62,7 @@ class SlowController:
     An exception is raised.
     """
 
-    def __init__(self, *codes: ErrorCode | BaseException | None) -> None:
+    def __init__(self, *codes: int | BaseException | None) -> None:
         self._codes = list(codes)
         self._under_way = self.most_at_once = 0
         self.sizes: list[int] = []
@@ -145,6 +145,12 @@ def test_a_proposal_that_failed_is_made_again_alone() -> None:
 
     assert run(controller) == [ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NONE]
     assert controller.sizes == [1, 1]
+
+
+def test_an_error_that_only_a_newer_controller_knows_is_an_answer() -> None:
+    controller = SlowController(9_999, ErrorCode.NONE)
+
+    assert run(controller) == [ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NONE]
 
 
 def test_a_controller_that_does_not_answer_is_asked_again() -> None:

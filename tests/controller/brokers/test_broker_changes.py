@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -188,7 +189,11 @@ def test_dead_controller_is_followed_by_one_that_elects_where_it_led() -> None:
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_follower_that_died_with_the_controller_leaves_the_in_sync_set() -> None:
+def test_follower_that_died_with_the_controller_leaves_the_in_sync_set(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 1, 0, 2)
         channels = cluster.members[1].channels
@@ -200,6 +205,7 @@ def test_follower_that_died_with_the_controller_leaves_the_in_sync_set() -> None
         assert {broker_id for broker_id, _ in told} == {1, 2}
 
     run_cluster(scenario, 0, 1, 2)
+    assert "brokers [0] failed or left before this controller was elected" in caplog.messages
 
 
 def test_new_controller_elects_when_the_last_in_sync_replica_comes_after_it() -> None:
