@@ -2,6 +2,7 @@
 # is done. Variables: CONFIG, ARGS, PYTHON, WORKERS.
 
 CONFIG ?= config/server.properties
+NODE ?= config/node.properties
 ARGS ?=
 SEEDS ?= 0-100
 SEED ?= 1
@@ -13,7 +14,7 @@ PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run secure cluster unit test test-all coverage sim hostile check pipeline bench bench-pipeline docs lock clean
+.PHONY: help run node secure cluster unit test test-all coverage sim hostile check pipeline bench bench-pipeline docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 23
@@ -21,6 +22,10 @@ help: ## Show this list
 run: ## Start a broker on localhost:9092 (CONFIG=file, ARGS="--override key=value")
 	@scripts/setup broker
 	@exec $(PY) -m broker --config $(CONFIG) $(ARGS)
+
+node: ## Start two brokers and their supervisor, with ZooKeeper on localhost:2181 (NODE=file)
+	@scripts/setup broker
+	@exec $(PY) -m broker.node --config $(NODE) $(ARGS)
 
 secure: ## Write the files of a secured broker to build/secure (ARGS="--host kafka.example")
 	@scripts/setup broker

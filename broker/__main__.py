@@ -1,4 +1,7 @@
-"""Command line: `python -m broker --config server.properties [--override key=value]…`."""
+"""Command line: `python -m broker --config server.properties [--override key=value]…`.
+
+With `--process` it runs one of the brokers of `broker.processes`, as `python -m broker.node` does.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from config.errors import ConfigError
+from broker.node.log_lines import FORMAT, log_as, prefixed
+from config.errors import ConfigError, invalid
 from config.loader import load_broker_config
+from config.machine.cpus import cpus_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,22 +45,70 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not __debug__:  # an error of ours must end up as one, not in somebody's data
         print("the broker needs its assertions: run Python without -O", file=sys.stderr)  # noqa: T201
         return EXIT_REFUSED
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=options.log_level,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    if options.process is not None:
+        return _run_process(options)
+    logging.basicConfig(stream=sys.stderr, level=options.log_level, format=FORMAT)
     try:
         config, warnings = load_broker_config(options.config, options.override, os.environ)
+        _refuse_several(config, options.config)
+        _stay_on_cpus(config)
     except ConfigError as error:
-        print(error, file=sys.stderr)  # noqa: T201
-        return EXIT_REFUSED
+        return _refuse(str(error))
     for warning in warnings:
         logger.warning("%s", warning)
     return asyncio.run(_serve(config))
 
 
-async def _serve(config: BrokerConfig) -> int:
+def _run_process(options: argparse.Namespace) -> int:
+    """Run one of the brokers of `broker.processes`; what is odd in the file, the node has told."""
+    from broker.node.member_lock import MemberLock, holder, make_directory  # noqa: PLC0415
+    from broker.node.plan import lock_of, this_process  # noqa: PLC0415
+
+    name = f"process {options.process}"
+    try:
+        process = this_process(options.process)
+        config, _ = load_broker_config(options.config, options.override, os.environ, process)
+        name = f"broker {config.broker_id}"
+        _stay_on_cpus(config)
+        make_directory(str(config.broker_processes_directory))
+        path = lock_of(config)
+        lock = MemberLock.take(path)
+    except ConfigError as error:
+        return _refuse(prefixed(f"{name} | ", str(error)))
+    except OSError as error:
+        return _refuse(f"{name} | {error.filename}: {error.strerror}")
+    if lock is None:
+        return _refuse(f"{name} | {path}: it runs already, as process {holder(path)}")
+    log_as(name, options.log_level)
+    return asyncio.run(_serve(config, f"{name} | "))
+
+
+def _refuse(why: str) -> int:
+    print(why, file=sys.stderr)  # noqa: T201
+    return EXIT_REFUSED
+
+
+def _refuse_several(config: BrokerConfig, path: str) -> None:
+    if config.broker_processes > 1:
+        text = (
+            f"{path} is for {config.broker_processes} brokers (broker.processes); start them by: "
+        )
+        raise ConfigError(f"{text}python -m broker.node --config {path}", "broker.processes")
+
+
+def _stay_on_cpus(config: BrokerConfig) -> None:
+    """Use the CPUs of `broker.cpus` alone, this process and whatever it starts."""
+    cpus = cpus_of(config)
+    if cpus:
+        try:
+            os.sched_setaffinity(0, cpus)
+        except OSError:
+            there_are = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+            shown = ",".join(map(str, cpus))
+            raise invalid("broker.cpus", shown, f"CPUs here are {there_are}") from None
+
+
+async def _serve(config: BrokerConfig, prefix: str = "") -> int:
     from broker.app import Broker  # noqa: PLC0415  (a bad file is told without waiting)
     from broker.runtime.allocator import give_back_large_pieces  # noqa: PLC0415
     from broker.runtime.open_files import LoopErrors  # noqa: PLC0415
@@ -72,8 +125,7 @@ async def _serve(config: BrokerConfig) -> int:
     try:
         await broker.run()
     except StartError as error:
-        print(error, file=sys.stderr)  # noqa: T201
-        return EXIT_REFUSED
+        return _refuse(prefixed(prefix, str(error)))
     return EXIT_OK
 
 
@@ -119,6 +171,12 @@ def _parser() -> argparse.ArgumentParser:
         default="INFO",
         choices=("DEBUG", "INFO", "WARNING", "ERROR"),
         help="least severe log lines to show (default: INFO)",
+    )
+    parser.add_argument(
+        "--process",
+        type=int,
+        metavar="K",
+        help="run one of the brokers of broker.processes, the first of which is 0",
     )
     parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and exit")
     return parser

@@ -16,6 +16,7 @@ from config.keys.network import NetworkKeys
 from config.keys.oauth import OauthKeys
 from config.keys.offsets import OffsetKeys
 from config.keys.own import OwnKeys
+from config.keys.processes import ProcessKeys
 from config.keys.producers import ProducerKeys
 from config.keys.quotas import QuotaKeys
 from config.keys.replication import ReplicationKeys
@@ -51,6 +52,7 @@ class BrokerConfig(
     OauthKeys,
     OffsetKeys,
     OwnKeys,
+    ProcessKeys,
     ProducerKeys,
     QuotaKeys,
     ReplicationKeys,

@@ -14,13 +14,14 @@ from config.checks import problems_together
 from config.errors import ConfigError
 from config.listener_config import is_of_listeners
 from config.listeners import controller_listeners
+from config.machine.processes import Process, derived_keys, own_key
 from config.passwords.providers import NOTHING, PROVIDERS, is_of_provider, read_providers
 from config.passwords.secret_files import names_secret_file, readable_by_others, stated_secrets
 from config.precedence import unprefixed
 from config.values import parse_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from config.key import Value
     from config.passwords.providers import ConfigProviders
@@ -54,18 +55,26 @@ class _Remark(NamedTuple):
 
 
 def load_broker_config(
-    path: str | Path, overrides: Sequence[str] = (), environment: Mapping[str, str] = NOTHING
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    environment: Mapping[str, str] = NOTHING,
+    process: Process | None = None,
 ) -> tuple[BrokerConfig, list[str]]:
     """Read a property file and put `key=value` overrides on top.
 
-    `environment` is what `config.providers` may read variables of.
+    `environment` is what `config.providers` may read variables of; `process` says which of several
+    brokers of the file this is for (`config.machine.processes`), None that it is for all of it.
     Return the configuration and the warnings about it, each a line that begins with file and line
     number. Raise ConfigError when a value cannot be used, with a line for each such value, and
     for each warning.
     """
     statements = list(_read(Path(path), overrides))
+    remarks = list(_repetitions(statements))
+    if process is not None:
+        whole, _ = load_broker_config(path, overrides, environment)
+        statements = list(_of_process(statements, whole, process))
     written = {statement.name: statement for statement in statements}
-    remarks = [*_repetitions(statements), *_warnings(written.values())]
+    remarks += _warnings(written.values())
     providers = read_providers({name: one.text for name, one in written.items()}, environment)
     effective, unresolved = _resolved(written, providers)
     remarks += unresolved
@@ -102,6 +111,28 @@ def _read(path: Path, overrides: Sequence[str]) -> Iterable[_Statement]:
         if not has_value or not name.strip():
             raise ConfigError(f"--override {text}: expected KEY=VALUE")
         yield _Statement(name.strip(), value, _OVERRIDE, number)
+
+
+def _of_process(
+    statements: Sequence[_Statement], whole: BrokerConfig, process: Process
+) -> Iterator[_Statement]:
+    """What one process goes by: what holds for all, what is derived, and what is for it alone."""
+    for_all = [one for one in statements if own_key(one.name) is None]
+    yield from for_all
+    stated = {one.name: one for one in for_all}
+    try:
+        derived = derived_keys(whole, process)
+    except ConfigError as problem:
+        raise ConfigError(_about_keys(problem, stated).text, *problem.keys) from None
+    for name, text in derived.items():
+        place = f"process {process.number}"
+        if name in stated:
+            place = f"{stated[name].place} ({place})"
+        yield _Statement(name, text, place, len(statements))
+    for one in statements:
+        own = own_key(one.name)
+        if own is not None and own[0] == process.number:
+            yield one._replace(name=own[1])
 
 
 def _read_file(path: Path) -> list[properties.Property]:
@@ -171,6 +202,9 @@ def _warnings(statements: Iterable[_Statement]) -> Iterable[_Remark]:
 
 
 def _warning(statement: _Statement) -> str | None:
+    own = own_key(statement.name)
+    if own is not None:
+        return _warning(statement._replace(name=own[1]))
     if _LOGIN_OF_NONE.fullmatch(statement.name):
         wanted = "listener.name.<listener>.<mechanism>.sasl.jaas.config"
         return f"{statement.name} is ignored: a broker's login module stands in {wanted}"
@@ -223,6 +257,11 @@ def _left_out(config: BrokerConfig, effective: Mapping[str, _Statement]) -> Iter
         if f"{PROVIDERS}.{name}.class" not in effective:
             text = f"{name} provides nothing: {PROVIDERS}.{name}.class is not set"
             yield _remark(effective[PROVIDERS], f"{PROVIDERS}: {text}")
+    for name, statement in effective.items():
+        own = own_key(name)
+        if own is not None and own[0] >= config.broker_processes:
+            text = f"{name} is ignored: the last process is {config.broker_processes - 1}"
+            yield _remark(statement, text)
     for name in controller_listeners(config):
         yield _remark(
             effective["controller.listener.names"],

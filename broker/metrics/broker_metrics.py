@@ -1,17 +1,25 @@
-"""A broker's metrics as one thing: the dispatcher that counts, and the endpoint."""
+"""A broker's metrics as one thing: the dispatcher that counts, and where they are served."""
 
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.exposition import generate_latest
+
 from broker.metrics.collector import BrokerCollector
-from broker.metrics.endpoint import PATH
+from broker.metrics.endpoint import PARTITIONS_PATH, PATH
+from broker.metrics.health import status_page
 from broker.metrics.partitions import PartitionCollector
 from broker.metrics.request_counts import CountingDispatcher
+from broker.metrics.status_socket import METRICS, PARTITIONS, STATUS
 
 if TYPE_CHECKING:
-    from broker.metrics.endpoint import MetricsEndpoint
+    from prometheus_client.registry import Collector
+
+    from broker.metrics.optional_metrics import Doors
     from broker.metrics.sources import Sources
 
 logger = logging.getLogger(__name__)
@@ -20,19 +28,31 @@ logger = logging.getLogger(__name__)
 class Metrics:
     """Made once the address is taken and the parts are there."""
 
-    def __init__(self, endpoint: MetricsEndpoint, sources: Sources) -> None:
-        self._endpoint = endpoint
+    def __init__(self, doors: Doors, sources: Sources) -> None:
+        self._doors = doors
         self._sources = sources
         self.dispatcher = CountingDispatcher(sources.services)
 
     def serve(self) -> None:
         """Begin to answer."""
-        self._endpoint.serve(
-            BrokerCollector(self._sources, self.dispatcher.counts),
-            PartitionCollector(self._sources.services),
-        )
-        logger.info("metrics at http://%s%s", self._endpoint.address, PATH)
+        services, (endpoint, status) = self._sources.services, self._doors
+        of_broker = _registry(BrokerCollector(self._sources, self.dispatcher.counts))
+        ProcessCollector(registry=of_broker)
+        whole = partial(generate_latest, of_broker)
+        partitions = partial(generate_latest, _registry(PartitionCollector(services)))
+        if endpoint is not None:
+            endpoint.serve({PATH: whole, PARTITIONS_PATH: partitions})
+            logger.info("metrics at http://%s%s", endpoint.address, PATH)
+        if status is not None:
+            of_status = partial(status_page, services)
+            status.serve({STATUS: of_status, METRICS: whole, PARTITIONS: partitions})
 
     def close(self) -> None:
         """Answer no more."""
-        self._endpoint.close()
+        self._doors.close()
+
+
+def _registry(collector: Collector) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(collector)
+    return registry

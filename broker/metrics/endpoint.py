@@ -15,17 +15,14 @@ import time
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, ProcessCollector
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from broker.metrics.endpoint_protection import UNPROTECTED
 from broker.network.listener import ListenError, why_not_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from wsgiref.types import StartResponse, WSGIEnvironment
-
-    from prometheus_client.registry import Collector
 
     from broker.metrics.endpoint_protection import Protection
 
@@ -40,11 +37,11 @@ TIMEOUT_SECONDS = 10
 
 
 class MetricsEndpoint:
-    """Serves registries by path."""
+    """Serves pages by path."""
 
     def __init__(self, host: str, port: int, protection: Protection = UNPROTECTED) -> None:
         """Take the address; raises ListenError. Nothing is served until `serve`."""
-        self._pages: dict[str, CollectorRegistry] = {}
+        self._pages: Mapping[str, Callable[[], bytes]] = {}
         where = f"{host or '*'}:{port}"
         self._protection = protection
         server_class = _server_class(host, protection)
@@ -62,10 +59,9 @@ class MetricsEndpoint:
         host = str(self._server.server_address[0])
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
-    def serve(self, broker: Collector, partitions: Collector) -> None:
-        """Begin to answer."""
-        self._pages = {PATH: _registry(broker), PARTITIONS_PATH: _registry(partitions)}
-        ProcessCollector(registry=self._pages[PATH])
+    def serve(self, pages: Mapping[str, Callable[[], bytes]]) -> None:
+        """Begin to answer with pages by path; they are made on the endpoint's thread."""
+        self._pages = pages
         self._thread.start()
 
     def close(self) -> None:
@@ -88,8 +84,8 @@ class MetricsEndpoint:
         if not self._protection.admits(environ.get("HTTP_AUTHORIZATION", "")):
             asked = ("WWW-Authenticate", 'Basic realm="metrics"')
             return _say("401 Unauthorized", "metrics.user alone may\n", start_response, asked)
-        registry = self._pages.get(environ["PATH_INFO"])
-        if registry is None:
+        made = self._pages.get(environ["PATH_INFO"])
+        if made is None:
             text = "".join(f"{path}\n" for path in self._pages)
             return _say(
                 "404 Not Found", f"There is nothing here. There is:\n{text}", start_response
@@ -97,7 +93,7 @@ class MetricsEndpoint:
         if environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
             return _say("405 Method Not Allowed", "GET only\n", start_response)
         try:
-            page = generate_latest(registry)
+            page = made()
         except Exception:
             logger.exception("metrics could not be read")
             return _say("500 Internal Server Error", "see the broker's log\n", start_response)
@@ -138,12 +134,6 @@ def _server_class(host: str, protection: Protection) -> type[WSGIServer]:
             self.setup_environ()
 
     return Server
-
-
-def _registry(collector: Collector) -> CollectorRegistry:
-    registry = CollectorRegistry()
-    registry.register(collector)
-    return registry
 
 
 def _say(

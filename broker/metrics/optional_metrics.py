@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
+from broker.metrics.health import status_page
+from broker.metrics.status_socket import STATUS, StatusSocket
 from broker.requests.dispatch import Dispatcher
 
 if TYPE_CHECKING:
@@ -14,40 +17,71 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
 
 
-async def wanted_endpoint(config: BrokerConfig) -> MetricsEndpoint | None:
-    """Take the address that `metrics.port` asks for, on a thread; raises what is wrong with it.
+class Doors(NamedTuple):
+    """Where others ask how the broker is; each is None if it is not wanted."""
 
-    That is ListenError or ConfigError. Only then is the library imported, which takes 100 ms.
+    endpoint: MetricsEndpoint | None
+    status: StatusSocket | None
+
+    def close(self) -> None:
+        """Answer no more."""
+        if self.endpoint is not None:
+            self.endpoint.close()
+        if self.status is not None:
+            self.status.close()
+
+
+async def wanted_doors(config: BrokerConfig) -> Doors:
+    """Take the addresses of `metrics.port` and `status.socket`, on a thread; raises what is wrong.
+
+    That is ListenError or ConfigError. Only with a port is the library imported, which takes
+    100 ms.
     """
-    if config.metrics_port < 0:
-        return None
+    if config.metrics_port < 0 and config.status_socket is None:
+        return Doors(None, None)
     return await asyncio.to_thread(_bound, config)
 
 
-def _bound(config: BrokerConfig) -> MetricsEndpoint:
+def _bound(config: BrokerConfig) -> Doors:
+    status = None if config.status_socket is None else StatusSocket(config.status_socket)
+    try:
+        endpoint = None if config.metrics_port < 0 else bound_endpoint(config)
+    except BaseException:
+        Doors(None, status).close()
+        raise
+    return Doors(endpoint, status)
+
+
+def bound_endpoint(config: BrokerConfig) -> MetricsEndpoint:
+    """Take the address of `metrics.port`, which is one; raises ListenError or ConfigError."""
     from broker.metrics.endpoint import MetricsEndpoint  # noqa: PLC0415
     from broker.metrics.endpoint_protection import protection_of  # noqa: PLC0415
 
     return MetricsEndpoint(config.metrics_host, config.metrics_port, protection_of(config))
 
 
-def metrics_at(endpoint: MetricsEndpoint | None, sources: Sources) -> Metrics | NoMetrics:
+def metrics_at(doors: Doors, sources: Sources) -> Metrics | NoMetrics:
     """What is served there, and the dispatcher that counts for it."""
-    if endpoint is None:
-        return NoMetrics(sources)
+    if doors.endpoint is None and not sources.services.config.status_socket_metrics:
+        return NoMetrics(doors, sources)
     from broker.metrics.broker_metrics import Metrics  # noqa: PLC0415
 
-    return Metrics(endpoint, sources)
+    return Metrics(doors, sources)
 
 
 class NoMetrics:
     """Stands for `Metrics` when nobody wants any."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, doors: Doors, sources: Sources) -> None:
         self.dispatcher = Dispatcher(sources.services)
+        self._doors = doors
+        self._status = partial(status_page, sources.services)
 
     def serve(self) -> None:
-        """Answer nothing."""
+        """Answer how the broker is, if anybody may ask."""
+        if self._doors.status is not None:
+            self._doors.status.serve({STATUS: self._status})
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """Answer no more."""
+        self._doors.close()

@@ -74,10 +74,11 @@ def connection_services(
     soon: Callable[[Callable[[], object]], object],
 ) -> ConnectionServices:
     """With the limits of `config`; `soon` has the event loop call a function, from any thread."""
+    limit = request_memory_limit(config.queued_max_request_bytes, config.broker_processes)
     return ConnectionServices(
         dispatcher,
         clock,
-        RequestMemory(request_memory_limit(config.queued_max_request_bytes), soon),
+        RequestMemory(limit, soon),
         InFlight(config.queued_max_requests),
         config.socket_request_max_bytes,
         config.connection_buffer_max_bytes,

@@ -86,11 +86,14 @@ class RequestMemory:
                 callback()
 
 
-def request_memory_limit(configured: int) -> int:
-    """The limit in bytes: `queued.max.request.bytes`, or a share of the machine's memory."""
+def request_memory_limit(configured: int, brokers: int = 1) -> int:
+    """The limit in bytes: `queued.max.request.bytes`, or a share of the machine's memory.
+
+    That share is divided by the number of brokers that `broker.processes` has on this machine.
+    """
     if configured != UNLIMITED:
         return configured
-    return _machine_memory() // SHARE_OF_MACHINE
+    return _machine_memory() // (SHARE_OF_MACHINE * brokers)
 
 
 def _machine_memory() -> int:

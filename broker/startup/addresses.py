@@ -9,7 +9,7 @@ import dataclasses
 import socket
 from typing import TYPE_CHECKING
 
-from broker.metrics.optional_metrics import wanted_endpoint
+from broker.metrics.optional_metrics import wanted_doors
 from broker.network.connection_quotas import configured_limits
 from broker.network.links import LinkSecurity
 from broker.network.listener import ListenError, Listeners
@@ -21,7 +21,7 @@ from config.errors import ConfigError
 from config.listeners import read_listeners
 
 if TYPE_CHECKING:
-    from broker.metrics.endpoint import MetricsEndpoint
+    from broker.metrics.optional_metrics import Doors
     from broker.network.connection_quotas import ConnectionQuotas
     from broker.runtime.shutdown import UndoStack
     from broker.security.tls.broker_tls import BrokerTls
@@ -46,8 +46,8 @@ class Addresses:
     authentication: Authentication
     tls: BrokerTls | None
     """None when no listener has TLS."""
-    metrics: MetricsEndpoint | None
-    """None when nobody wants metrics."""
+    metrics: Doors
+    """Where metrics are asked for, and how the broker is."""
 
     @property
     def link_security(self) -> LinkSecurity:
@@ -75,11 +75,10 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
             if protection.has_sasl:
                 protection.gate_of = authentication.listeners[endpoint.name].gate
             ports[endpoint.name] = await listeners.bind(endpoint, config, protection)
-        metrics = await wanted_endpoint(config)
+        metrics = await wanted_doors(config)
     except (ConfigError, ListenError) as error:
         raise StartError(str(error)) from None
-    if metrics is not None:
-        undo.push("giving up the address of the metrics", metrics.close)
+    undo.push("giving up the addresses of the metrics", metrics.close)
     advertised = {
         endpoint.name: (
             endpoint.host or socket.gethostname(),

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from broker.metrics.endpoint import MetricsEndpoint
+from broker.metrics.endpoint import PATH, MetricsEndpoint
 from broker.metrics.endpoint_protection import protection_of
 from config.errors import ConfigError
 from tests.broker.security.tls.tls_keys import config_of
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 @contextmanager
 def endpoint(config: BrokerConfig) -> Iterator[int]:
     served = MetricsEndpoint("127.0.0.1", 0, protection_of(config))
-    served.serve(CollectorRegistry(), CollectorRegistry())
+    served.serve({PATH: lambda: b"up 1\n"})
     try:
         yield served.port
     finally:

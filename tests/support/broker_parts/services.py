@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from broker.metadata.broker_configs import BrokerConfigs
 from broker.metadata.topic_configs import TopicConfigs
+from broker.metrics.optional_metrics import Doors
 from broker.network.connection_quotas import ConnectionQuotas
 from broker.network.listener import Listeners
 from broker.network.listener_security import EndpointSecurity
@@ -134,7 +135,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             {LISTENER: EndpointSecurity("PLAINTEXT")},
             Authentication(),
             None,
-            None,
+            Doors(None, None),
         ),
         LogStorage(
             adapters.logs,

@@ -1,0 +1,46 @@
+"""How a broker is, for whoever restarts the brokers of a machine one after the other."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.metadata.metadata_cache import MetadataCache
+    from broker.requests.services import BrokerServices
+
+ATTEMPTS = 10
+"""How often counting is begun anew that a change of the metadata has spoilt."""
+
+
+def status_page(services: BrokerServices) -> bytes:
+    """What a broker that serves says of itself; on any thread."""
+    broker_id = services.config.broker_id
+    found = {
+        "is_serving": True,
+        "broker": broker_id,
+        "out_of_sync": out_of_sync(services.metadata, broker_id),
+    }
+    return json.dumps(found).encode()
+
+
+def out_of_sync(metadata: MetadataCache, broker_id: int) -> int:
+    """Partitions with a replica on this broker that lack a leader, or an in-sync replica.
+
+    Whether it leads them or not: the replica that is missing may be its own.
+    """
+    for _ in range(ATTEMPTS):
+        try:
+            return _count(metadata, broker_id)
+        except RuntimeError:  # a dictionary changed size during iteration
+            continue
+    return _count(metadata, broker_id)
+
+
+def _count(metadata: MetadataCache, broker_id: int) -> int:
+    return sum(
+        state.leader < 0 or len(state.isr) < len(state.replicas)
+        for topic in list(metadata.topics.values())
+        for state in list(topic.partitions.values())
+        if broker_id in state.replicas
+    )

@@ -1,0 +1,119 @@
+"""Command line: `python -m broker.node --config node.properties [--override key=value]…`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from broker.network.listener import ListenError
+from broker.node.command import follow_restart, show_status
+from broker.node.log_lines import log_as
+from broker.node.member_lock import MemberLock, holder, make_directory
+from broker.node.plan import read_plan
+from broker.node.supervisor import EXIT_OK, Supervisor, logger
+from config.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.node.plan import NodePlan
+
+EXIT_REFUSED = 1
+"""It could not start, or what was asked of it could not be done; a line said why."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a node's supervisor, or ask the one that runs; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    if not __debug__:  # an error of ours must end up as one, not in somebody's data
+        return _refuse("the broker needs its assertions: run Python without -O")
+    try:
+        plan = read_plan(options.config, options.override, options.log_level)
+    except (ConfigError, OSError) as error:
+        return _refuse(str(error))
+    if options.check:
+        return EXIT_OK
+    if options.status:
+        return show_status(plan)
+    if options.rolling_restart:
+        return follow_restart(plan)
+    return _supervise(plan, options)
+
+
+def _supervise(plan: NodePlan, options: argparse.Namespace) -> int:
+    log_as("node", options.log_level)
+    try:
+        make_directory(plan.directory)
+        lock = MemberLock.take(plan.lock)
+    except OSError as error:
+        return _refuse(f"{plan.directory}: {error.strerror}")
+    if lock is None:
+        return _refuse(f"{plan.lock}: process {holder(plan.lock)} supervises these brokers already")
+    for warning in plan.warnings:
+        logger.warning("%s", warning)
+    count, first, last = len(plan.members), plan.members[0], plan.members[-1]
+    text = "node of %d brokers, %d to %d; supervisor is process %d"
+    logger.info(text, count, first.broker_id, last.broker_id, os.getpid())
+    try:
+        return asyncio.run(_run(plan, options))
+    except (ConfigError, ListenError) as error:
+        return _refuse(str(error))
+
+
+async def _run(plan: NodePlan, options: argparse.Namespace) -> int:
+    return await Supervisor(plan, _words(options)).run(options.restart_number)
+
+
+def _words(options: argparse.Namespace) -> list[str]:
+    """The command line again, but for what it is to do."""
+    words = ["--config", options.config, "--log-level", options.log_level]
+    for override in options.override:
+        words += ["--override", override]
+    return words
+
+
+def _refuse(why: str) -> int:
+    print(why, file=sys.stderr)  # noqa: T201
+    return EXIT_REFUSED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m broker.node",
+        description="Several brokers on one machine, from one property file: broker.processes.",
+        epilog="Rules and examples: docs/operations.md.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--config", required=True, metavar="FILE", help="property file of the node")
+    parser.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override one key of the file; may be repeated",
+    )
+    parser.add_argument(
+        "--log-level",
+        default="INFO",
+        choices=("DEBUG", "INFO", "WARNING", "ERROR"),
+        help="least severe log lines to show (default: INFO)",
+    )
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--check", action="store_true", help="only read the file")
+    instead.add_argument(
+        "--status", action="store_true", help="show how the brokers of the running node are"
+    )
+    instead.add_argument(
+        "--rolling-restart",
+        action="store_true",
+        help="restart the brokers of the running node one by one, each when replicas are in sync",
+    )
+    parser.add_argument("--restart-number", type=int, help=argparse.SUPPRESS)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""The process of one broker: started, or found to run; told to end, and heard of when it has.
+
+It is held by a descriptor, so that no signal ever reaches a process that has its number by chance.
+A broker is in a session of its own: neither Ctrl-C nor a terminal that is closed reaches it, and it
+writes where its supervisor did, so that it can go on writing when that one is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from typing import Final
+
+from broker.node.member_lock import holder
+
+DEFAULT_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+
+
+class BrokerProcess:
+    """Made on the event loop, which hears when the process has ended."""
+
+    def __init__(self, pid: int, descriptor: int) -> None:
+        self.pid = pid
+        self.ended = asyncio.Event()
+        self.exit_code: int | None = None
+        """Once it has ended: negative for a signal, None if it is not known."""
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(descriptor, self._note_end)
+
+    @classmethod
+    def start(cls, command: tuple[str, ...]) -> BrokerProcess:
+        """Start a process; raises OSError."""
+        nothing_to_read = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+        pid = os.posix_spawn(
+            command[0],
+            command,
+            os.environ,
+            file_actions=[nothing_to_read],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=DEFAULT_SIGNALS,
+        )
+        return cls(pid, os.pidfd_open(pid))
+
+    @classmethod
+    def find(cls, lock: str) -> BrokerProcess | None:
+        """The process that holds a broker's lock, if any does."""
+        while (pid := holder(lock)) is not None:
+            try:
+                descriptor = os.pidfd_open(pid)
+            except ProcessLookupError:
+                continue
+            if holder(lock) == pid:  # so it was this process all the time
+                return cls(pid, descriptor)
+            os.close(descriptor)
+        return None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, unless it has ended."""
+        if not self.ended.is_set():
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, number)
+
+    def let_go(self) -> None:
+        """Hear of it no more; it goes on."""
+        if not self.ended.is_set():
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+
+    def _note_end(self) -> None:
+        self._loop.remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        with suppress(ChildProcessError):  # it is the child of a supervisor before this one
+            _, status = os.waitpid(self.pid, os.WNOHANG)
+            self.exit_code = os.waitstatus_to_exitcode(status)
+        self.ended.set()

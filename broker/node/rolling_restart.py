@@ -1,0 +1,116 @@
+"""All brokers of the node begin anew, one after the other, and none while replicas are missing.
+
+Before each step every broker of the node has to serve, and every partition with a replica on one of
+them to have a leader and all its replicas in sync. If that does not come about in time, the restart
+is given up and the brokers that are left go on as they are.
+"""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Protocol
+
+from broker.node.member import MS, passes
+from broker.node.states import State
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Sequence
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS: Final = 0.5
+
+
+class Progress(Enum):
+    """How far a rolling restart is."""
+
+    NONE = "none"
+    UNDER_WAY = "under way"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Restartable(Protocol):
+    """A broker of the node."""
+
+    state: State
+
+    @property
+    def name(self) -> str:
+        """As in the log."""
+
+    async def status(self) -> dict[str, object]:
+        """What it says of itself; nothing if it does not answer."""
+
+    async def end(self) -> bool:
+        """Have it end and begin anew; returns when it has ended."""
+
+
+class RollingRestart:
+    """The one that is under way, or was last."""
+
+    def __init__(
+        self, members: Sequence[Restartable], stop: asyncio.Event, timeout_ms: int
+    ) -> None:
+        self._members = members
+        self._stop = stop
+        self._timeout_seconds = timeout_ms / MS
+        self.number = 0
+        """How many there were, so that who asks for one can tell it from those before."""
+        self.progress = Progress.NONE
+        self.detail = ""
+
+    def begin(self, number: int, step: str) -> None:
+        """Note that one is under way from now on, and what is done first."""
+        self.number = number
+        self.progress = Progress.UNDER_WAY
+        self._say(step)
+
+    def fail(self, why: str) -> None:
+        """Give up."""
+        self.progress, self.detail = Progress.FAILED, why
+        logger.error("rolling restart given up: %s", why)
+
+    async def run(self) -> None:
+        """Restart all, or as many as goes."""
+        for member in self._members:
+            if not await self._are_in_sync(f"{member.name} waits for replicas"):
+                return
+            self._say(f"{member.name} is being restarted")
+            await member.end()
+        if await self._are_in_sync("waiting for the last replicas"):
+            self.progress = Progress.DONE
+            self._say(f"{len(self._members)} brokers were restarted")
+
+    async def _are_in_sync(self, text: str) -> bool:
+        """Wait until the next broker may go; False if it must not."""
+        self._say(text)
+        waited = 0.0
+        while missing := await self._missing():
+            if waited >= self._timeout_seconds:
+                self.fail(f"{missing}, after {waited:g} s")
+                return False
+            if await passes(self._stop, POLL_SECONDS):
+                self.fail("the node is stopping")
+                return False
+            waited += POLL_SECONDS
+        return True
+
+    async def _missing(self) -> str:
+        """Why not yet."""
+        for member in self._members:
+            if member.state is not State.SERVING:
+                return f"{member.name} is {member.state.value}"
+            status = await member.status()
+            lacking = status.get("out_of_sync")
+            if not isinstance(lacking, int):
+                return f"{member.name} does not say how it is"
+            if lacking:
+                return f"{member.name} has replicas of {lacking} partitions that are not in sync"
+        return ""
+
+    def _say(self, text: str) -> None:
+        self.detail = text
+        logger.info("rolling restart: %s", text)

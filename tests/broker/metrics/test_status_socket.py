@@ -1,0 +1,85 @@
+"""What a broker tells over its Unix socket, and that nobody can spoil it for others."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.metrics import status_socket
+from broker.metrics.status_socket import STATUS, StatusSocket, ask
+from broker.network.listener import ListenError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SECONDS = 60.0
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / ("long" * 40) / "broker0.sock")
+
+
+@pytest.fixture
+def served(path: str, tmp_path: Path) -> Iterator[StatusSocket]:
+    (tmp_path / ("long" * 40)).mkdir()
+    served = StatusSocket(path)
+    yield served
+    served.close()
+
+
+def test_a_broker_that_starts_says_that_it_does_not_serve(served: StatusSocket, path: str) -> None:
+    assert json.loads(ask(path, STATUS, SECONDS)) == {"is_serving": False}
+    assert ask(path, "metrics", SECONDS) == b""
+
+
+def test_pages_of_any_size_are_told_by_name(served: StatusSocket, path: str) -> None:
+    large = b"x" * 3_000_000
+    served.serve({"large": lambda: large, "odd": lambda: b"%d" % (1 // 0)})
+    assert ask(path, "large", SECONDS) == large
+    assert ask(path, "nowhere", SECONDS) == b""
+    assert ask(path, "odd", SECONDS) == b""  # and it goes on
+    assert ask(path, "large", SECONDS) == large
+
+
+def test_clients_that_say_nothing_or_too_much_are_left(
+    served: StatusSocket, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_socket, "TIMEOUT_SECONDS", 0.1)
+    served.serve({STATUS: lambda: b"fine"})
+    with socket.socket(socket.AF_UNIX) as silent, status_socket._reachable(path) as address:
+        silent.connect(address)
+        assert ask(path, STATUS, SECONDS) == b"fine"
+    with suppress(ConnectionError):  # it may be hung up on before it has said all
+        assert ask(path, "x" * 1_000_000, SECONDS) == b""
+    assert ask(path, STATUS, SECONDS) == b"fine"
+
+
+def test_only_its_user_may_ask(served: StatusSocket, tmp_path: Path) -> None:
+    [file] = (tmp_path / ("long" * 40)).iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_address_that_a_dead_process_left_is_taken_and_one_in_use_is_not(tmp_path: Path) -> None:
+    path = str(tmp_path / "broker0.sock")
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(path)
+    left.close()
+    served = StatusSocket(path)
+    with pytest.raises(ListenError, match="Address already in use"):
+        StatusSocket(path)
+    assert json.loads(ask(path, STATUS, SECONDS)) == {"is_serving": False}
+    served.close()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileNotFoundError):
+        ask(path, STATUS, SECONDS)
+
+
+def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ListenError, match=r"status\.socket: cannot listen on .*: No such file"):
+        StatusSocket(str(tmp_path / "none" / "broker0.sock"))

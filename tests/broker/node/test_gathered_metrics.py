@@ -1,0 +1,65 @@
+"""Pages of several brokers become one, which Prometheus reads."""
+
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from broker.node.gathered_metrics import merged
+
+FIRST = b"""\
+# HELP requests_total Requests
+# TYPE requests_total counter
+requests_total{request="Produce",error="a b {c} \\" d"} 3.0
+requests_total{request="Fetch"} 4.0
+# HELP up Up
+# TYPE up gauge
+up 1.0
+"""
+SECOND = b"""\
+# HELP up Up
+# TYPE up gauge
+up 2.0
+# HELP only Only of the second
+# TYPE only gauge
+only{} 5.0 1700000000000
+# HELP requests_total Requests
+# TYPE requests_total counter
+requests_total{request="Fetch"} 6.0
+"""
+
+
+def samples(page: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(page)
+        for sample in family.samples
+    }
+
+
+def test_each_sample_says_which_broker_it_is_of() -> None:
+    found = samples(merged([("0", FIRST), ("7", SECOND)]))
+    assert found == {
+        ("requests_total", (("broker", "0"), ("error", 'a b {c} " d'), ("request", "Produce"))): 3,
+        ("requests_total", (("broker", "0"), ("request", "Fetch"))): 4,
+        ("requests_total", (("broker", "7"), ("request", "Fetch"))): 6,
+        ("up", (("broker", "0"),)): 1,
+        ("up", (("broker", "7"),)): 2,
+        ("only", (("broker", "7"),)): 5,
+    }
+
+
+def test_a_metric_stands_in_one_place_with_its_words_once() -> None:
+    page = merged([("0", FIRST), ("7", SECOND)])
+    assert [line for line in page.splitlines() if line.startswith("# HELP")] == [
+        "# HELP requests_total Requests",
+        "# HELP up Up",
+        "# HELP only Only of the second",
+    ]
+    assert page.index('up{broker="7"}') < page.index("# HELP only")
+
+
+def test_of_brokers_that_tell_nothing_there_is_nothing() -> None:
+    assert merged([]) == ""
+    assert (
+        samples(merged([("0", b""), ("1", FIRST)])).keys() == samples(merged([("1", FIRST)])).keys()
+    )
