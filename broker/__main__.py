@@ -12,8 +12,9 @@ import logging
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from broker.node.log_lines import FORMAT, log_as, prefixed
 from config.errors import ConfigError, invalid
@@ -203,5 +204,18 @@ def _version() -> str:
     return version
 
 
+def _leave(code: int) -> NoReturn:
+    """End the process at once, once all is closed.
+
+    The interpreter would look at each object that is left before it ends, which takes three seconds
+    for 50,000 partitions; the system takes the memory back in a tenth of one.
+    """
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # nobody reads it any more
+            stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    _leave(main())

@@ -28,3 +28,6 @@ class Disk:
     """Open `.log` files; the limit should stay well below the process's limit of descriptors."""
     maps: OpenFileCache = field(default_factory=lambda: OpenFileCache(MAPPINGS_LIMIT))
     """Mapped indexes; the limit should stay well below the kernel's `vm.max_map_count`."""
+    unsaved_epochs: set[str] = field(default_factory=set)
+    """Paths of leader epoch files that could not be opened to be written: somebody is to try again.
+    """

@@ -48,7 +48,6 @@ class Housekeeping:
         self._clock, self._timers, self._spawn, self._slices, _ = loop
         self._executor = executor
         self._series: list[Cancellable] = []
-        self._checkpointed: object = None
         self._is_deleting = False
         self._on_expired = on_expired
         self.expired_files = 0
@@ -80,16 +79,7 @@ class Housekeeping:
             series.cancel()
 
     def _checkpoint_watermarks(self) -> None:
-        """Write high watermarks, unless nothing has changed since they were last written."""
-        logs = list(self._logs)
-        state = logs, [log.high_watermark for log in logs]
-        if state != self._checkpointed:
-            self._submit(lambda: self._write_watermarks(state))
-
-    def _write_watermarks(self, state: object) -> None:
-        written = self._logs.checkpoint_high_watermarks()
-        if all(one.failure is not None or one in written for one in self._logs.directories):
-            self._checkpointed = state  # what was written is that, or newer
+        self._submit(self._logs.checkpoint_high_watermarks)
 
     def _checkpoint_recovery_points(self) -> None:
         self._submit(self._logs.checkpoint_recovery_points)

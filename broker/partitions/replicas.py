@@ -181,7 +181,7 @@ class Replicas:
             )
         if partition is None:
             # A log that was adopted was loaded before its topic was known.
-            log.config = self._topic_configs.topic_config(topic)
+            self._logs.configure(log, self._topic_configs.topic_config(topic))
             partition = Partition(log, self._services)
             self.by_topic.setdefault(topic, {})[index] = partition
         self.names_by_id[partition.topic_id] = topic

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from storage.checkpoint_file import decode_integer, decode_lines, encode_lines
 from storage.errors import DamagedFileError
-from storage.log.log_offsets import NEVER_CLEANED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from storage.filesystem import FileSystem
-    from storage.log.log import Log
 
 OFFSET_COLUMNS: Final = 3
 
@@ -49,14 +47,3 @@ def read_offsets(filesystem: FileSystem, path: str) -> tuple[dict[tuple[str, int
         return {}, ""
     except DamagedFileError as error:
         return {}, error.message
-
-
-def cleaned_offset(log: Log) -> int | None:
-    """Up to where a log is compacted, if ever; what `cleaner-offset-checkpoint` has of it."""
-    return log.cleaned_offset if log.cleaned_offset != NEVER_CLEANED else None
-
-
-def moved_start(log: Log) -> int | None:
-    """Where a log starts, if not with a segment; for `log-start-offset-checkpoint`."""
-    is_moved = log.log_start_offset > log.segments[0].base_offset
-    return log.log_start_offset if is_moved else None

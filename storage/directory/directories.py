@@ -17,18 +17,17 @@ from __future__ import annotations
 
 import errno
 import logging
-import threading
 from collections import Counter
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError
 from storage.directory import meta_properties, partition_metadata
-from storage.directory.checkpoints import cleaned_offset, encode_offsets, moved_start
 from storage.directory.clean_shutdown import close_logs, mark
 from storage.directory.directory_loader import LoadPlan, LoadReport, load_directory
+from storage.directory.due_flushes import DueFlushes
 from storage.directory.log_directory import LogDirectory
 from storage.directory.meta_properties import MetaProperties
+from storage.directory.offset_checkpoints import OffsetCheckpoints
 from storage.directory.removals import Removals
 from storage.errors import (
     DamagedFileError,
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     from storage.log.log import Log
 
 LOGGER = logging.getLogger(__name__)
-LONG_MAX = 2**63 - 1
 
 
 class LogDirectories:
@@ -74,8 +72,10 @@ class LogDirectories:
         """How many logs each directory holds."""
         self._wanted_places: dict[tuple[str, int], LogDirectory] = {}
         self._unidentified: list[LogDirectory] = []
-        self._one_checkpoint = threading.Lock()
-        """An older state must not replace a newer one that another thread wrote meanwhile."""
+        self.revision = 0
+        """Another one whenever a log was added or removed."""
+        self._due_flushes = DueFlushes(disk)
+        self._checkpoints = OffsetCheckpoints(self.directories)
         self._is_checkpoint_due = False
         self._removals = Removals()
 
@@ -189,6 +189,11 @@ class LogDirectories:
         """Whether there may be logs that could not be loaded or cannot be reached any more."""
         return any(directory.failure is not None for directory in self.directories)
 
+    def configure(self, log: Log, config: TopicConfig) -> None:
+        """Have a log go by another configuration of its topic."""
+        log.config = config
+        self._due_flushes.note(log)
+
     def assign_topic_id(self, log: Log, topic_id: UUID) -> None:
         """Give an id to a log of before 2.8, which has none."""
         with log.directory:
@@ -207,6 +212,8 @@ class LogDirectories:
             with log.directory:  # left from the same partition that came back and is deleted again
                 self._disk.filesystem.remove_tree(target)
         del self._logs[topic, partition]
+        self.revision += 1
+        self._due_flushes.forget(log)
         directory = log.give_up()
         self._counts[directory.path] -= 1
         assert self._counts[directory.path] >= 0, directory.path
@@ -255,17 +262,7 @@ class LogDirectories:
 
     def flush_due(self, now_ms: int) -> list[Callable[[], None]]:
         """Return what to call, on any thread, to do the flushes that `flush.ms` asks for."""
-        due: list[Callable[[], None]] = []
-        for log in self:
-            flush_ms = log.config.flush_ms
-            if flush_ms != LONG_MAX and log.flushes.is_due(now_ms, flush_ms):
-                with suppress(LogDirectoryError):
-                    due.append(log.flushes.start())
-                    log.flushes.note(now_ms)
-            elif not log.epochs.is_saved:
-                with suppress(LogDirectoryError):
-                    log.files.write_pending()
-        return due
+        return self._due_flushes.take(self, now_ms)
 
     def expire_producers(self, now_ms: int) -> Iterator[int]:
         """Forget idle producers in all logs, some of one log at each step; yields how many."""
@@ -277,19 +274,19 @@ class LogDirectories:
 
         Returns the directories that have it now, as all of these do.
         """
-        return self._checkpoint(file_names.RECOVERY_POINTS, lambda log: log.recovery_point)
+        return self._checkpoints.write(file_names.RECOVERY_POINTS, self)
 
     def checkpoint_high_watermarks(self) -> frozenset[LogDirectory]:
         """Write the high watermarks; safe to call from another thread."""
-        return self._checkpoint(file_names.HIGH_WATERMARKS, lambda log: log.high_watermark)
+        return self._checkpoints.write(file_names.HIGH_WATERMARKS, self)
 
     def checkpoint_log_starts(self) -> frozenset[LogDirectory]:
         """Write the log start offsets that are not those of a segment; safe from any thread."""
-        return self._checkpoint(file_names.LOG_STARTS, moved_start)
+        return self._checkpoints.write(file_names.LOG_STARTS, self)
 
     def checkpoint_cleaner_offsets(self) -> frozenset[LogDirectory]:
         """Write up to where each compacted log is clean; safe to call from another thread."""
-        return self._checkpoint(file_names.CLEANER_OFFSETS, cleaned_offset)
+        return self._checkpoints.write(file_names.CLEANER_OFFSETS, self)
 
     def close(self) -> None:
         """Close all logs, write the checkpoints, leave the mark of a clean shutdown, unlock."""
@@ -300,13 +297,7 @@ class LogDirectories:
 
     def _close_loaded(self) -> None:
         in_order = frozenset(self.directories) - close_logs(list(self), self._disk.filesystem)
-        for written in (
-            self.checkpoint_recovery_points(),
-            self.checkpoint_high_watermarks(),
-            self.checkpoint_log_starts(),
-            self.checkpoint_cleaner_offsets(),
-        ):
-            in_order &= written
+        in_order &= self._checkpoints.write_all(self)
         mark([one for one in self.directories if one in in_order], self._disk.filesystem)
 
     def _lock(self, directory: LogDirectory) -> None:
@@ -339,6 +330,8 @@ class LogDirectories:
         self._counts[log.directory.path] += 1
         if existing is not log:
             raise DirectoryRefusedError(f"{existing.path} and {log.path} are the same partition")
+        self.revision += 1
+        self._due_flushes.note(log)
 
     def _online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if directory.failure is None]
@@ -351,22 +344,6 @@ class LogDirectories:
                 raise failure.with_traceback(None)
             raise LogDirectoryError(self.directories[0].path, "is offline")
         return min(online, key=lambda directory: self._counts[directory.path])
-
-    def _checkpoint(
-        self, name: str, offset_of: Callable[[Log], int | None]
-    ) -> frozenset[LogDirectory]:
-        written = []
-        for directory in self._online():
-            with self._one_checkpoint, suppress(LogDirectoryError), directory:
-                offsets = {
-                    (log.topic, log.partition): offset
-                    for log in self
-                    if log.directory is directory and (offset := offset_of(log)) is not None
-                }
-                path = f"{directory.path}/{name}"
-                self._disk.filesystem.replace(path, encode_offsets(offsets), sync=True)
-                written.append(directory)
-        return frozenset(written)
 
     def _refuse_if_all_offline(self) -> None:
         if not self._online():

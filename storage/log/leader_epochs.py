@@ -15,7 +15,7 @@ from storage.errors import EXHAUSTION, DamagedFileError
 from storage.segment import file_names
 
 if TYPE_CHECKING:
-    from storage.filesystem import FileSystem
+    from storage.disk import Disk
 
 UNDEFINED_EPOCH: Final = -1
 UNDEFINED_OFFSET: Final = -1
@@ -29,17 +29,22 @@ class LeaderEpochs:
     and before the recovery point moves. Recovery reads what is past that point from the batches.
     """
 
-    __slots__ = ("_epochs", "_filesystem", "_is_saved", "_is_synced", "_starts", "latest", "path")
+    __slots__ = ("_directory", "_disk", "_epochs", "_is_saved", "_is_synced", "_starts", "latest")
 
-    def __init__(self, filesystem: FileSystem, directory: str) -> None:
-        self.path = f"{directory}/{file_names.LEADER_EPOCHS}"
-        self._filesystem = filesystem
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._directory = directory
         self._epochs: list[int] = []
         self._starts: list[int] = []
         self.latest = UNDEFINED_EPOCH
         """Newest epoch, -1 when there is none."""
         self._is_saved = True
         self._is_synced = True
+
+    @property
+    def path(self) -> str:
+        """Where the file is."""
+        return f"{self._directory}/{file_names.LEADER_EPOCHS}"
 
     def entries(self) -> list[tuple[int, int]]:
         """Epochs and their start offsets, oldest first."""
@@ -48,7 +53,7 @@ class LeaderEpochs:
     def load(self) -> None:
         """Read the file; DamagedFileError when it is not sound."""
         try:
-            data = self._filesystem.read(self.path)
+            data = self._disk.filesystem.read(self.path)
         except FileNotFoundError:
             return
         for line in decode_lines(data):
@@ -77,7 +82,7 @@ class LeaderEpochs:
         if not self._is_saved:
             # Without fsync: a crash of the process loses nothing, and after one of the machine
             # recovery reads the epochs of everything past the recovery point from the batches.
-            self._filesystem.replace(self.path, self._encode(), sync=False)
+            self._disk.filesystem.replace(self.path, self._encode(), sync=False)
             self._is_saved = True
             self._is_synced = False
 
@@ -137,7 +142,7 @@ class LeaderEpochs:
             self._is_synced = True
             try:
                 with suppress(FileNotFoundError):
-                    self._filesystem.open(self.path).sync()
+                    self._disk.filesystem.open(self.path).sync()
             except OSError:
                 self._is_synced = False
                 raise
@@ -162,6 +167,7 @@ class LeaderEpochs:
         except OSError as error:
             if error.errno not in EXHAUSTION:
                 raise
+            self._disk.unsaved_epochs.add(self.path)
 
     def _encode(self) -> bytes:
         return encode_lines(f"{epoch} {start}" for epoch, start in self.entries())

@@ -63,7 +63,7 @@ def create_log(place: LogPlace, config: TopicConfig, settings: LogSettings, now_
             partition_metadata.write(filesystem, place.path, place.topic_id)
         segment = Segment(place.directory.disk, place.path, 0, config, now_ms)
         segment.create()
-    epochs = LeaderEpochs(filesystem, place.path)
+    epochs = LeaderEpochs(place.directory.disk, place.path)
     snapshots = Snapshots(filesystem, place.path, ())
     files = LogFiles(place, Segments([segment]), epochs, snapshots)
     contents = LogContents(files, LogOffsets(0, 0, 0, 0), ProducerState())
@@ -91,7 +91,7 @@ class _Loader:
         self.disk = place.directory.disk
         self.path = place.path
         self.outcome = LoadOutcome()
-        self.epochs = LeaderEpochs(self.disk.filesystem, self.path)
+        self.epochs = LeaderEpochs(self.disk, self.path)
         self.loaded_epochs = self._load_epochs()
         self.doubtful: set[int] = set()
         """Base offsets of segments whose transaction index may be wrong."""

@@ -266,7 +266,7 @@ def test_watermarks_are_written_again_after_an_error_that_nobody_foresaw(
         keys = {"replica_high_watermark_checkpoint_interval_ms": 11}
         household = Household(logs, thread, **keys)
         with monkeypatch.context() as patch:
-            patch.setattr(logs, "_checkpoint", None)
+            patch.setattr(logs, "_checkpoints", None)
             household.timers.run_every(11)
             await household.finish()
         assert "housekeeping failed" in caplog.text

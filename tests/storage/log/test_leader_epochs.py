@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from storage.disk import Disk
 from storage.errors import DamagedFileError
 from storage.filesystem import LocalFileSystem
 from storage.log.leader_epochs import LeaderEpochs
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def epochs(tmp_path: Path) -> LeaderEpochs:
-    epochs = LeaderEpochs(LocalFileSystem(), str(tmp_path))
+    epochs = LeaderEpochs(Disk(LocalFileSystem()), str(tmp_path))
     for epoch, start in ((2, 10), (4, 30), (7, 55)):
         epochs.assign(epoch, start)
     return epochs
@@ -24,7 +25,7 @@ def epochs(tmp_path: Path) -> LeaderEpochs:
 
 def test_file_is_apaches(epochs: LeaderEpochs, tmp_path: Path) -> None:
     assert (tmp_path / "leader-epoch-checkpoint").read_text() == "0\n3\n2 10\n4 30\n7 55\n"
-    again = LeaderEpochs(LocalFileSystem(), str(tmp_path))
+    again = LeaderEpochs(Disk(LocalFileSystem()), str(tmp_path))
     again.load()
     assert again.entries() == epochs.entries()
 
@@ -49,7 +50,7 @@ def test_end_offset_of_an_epoch_is_where_the_next_began(
 
 
 def test_end_offset_without_epochs_is_undefined(tmp_path: Path) -> None:
-    epochs = LeaderEpochs(LocalFileSystem(), str(tmp_path))
+    epochs = LeaderEpochs(Disk(LocalFileSystem()), str(tmp_path))
 
     assert epochs.end_offset(0, 5) == (-1, -1)
     assert epochs.latest == -1
@@ -94,4 +95,4 @@ def test_damage_is_noticed(tmp_path: Path, text: str) -> None:
     (tmp_path / "leader-epoch-checkpoint").write_bytes(text.encode(errors="surrogateescape"))
 
     with pytest.raises(DamagedFileError):
-        LeaderEpochs(LocalFileSystem(), str(tmp_path)).load()
+        LeaderEpochs(Disk(LocalFileSystem()), str(tmp_path)).load()

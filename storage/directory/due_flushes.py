@@ -1,0 +1,60 @@
+"""Which logs are to be flushed by the clock; nearly always none."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from storage.errors import LogDirectoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from storage.disk import Disk
+    from storage.log.log import Log
+
+NEVER: Final = 2**63 - 1
+"""The `flush.ms` of a log that the system alone writes to the disk."""
+
+
+class DueFlushes:
+    """The logs with `flush.ms`: looking for them among 50,000 every second would cost a percent."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._timed: dict[Log, None] = {}
+
+    def note(self, log: Log) -> None:
+        """A log is new, or has another configuration."""
+        if log.config.flush_ms != NEVER:
+            self._timed[log] = None
+        else:
+            self.forget(log)
+
+    def forget(self, log: Log) -> None:
+        """A log is gone."""
+        self._timed.pop(log, None)
+
+    def take(self, logs: Iterable[Log], now_ms: int) -> list[Callable[[], None]]:
+        """Return what to call, on any thread, to do the flushes that `flush.ms` asks for.
+
+        Leader epochs of `logs` that could not be written before are written.
+        """
+        if self._disk.unsaved_epochs:
+            self._save_epochs(logs)
+        due: list[Callable[[], None]] = []
+        for log in self._timed:
+            if log.flushes.is_due(now_ms, log.config.flush_ms):
+                with suppress(LogDirectoryError):
+                    due.append(log.flushes.start())
+                    log.flushes.note(now_ms)
+        return due
+
+    def _save_epochs(self, logs: Iterable[Log]) -> None:
+        self._disk.unsaved_epochs.clear()
+        for log in logs:
+            if not log.epochs.is_saved:
+                with suppress(LogDirectoryError):
+                    log.files.write_pending()
+                if not log.epochs.is_saved:
+                    self._disk.unsaved_epochs.add(log.epochs.path)

@@ -1,0 +1,80 @@
+"""Checkpoints of offsets by the clock: written when something has changed, and then whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pytest
+
+from config.topic import TopicConfig
+from storage.directory.checkpoints import decode_offsets
+from tests.storage.produced import NOW_MS, append, batch, crash, open_directories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from storage.directory.directories import LogDirectories
+
+CONFIG = TopicConfig()
+NAME = "recovery-point-offset-checkpoint"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Iterator[LogDirectories]:
+    directories = open_directories(tmp_path)
+    directories.load(lambda _: CONFIG)
+    for index in range(2):
+        log = directories.create("flights", index, UUID(int=9), CONFIG, NOW_MS)
+        append(log, batch(2))
+        log.flush()
+    directories.checkpoint_recovery_points()
+    yield directories
+    crash(directories)
+
+
+def content(logs: LogDirectories) -> dict[tuple[str, int], int]:
+    return decode_offsets((Path(logs.directories[0].path) / NAME).read_bytes())
+
+
+def test_what_has_not_changed_is_not_written_again(logs: LogDirectories) -> None:
+    (Path(logs.directories[0].path) / NAME).write_bytes(b"touched")
+
+    written = logs.checkpoint_recovery_points()
+
+    assert written == set(logs.directories)
+    assert (Path(logs.directories[0].path) / NAME).read_bytes() == b"touched"
+
+
+def test_an_offset_that_has_moved_either_way_is_written(logs: LogDirectories) -> None:
+    log = logs.get("flights", 1)
+    assert log is not None
+    log.truncate_to(1)
+
+    logs.checkpoint_recovery_points()
+
+    assert content(logs) == {("flights", 0): 2, ("flights", 1): log.recovery_point}
+    append(log, batch(5))
+    log.flush()
+    logs.checkpoint_recovery_points()
+    assert content(logs) == {("flights", 0): 2, ("flights", 1): log.recovery_point}
+
+
+def test_logs_that_come_and_go_are_written(logs: LogDirectories) -> None:
+    logs.delete("flights", 0, NOW_MS)
+    logs.checkpoint_recovery_points()
+    assert content(logs) == {("flights", 1): 2}
+
+    logs.create("hotels", 0, UUID(int=8), CONFIG, NOW_MS)
+    logs.checkpoint_recovery_points()
+    assert content(logs) == {("flights", 1): 2, ("hotels", 0): 0}
+
+
+def test_a_clean_stop_writes_whatever_somebody_did_to_the_file(logs: LogDirectories) -> None:
+    path = Path(logs.directories[0].path) / NAME
+    path.write_bytes(b"touched")
+
+    logs.close()
+
+    assert decode_offsets(path.read_bytes()) == {("flights", 0): 2, ("flights", 1): 2}
