@@ -33,13 +33,32 @@ if _sync_file_range is not None:
     _sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 
 
+class Stamp(NamedTuple):
+    """What is another one once a file was written, or names in a directory have changed."""
+
+    inode: int
+    changed_ns: int
+    """Kept by the system alone: nobody can set it back, as one can the time of modification."""
+    size: int
+    modified_ms: int
+
+
 class Entry(NamedTuple):
     """One name in a directory."""
 
     name: str
     is_directory: bool
-    size: int
-    modified_ms: int
+    stamp: Stamp
+
+    @property
+    def size(self) -> int:
+        """Bytes in a file."""
+        return self.stamp.size
+
+    @property
+    def modified_ms(self) -> int:
+        """When its content was last changed, as far as one can tell."""
+        return self.stamp.modified_ms
 
 
 class Space(NamedTuple):
@@ -85,6 +104,12 @@ class FileSystem(Protocol):
 
     def scan(self, path: str) -> list[Entry]:
         """Return what a directory holds, in no order."""
+
+    def names(self, path: str) -> list[str]:
+        """Return the names in a directory, in no order."""
+
+    def stamp(self, path: str) -> Stamp | None:
+        """Return that of a file or directory; None when there is none."""
 
     def exists(self, path: str) -> bool:
         """Tell whether there is a file or directory."""
@@ -200,10 +225,20 @@ class LocalFileSystem:
         entries = []
         with os.scandir(path) as found:
             for entry in found:
-                status = entry.stat(follow_symlinks=True)
-                modified_ms = status.st_mtime_ns // 1_000_000
-                entries.append(Entry(entry.name, entry.is_dir(), status.st_size, modified_ms))
+                stamp = _stamp_of(entry.stat(follow_symlinks=True))
+                entries.append(Entry(entry.name, entry.is_dir(), stamp))
         return entries
+
+    def names(self, path: str) -> list[str]:
+        """Return the names in a directory."""
+        return os.listdir(path)  # noqa: PTH208
+
+    def stamp(self, path: str) -> Stamp | None:
+        """Return what the system notes of a file."""
+        try:
+            return _stamp_of(os.stat(path))  # noqa: PTH116
+        except FileNotFoundError:
+            return None
 
     def exists(self, path: str) -> bool:
         """Tell whether there is a file or directory."""
@@ -280,3 +315,8 @@ class LocalFileSystem:
         """Return the room on the volume."""
         status = os.statvfs(path)
         return Space(status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize)
+
+
+def _stamp_of(status: os.stat_result) -> Stamp:
+    modified_ms = status.st_mtime_ns // 1_000_000
+    return Stamp(status.st_ino, status.st_ctime_ns, status.st_size, modified_ms)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from storage.segment import file_names
 from storage.segment.aborted_index import ENTRY as ABORTED_ENTRY
 from storage.segment.aborted_index import VERSION as ABORTED_VERSION
-from storage.segment.sparse_index import OffsetIndex, TimeIndex
+from storage.segment.sparse_index import OffsetIndex
+from storage.segment.time_index import TimeIndex
 
 if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader

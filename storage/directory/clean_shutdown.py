@@ -9,6 +9,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Final
 
+from storage.directory import closed_logs
 from storage.errors import ExhaustedError, LogDirectoryError
 from storage.segment import file_names
 
@@ -36,14 +37,16 @@ def close_logs(logs: Sequence[Log], filesystem: FileSystem) -> frozenset[LogDire
         filesystem.sync_all()
         for log in unflushed:
             log.offsets.note_flushed()
+    in_order = set(finished)
     for log in logs:
-        closing.attempt(log, log.flush)
+        if log not in in_order or log.recovery_point < log.log_end_offset:
+            closing.attempt(log, log.flush)
         log.release()
     return frozenset(closing.disordered)
 
 
-def mark(directories: Iterable[LogDirectory], filesystem: FileSystem) -> None:
-    """Say of directories that their broker has stopped in order."""
+def mark(directories: Iterable[LogDirectory], filesystem: FileSystem, logs: Sequence[Log]) -> None:
+    """Say of directories that their broker has stopped in order, and how it has left the logs."""
     for directory in directories:
         path = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
         try:
@@ -55,6 +58,8 @@ def mark(directories: Iterable[LogDirectory], filesystem: FileSystem) -> None:
                 directory.path,
                 error.message,
             )
+        else:
+            closed_logs.write(directory, [log for log in logs if log.directory is directory])
 
 
 class _Closing:

@@ -298,7 +298,8 @@ class LogDirectories:
     def _close_loaded(self) -> None:
         in_order = frozenset(self.directories) - close_logs(list(self), self._disk.filesystem)
         in_order &= self._checkpoints.write_all(self)
-        mark([one for one in self.directories if one in in_order], self._disk.filesystem)
+        marked = [one for one in self.directories if one in in_order]
+        mark(marked, self._disk.filesystem, list(self))
 
     def _lock(self, directory: LogDirectory) -> None:
         try:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from storage.directory import closed_logs
 from storage.directory.checkpoints import read_offsets
+from storage.directory.known_log import open_known
 from storage.errors import DirectoryRefusedError
 from storage.log.log_loader import LoadHints, load_log
 from storage.log.log_offsets import NEVER_CLEANED
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from config.topic import TopicConfig
     from storage.directory.log_directory import LogDirectory
+    from storage.filesystem import Stamp
     from storage.log.log import Log
 
 LOGGER = logging.getLogger(__name__)
@@ -73,35 +76,57 @@ def load_directory(
     """
     contents = DirectoryContents()
     with directory:
-        hints = _Hints(directory, report)
+        was_clean, closed = closed_logs.take(directory)
+        hints = _Hints(directory, report, was_clean=was_clean)
         names = _sort_names(directory, contents, report)
-        for done, name in enumerate(names):
-            topic, partition = names[name]
-            plan.progress(done, len(names), name)
-            place = LogPlace(directory, topic, partition)
-            try:
-                log, outcome = load_log(
-                    place, plan.config_of(topic), plan.settings, hints.of(topic, partition)
-                )
-            except DirectoryRefusedError as error:
-                raise DirectoryRefusedError(f"{place.path}: {error}") from error
-            report.bytes_read += outcome.bytes_read
-            report.bytes_cut += outcome.bytes_cut
-            report.notes += outcome.notes
+        for done, found in enumerate(names):
+            plan.progress(done, len(names), found.name)
+            place = LogPlace(directory, found.topic, found.partition)
+            known = closed.get(found.name, found.stamp)
+            config = plan.config_of(found.topic)
+            log_hints = hints.of(found.topic, found.partition)
+            log = None
+            if known is not None:
+                log = open_known(place, known, config, plan.settings, log_hints)
+            if log is None:
+                log = _look_and_load(place, config, plan.settings, log_hints, report)
             contents.logs.append(log)
         plan.progress(len(names), len(names), "")
     report.logs += len(contents.logs)
     return contents
 
 
-class _Hints:
-    """The checkpoint files and the clean shutdown mark of a directory."""
+def _look_and_load(
+    place: LogPlace,
+    config: TopicConfig,
+    settings: LogSettings,
+    hints: LoadHints,
+    report: LoadReport,
+) -> Log:
+    try:
+        log, outcome = load_log(place, config, settings, hints)
+    except DirectoryRefusedError as error:
+        raise DirectoryRefusedError(f"{place.path}: {error}") from error
+    report.bytes_read += outcome.bytes_read
+    report.bytes_cut += outcome.bytes_cut
+    report.notes += outcome.notes
+    return log
 
-    def __init__(self, directory: LogDirectory, report: LoadReport) -> None:
-        filesystem = directory.disk.filesystem
-        mark = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
-        self.was_clean = filesystem.exists(mark)
-        filesystem.remove(mark)
+
+class _Found(NamedTuple):
+    """The directory of a partition."""
+
+    name: str
+    topic: str
+    partition: int
+    stamp: Stamp
+
+
+class _Hints:
+    """The checkpoint files of a directory."""
+
+    def __init__(self, directory: LogDirectory, report: LoadReport, *, was_clean: bool) -> None:
+        self.was_clean = was_clean
         self.recovery_points = self._read(directory, file_names.RECOVERY_POINTS, report)
         self.log_starts = self._read(directory, file_names.LOG_STARTS, report)
         self.high_watermarks = self._read(directory, file_names.HIGH_WATERMARKS, report)
@@ -131,12 +156,13 @@ class _Hints:
 
 def _sort_names(
     directory: LogDirectory, contents: DirectoryContents, report: LoadReport
-) -> dict[str, tuple[str, int]]:
-    """Directories of partitions; those of deleted ones go into `contents`.
+) -> list[_Found]:
+    """Directories of partitions by name; those of deleted ones go into `contents`.
 
     Checkpoints that a crash left half written are removed.
     """
-    names = {}
+    found = []
+    topics: dict[str, str] = {}
     for entry in sorted(directory.disk.filesystem.scan(directory.path)):
         if not entry.is_directory:
             if file_names.is_half_written(entry.name):
@@ -148,7 +174,8 @@ def _sort_names(
         elif entry.name == file_names.CLUSTER_METADATA:
             report.note(f"{directory.path}/{entry.name} belongs to a KRaft node: left alone")
         elif key is not None:
-            names[entry.name] = key
+            topic = topics.setdefault(key[0], key[0])  # one string for all its partitions
+            found.append(_Found(entry.name, topic, key[1], entry.stamp))
         elif entry.name.endswith((file_names.FUTURE_DIRECTORY, file_names.STRAY_DIRECTORY)):
             report.note(f"{directory.path}/{entry.name} is left alone")
-    return names
+    return found

@@ -15,6 +15,8 @@ from storage.errors import EXHAUSTION, DamagedFileError
 from storage.segment import file_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from storage.disk import Disk
 
 UNDEFINED_EPOCH: Final = -1
@@ -61,6 +63,11 @@ class LeaderEpochs:
             if len(columns) != COLUMNS or not all(column.isdigit() for column in columns):
                 raise DamagedFileError(f"not an epoch and an offset: {line[:80]!r}")
             self._assign(int(columns[0]), int(columns[1]))
+
+    def restore(self, entries: Iterable[tuple[int, int]]) -> None:
+        """Begin with what the file says, as `entries` gave it."""
+        for epoch, start_offset in entries:
+            self._assign(epoch, start_offset)
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Note that `epoch` begins at `start_offset`; what it contradicts is dropped."""

@@ -159,8 +159,8 @@ class _Loader:
         return segments[-1].next_offset()
 
     def _adopt(self, segment: Segment, found: SegmentFiles) -> None:
-        offsets = found.index_sizes.get(file_names.OFFSET_INDEX, 0)
-        times = found.index_sizes.get(file_names.TIME_INDEX, 0)
+        offsets = found.index_sizes.get(file_names.OFFSET_INDEX)
+        times = found.index_sizes.get(file_names.TIME_INDEX)
         needed = {file_names.OFFSET_INDEX, file_names.TIME_INDEX} if found.size else set()
         is_complete = needed <= found.index_sizes.keys()
         if found.index_sizes.get(file_names.TRANSACTION_INDEX, 0) % ENTRY.size:

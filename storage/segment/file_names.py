@@ -23,6 +23,7 @@ PARTITION_METADATA: Final = "partition.metadata"
 META_PROPERTIES: Final = "meta.properties"
 LOCK: Final = ".lock"
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
+CLOSED_LOGS: Final = "closed-logs"
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 LOG_STARTS: Final = "log-start-offset-checkpoint"
@@ -31,6 +32,7 @@ CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
 REPLACED: Final = (
     META_PROPERTIES,
     CLEAN_SHUTDOWN,
+    CLOSED_LOGS,
     RECOVERY_POINTS,
     HIGH_WATERMARKS,
     LOG_STARTS,

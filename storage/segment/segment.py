@@ -40,8 +40,11 @@ class Segment(SegmentReading):
                     self._disk.filesystem.remove(self._path(suffix))
             raise
 
-    def adopt(self, size: int, offset_index_size: int, time_index_size: int) -> bool:
-        """Take over files that were closed cleanly; False when an index cannot be right."""
+    def adopt(self, size: int, offset_index_size: int | None, time_index_size: int | None) -> bool:
+        """Take over files that were closed cleanly; False when an index cannot be right.
+
+        None stands for an index that is not there.
+        """
         self.size = size
         self._max_timestamp = UNREAD if size else NO_TIMESTAMP
         offsets_fit = self.offset_index.adopt(offset_index_size)

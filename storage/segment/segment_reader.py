@@ -17,7 +17,8 @@ from storage.segment.batch_scan import (
     find_batch,
     walk_headers,
 )
-from storage.segment.sparse_index import OffsetIndex, TimeIndex
+from storage.segment.sparse_index import OffsetIndex
+from storage.segment.time_index import TimeIndex
 from storage.segment.time_search import first_not_earlier
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ ENOSPC. New entries wait in memory, some dozens of them, and go to the file in o
 near the end of the log, the common one, is answered from those and touches neither file nor map.
 Entries lost by a crash are rebuilt from the log (`recovery`), which is read from there anyway.
 
-An append needs no descriptor to succeed, as the batch is in the log before its entry comes here:
-while there is none to be had, entries wait.
+While there is no descriptor to be had, new entries wait: their batches are in the log by then.
 """
 
 from __future__ import annotations
@@ -44,6 +43,10 @@ WARM_ENTRIES: Final = 128
 """Look-ups first try the last so many entries, which are likely in the page cache (KAFKA-6432)."""
 
 
+UNKNOWN, PREALLOCATED, CUT = range(3)
+"""How the file ends: with zeros up to the maximal size, or with its last entry."""
+
+
 class SparseIndex:
     """Entries in memory until written, then in the file; see the module for the layout."""
 
@@ -51,7 +54,7 @@ class SparseIndex:
         "_base_offset",
         "_directory",
         "_disk",
-        "_is_preallocated",
+        "_ending",
         "_last_key",
         "_max_entries",
         "_memory",
@@ -74,7 +77,7 @@ class SparseIndex:
         self._last_key: int | None = None
         """Key of the last entry, if it was added here and is there still."""
         self._memory: Buffer | None = None
-        self._is_preallocated = False
+        self._ending = UNKNOWN
         self.was_used = False
 
     def __len__(self) -> int:
@@ -85,8 +88,8 @@ class SparseIndex:
         """Where the file is."""
         return file_names.segment_file(self._directory, self._base_offset, self.suffix)
 
-    def adopt(self, size: int) -> bool:
-        """Take over the entries of a file of `size` bytes that was closed cleanly.
+    def adopt(self, size: int | None) -> bool:
+        """Take over the entries of a file that was closed cleanly; None: there is no file.
 
         False when the size cannot be right. Content is not looked at, which makes start-up cheap;
         what is found damaged at a look-up is rebuilt then.
@@ -94,7 +97,8 @@ class SparseIndex:
         self.forget()
         self._pending.clear()
         self._last_key = None
-        self._written, rest = divmod(size, self.entry.size)
+        self._written, rest = divmod(size or 0, self.entry.size)
+        self._ending = UNKNOWN if rest or size is None else CUT
         return rest == 0
 
     def salvage(self) -> None:
@@ -103,6 +107,7 @@ class SparseIndex:
         self._pending.clear()
         self._last_key = None
         self._written = 0
+        self._ending = UNKNOWN
         if not self._disk.filesystem.exists(self.path):
             return
         width = self.entry.size
@@ -116,31 +121,39 @@ class SparseIndex:
             last_key, last_value = key, value
             self._written += 1
 
+    @property
+    def size_when_cut(self) -> int | None:
+        """Bytes of the file if it ends with the last of all entries, else None."""
+        is_cut = self._ending == CUT and not self._pending
+        return self._written * self.entry.size if is_cut else None
+
     def create(self) -> None:
         """Make the file, all zeros."""
         file = self._disk.filesystem.open(self.path, create=True)
         file.truncate(0)
         file.truncate(self._max_entries * self.entry.size)
-        self._is_preallocated = True
+        self._ending = PREALLOCATED
 
     def write_pending(self) -> None:
         """Write the entries held in memory to the file."""
         if not self._pending:
             return
         file = self._disk.filesystem.open(self.path, create=True)
-        if not self._is_preallocated:
+        if self._ending != PREALLOCATED:
             self.forget()
             file.truncate(max(self._max_entries, self._written) * self.entry.size)
-            self._is_preallocated = True
+            self._ending = PREALLOCATED
         self._write_pending_to(file)
 
     def trim(self) -> None:
         """Write everything and cut the file to its entries: the segment takes no more."""
+        if self._ending == CUT and not self._pending:
+            return
         self.forget()
         file = self._disk.filesystem.open(self.path, create=True)
         self._write_pending_to(file)
         file.truncate(self._written * self.entry.size)
-        self._is_preallocated = False
+        self._ending = CUT
 
     def sync(self) -> None:
         """Wait until what was written is on the disk; safe beside appends."""
@@ -228,9 +241,8 @@ class SparseIndex:
     def _prepare_truncation(self, count: int) -> Callable[[], None]:
         """Open what it takes to keep the first `count` entries only, and return what does it."""
         filesystem = self._disk.filesystem
-        file = None
-        if count < self._written and filesystem.exists(self.path):
-            file = filesystem.open(self.path)
+        is_shorter = count < self._written and filesystem.exists(self.path)
+        file = filesystem.open(self.path) if is_shorter else None
         return partial(self._truncate, count, file)
 
     def _truncate(self, count: int, file: File | None) -> None:
@@ -246,7 +258,7 @@ class SparseIndex:
         # The rest must be zeros again, or a crash would bring old entries back to life.
         if file is not None:
             file.truncate(count * width)
-        self._is_preallocated = False
+        self._ending = UNKNOWN if file is None else CUT
 
     def _mapped(self) -> Buffer:
         self.was_used = True
@@ -270,10 +282,9 @@ class SparseIndex:
     def _count_filled(self, file: File, slots: int) -> int:
         """Entries before the first that is all zeros; a preallocated file is not read whole."""
         width = self.entry.size
-        empty = bytes(width)
 
         def is_empty(slot: int) -> bool:
-            return file.read_at(slot * width, width) == empty
+            return file.read_at(slot * width, width) == bytes(width)
 
         return bisect_left(range(slots), True, key=is_empty)
 
@@ -339,57 +350,3 @@ class OffsetIndex(SparseIndex):
             return OffsetEntry(self._base_offset, 0)
         relative, position = self._entry_at(slot)
         return OffsetEntry(self._base_offset + relative, position)
-
-
-class TimeEntry(NamedTuple):
-    """No record up to `offset` is later than `timestamp`."""
-
-    timestamp: int
-    offset: int
-
-
-class TimeIndex(SparseIndex):
-    """Where to start reading for a timestamp."""
-
-    __slots__ = ()
-
-    suffix = file_names.TIME_INDEX
-    entry = Struct(">qi")
-    key = Struct(">q")
-
-    @property
-    def is_full(self) -> bool:
-        """Only the slot for the last entry, written at the roll, is left: time to roll."""
-        return self._written + len(self._pending) // self.entry.size >= self._max_entries - 1
-
-    def append(self, timestamp: int, offset: int) -> None:
-        """Add an entry, if `timestamp` is greater than that of the last."""
-        last = self._last_key
-        if last is None:
-            last = self.last().timestamp
-        if timestamp > last:
-            self._append(timestamp, offset - self._base_offset)
-
-    def lookup(self, timestamp: int) -> TimeEntry:
-        """Last entry at or before `timestamp`; (-1, base offset) when there is none."""
-        slot = self._floor_slot(timestamp)
-        return self._entry(slot)
-
-    def last(self) -> TimeEntry:
-        """Last entry; (-1, base offset) when there is none."""
-        entry = self._entry(len(self) - 1)
-        self._last_key = entry.timestamp  # so that `append`, after a write, need not map the file
-        return entry
-
-    def prepare_truncation(self, offset: int) -> Callable[[], None]:
-        """Open what it takes to drop the entries at and after `offset`; return what does it."""
-        count = len(self)
-        while count and self._entry(count - 1).offset >= offset:
-            count -= 1
-        return self._prepare_truncation(count)
-
-    def _entry(self, slot: int) -> TimeEntry:
-        if slot < 0:
-            return TimeEntry(-1, self._base_offset)
-        timestamp, relative = self._entry_at(slot)
-        return TimeEntry(timestamp, self._base_offset + relative)

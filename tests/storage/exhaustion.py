@@ -53,6 +53,10 @@ class ExhaustedFileSystem(LocalFileSystem):
         self.take()
         return super().scan(path)
 
+    def names(self, path: str) -> list[str]:
+        self.take()
+        return super().names(path)
+
     def read(self, path: str) -> bytes:
         self.take()
         return super().read(path)

@@ -11,8 +11,9 @@ import errno
 import os
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
+from zlib import crc32
 
-from storage.filesystem import Entry, Space
+from storage.filesystem import Entry, Space, Stamp
 from tests.simulation.machine.sockets import file_descriptor
 
 if TYPE_CHECKING:
@@ -27,9 +28,11 @@ INITIAL_CAPACITY = 1024
 class Contents:
     """What a file holds, and what of it would survive a power failure."""
 
-    __slots__ = ("__weakref__", "buffers", "durable", "modified_ms", "size")
+    __slots__ = ("__weakref__", "buffers", "changes", "durable", "inode", "modified_ms", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, inode: int) -> None:
+        self.inode = inode
+        self.changes = 0
         self.buffers = [bytearray(INITIAL_CAPACITY)]
         """The last one is the file; those before are kept up because they are mapped."""
         self.size = 0
@@ -40,6 +43,7 @@ class Contents:
         return memoryview(self.buffers[-1])[: self.size]
 
     def write(self, position: int, data: bytes) -> None:
+        self.changes += 1
         end = position + len(data)
         if end > len(self.buffers[-1]):
             grown = bytearray(max(end, 2 * len(self.buffers[-1])))
@@ -51,11 +55,16 @@ class Contents:
         self.size = max(self.size, end)
 
     def truncate(self, size: int) -> None:
+        self.changes += 1
         if size > self.size:
             self.write(self.size, bytes(size - self.size))
         else:
             self.buffers[-1][size : self.size] = bytes(self.size - size)
         self.size = size
+
+    @property
+    def stamp(self) -> Stamp:
+        return Stamp(self.inode, self.changes, self.size, self.modified_ms)
 
     def lose_power(self, random: Random) -> None:
         """Keep what was synced, and some of what was appended since."""
@@ -66,6 +75,7 @@ class Contents:
             kept = current[: random.randint(len(self.durable), len(current))]
         else:
             kept = random.choice((self.durable, current))
+        self.changes += 1
         self.buffers = [bytearray(kept) or bytearray(INITIAL_CAPACITY)]
         self.size = len(kept)
         self.durable = kept
@@ -121,6 +131,7 @@ class SimulatedDisk:
         """Handles of earlier lives do nothing any more."""
         self.room = 1 << 40
         self.forgets_to_sync = False
+        self._inodes = 0
         self._files: dict[str, Contents] = {}
         self._all: WeakSet[Contents] = WeakSet()
         self._directories: set[str] = {"/"}
@@ -170,16 +181,34 @@ class SimulatedDisk:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
         return [
             *(
-                Entry(os.path.basename(name), True, 0, 0)
+                Entry(os.path.basename(name), True, self._stamp_of_directory(name))
                 for name in sorted(self._directories)
                 if name != path and os.path.dirname(name) == path
             ),
             *(
-                Entry(os.path.basename(name), False, contents.size, contents.modified_ms)
+                Entry(os.path.basename(name), False, contents.stamp)
                 for name, contents in sorted(self._files.items())
                 if os.path.dirname(name) == path
             ),
         ]
+
+    def names(self, path: str) -> list[str]:
+        return [entry.name for entry in self.scan(path)]
+
+    def stamp(self, path: str) -> Stamp | None:
+        path = _clean(path)
+        if path in self._files:
+            return self._files[path].stamp
+        return self._stamp_of_directory(path) if path in self._directories else None
+
+    def _stamp_of_directory(self, path: str) -> Stamp:
+        """It changes with the names in it, and with the files that they stand for."""
+        held = [
+            (name, contents.inode)
+            for name, contents in sorted(self._files.items())
+            if os.path.dirname(name) == path
+        ]
+        return Stamp(crc32(path.encode()), crc32(repr(held).encode()), 0, 0)
 
     def exists(self, path: str) -> bool:
         path = _clean(path)
@@ -255,7 +284,8 @@ class SimulatedDisk:
         return Space(1 << 40, self.room)
 
     def _new_contents(self) -> Contents:
-        contents = Contents()
+        self._inodes += 1
+        contents = Contents(self._inodes)
         self._all.add(contents)
         return contents
 
