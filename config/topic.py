@@ -77,6 +77,9 @@ class TopicConfig:
     )
     """Time after which the log is forced to disk."""
 
+    flush_replicas: str = string("all", choices=("all", "leader"), acts=True)
+    """Whose disks `flush.messages` waits for: `all`, as in Apache Kafka, or only the `leader`'s."""
+
     follower_replication_throttled_replicas: tuple[str, ...] = strings(
         rule=ThrottledReplicas(), acts=True
     )

@@ -12,9 +12,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from broker.partitions.commit_waiters import COMMITTED, CommitWaiter, CommitWaiters
+from broker.partitions.durability import NEVER, Durability, renewed
 from broker.partitions.watchers import Watcher, Watchers
 from broker.replication.effects import NO_OFFSET, NOTHING
-from broker.replication.replica_machine import NO_EPOCH, ReplicaMachine
+from broker.replication.replica_machine import NO_EPOCH, NO_LIMIT, ReplicaMachine
 from protocol.errors import ApiError, ErrorCode
 from protocol.uuids import ZERO_UUID
 
@@ -50,6 +51,7 @@ class Partition:
         "_readers",
         "_services",
         "_start_watchers",
+        "durability",
         "index",
         "log",
         "machine",
@@ -68,6 +70,8 @@ class Partition:
     replicas: tuple[int, ...] = _of("machine.replicas")
     in_sync_replicas: tuple[int, ...] = _of("machine.in_sync.committed")
     """As the controller has stored them."""
+    low_watermark: int = _of("machine.low_watermark")
+    """As the leader, from where on all live replicas have records; -1 while not known."""
 
     def __init__(self, log: Log, services: PartitionServices) -> None:
         self.log = log
@@ -83,6 +87,10 @@ class Partition:
         self._start_watchers: tuple[Watcher, ...] = ()
         """Those that wait until the replicas begin later; nearly always none."""
         self._commit_waiters = CommitWaiters(name)
+        self.durability: Durability | None = None
+        """What of the log is on the disk; None unless its appends wait for that."""
+        if log.config.flush_messages != NEVER:
+            self.config_changed()
 
     @property
     def topic_id(self) -> UUID:
@@ -133,8 +141,10 @@ class Partition:
             self._carry_out(self.machine.brokers_changed(self._monotonic_ms()))
 
     def config_changed(self) -> None:
-        """The topic's configuration has changed, and with it perhaps `min.insync.replicas`."""
-        self._carry_out(self.machine.configured(self._monotonic_ms()))
+        """The topic's configuration has changed: what commits and acknowledgements wait for."""
+        flushes = self._services.flushes
+        self.durability = renewed(self.durability, self.log, flushes, self._limits_changed)
+        self._limits_changed()
 
     @property
     def throttle(self) -> Throttle | None:
@@ -155,12 +165,15 @@ class Partition:
         """
         machine = self.machine
         log = self.log
-        if machine.is_sole:
+        durability = self.durability
+        if machine.is_sole and durability is None:
             info = log.append_as_leader(records, machine.leader_epoch, now_ms, source)
             self._commit_up_to(log.log_end_offset)
             return info
         machine.check_append(acks)
         info = log.append_as_leader(records, machine.leader_epoch, now_ms, source)
+        if durability is not None:
+            durability.flush_if_due()
         committed = machine.appended(self._monotonic_ms)
         if committed != NO_OFFSET:
             self._commit_up_to(committed)
@@ -183,6 +196,8 @@ class Partition:
 
         Raises LogDirectoryError if the log cannot begin there.
         """
+        if self.durability is not None:
+            self.durability.flush_if_due()
         effects = self.machine.heard_from_leader(high_watermark, log_start_offset)
         if effects is not NOTHING:
             self._carry_out(effects)
@@ -260,8 +275,7 @@ class Partition:
     @property
     def is_behind_its_epoch(self) -> bool:
         """Whether it leads, but does not know yet that all from before its epoch is committed."""
-        machine = self.machine
-        return machine.is_leader and self.log.high_watermark < machine.leader_epoch_start_offset
+        return self.is_leader and self.log.high_watermark < self.leader_epoch_start_offset
 
     def readable_end(self, *, is_read_committed: bool) -> int:
         """The offset that consumers may not reach: high watermark, or last stable offset."""
@@ -282,6 +296,13 @@ class Partition:
             callback(ErrorCode.NONE)
             return COMMITTED
         return self._commit_waiters.add(offset, callback)
+
+    def when_flushed(self, offset: int, callback: Callable[[ErrorCode], None]) -> CommitWaiter:
+        """As `when_committed`, for what this replica's own disk must have: see `durability`."""
+        if self.durability is None:
+            callback(ErrorCode.NONE)
+            return COMMITTED
+        return self.durability.when_acknowledgeable(offset, callback)
 
     def watch(self, watcher: Watcher) -> None:
         """Have `watcher.check` called when there is more to read.
@@ -315,11 +336,6 @@ class Partition:
         for watcher in self._start_watchers:
             self._services.timers.soon(watcher.check)
 
-    @property
-    def low_watermark(self) -> int:
-        """As the leader, from where on all live replicas have records; -1 while not known."""
-        return self.machine.low_watermark
-
     def wake(self) -> None:
         """Have the watchers look again after what is being handled now: many appends, one look."""
         self._readers.wake()
@@ -334,17 +350,14 @@ class Partition:
 
     def _carry_out(self, effects: Effects) -> None:
         """Do what follows from a step, in the order that `Effects` states."""
-        log = self.log
-        if effects.truncate_to != NO_OFFSET:
-            log.truncate_to(effects.truncate_to)
-        if effects.restart_at != NO_OFFSET:
-            log.truncate_fully_and_start_at(effects.restart_at)
+        if effects.truncate_to != NO_OFFSET or effects.restart_at != NO_OFFSET:
+            self._cut(effects)
         if effects.commit_up_to != NO_OFFSET:
             self._commit_up_to(effects.commit_up_to)
         if effects.start_at != NO_OFFSET:
-            log.advance_log_start_offset(effects.start_at)
+            self.log.advance_log_start_offset(effects.start_at)
         if effects.fail_waiters is not None:
-            self._commit_waiters.fail(effects.fail_waiters)
+            self._fail_waiters(effects.fail_waiters)
         if effects.wake_readers:
             self._readers.wake()
         if effects.wake_followers:
@@ -361,6 +374,27 @@ class Partition:
                 self._readers.wake()
             if self._commit_waiters.heap:
                 self._commit_waiters.complete(self.log.high_watermark, ErrorCode.NONE)
+
+    def _cut(self, effects: Effects) -> None:
+        if effects.truncate_to != NO_OFFSET:
+            self.log.truncate_to(effects.truncate_to)
+        if effects.restart_at != NO_OFFSET:
+            self.log.truncate_fully_and_start_at(effects.restart_at)
+        if self.durability is not None:
+            self.durability.cut()
+
+    def _fail_waiters(self, code: ErrorCode) -> None:
+        self._commit_waiters.fail(code)
+        if self.durability is not None:
+            self.durability.fail(code)
+
+    def _limits_changed(self, error: ApiError | None = None) -> None:
+        """A flush has ended, or the configuration is another: commit what may be by now."""
+        durability = self.durability
+        self.machine.commit_limit = NO_LIMIT if durability is None else durability.limit
+        if error is not None:
+            self._commit_waiters.fail(error.code)
+        self._carry_out(self.machine.limits_changed(self._monotonic_ms()))
 
     def _monotonic_ms(self) -> int:
         return self._services.clock.monotonic_ms()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from broker.partitions.durability import Flushes
     from broker.partitions.partition import Partition
     from broker.partitions.throttle import Throttle
     from broker.replication.effects import Proposal
@@ -21,11 +22,13 @@ class InSyncChanges(Protocol):
 
 
 class PartitionServices(NamedTuple):
-    """Time, the way to the controller, and what bounds replication."""
+    """Time, the way to the controller and to the disk, and what bounds replication."""
 
     replica: ReplicaSettings
     timers: Timers
     clock: Clock
     changes: InSyncChanges
+    flushes: Flushes
+    """Have logs on the disk whose appends wait for that."""
     throttle: Throttle | None = None
     """Holds up followers that are far behind, if topics and this broker are configured so."""

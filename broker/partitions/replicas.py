@@ -138,6 +138,14 @@ class Replicas:
                 return error.code
         return ErrorCode.NONE
 
+    def configure(self, partition: Partition, config: TopicConfig) -> None:
+        """Its topic's configuration is `config` now."""
+        awaited_flushes = partition.durability is not None
+        self._logs.configure(partition.log, config)
+        partition.config_changed()
+        if awaited_flushes or partition.durability is not None:
+            self._tell_of_assignment(partition)  # it may be followed in another way
+
     def check_lag(self) -> None:
         """Have leaders see which of their followers stay behind; call it by the clock."""
         self._have_each(Partition.check_lag, "follower lag")

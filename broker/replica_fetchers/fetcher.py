@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from broker.network.links import Link, LinkError
 from broker.replica_fetchers.fetch_requests import VERSION, FetchLimits, FetchRequests, position_of
 from broker.replica_fetchers.out_of_range import find_range
+from broker.replica_fetchers.own_flushes import is_owing, until_flushed
 from broker.replica_fetchers.refusals import Refusals
 from broker.runtime.supervision import log_failure
 from protocol.errors import ApiError, ErrorCode
@@ -22,7 +23,7 @@ from protocol.messages.fetch import FetchResponse
 from protocol.records.batch import runs_of_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from concurrent.futures import Executor
     from uuid import UUID
 
@@ -169,6 +170,10 @@ class ReplicaFetcher:
     async def fetch_once(self) -> None:
         """One request and what its answer brings; raises LinkError."""
         changed, self._changed = self._changed, {}
+        for partition in changed:
+            if partition.durability is not None:
+                await self._until_flushed(changed)
+                break
         request = self._requests.make(self._wanted, changed)
         response = cast("FetchResponse", await self._link.ask(request, VERSION))
         if response.error_code:
@@ -296,6 +301,14 @@ class ReplicaFetcher:
         partition.heard_from_leader(answer.high_watermark, answer.log_start_offset)
         self._note_traffic(partition, answer, records)
         return True
+
+    async def _until_flushed(self, changed: Iterable[Partition]) -> None:
+        """Wait for the disk, where it must have what the next request says that we have."""
+        while owing := [one for one in changed if one in self._wanted and is_owing(one)]:
+            for partition in owing:
+                code = await until_flushed(partition)
+                if code is not ErrorCode.NONE and partition in self._wanted:
+                    self._delay(partition)
 
     def _append(self, partition: Partition, answer: Answer, records: Buffer) -> None:
         partition.append_from_leader(

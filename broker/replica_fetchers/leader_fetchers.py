@@ -1,16 +1,22 @@
-"""One of a broker's fetchers for one leader, and a second one for replicas that are far behind.
+"""One of a broker's fetchers for one leader, and others beside it that would hold it up.
 
 What is behind comes in megabytes, and an answer is not used before its last byte has come. So a
 replica that lacks something committed is fetched over a connection of its own, beside those that
 keep up: what producers wait for does not queue behind it.
 
-A replica that has caught up goes back when the first fetcher asks next, so that there is no time
+Nor does it queue behind a disk: replicas that have to be flushed before they are fetched on
+(`own_flushes`) have a fetcher of their own, which waits for all of them together.
+
+A replica that has caught up goes back when its own fetcher asks next, so that there is no time
 in which nobody asks for it: its leader may have let it into the in-sync set already.
 """
 
 from __future__ import annotations
 
+import enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from broker.replica_fetchers.own_flushes import awaits_flushes
 
 if TYPE_CHECKING:
     import asyncio
@@ -31,19 +37,28 @@ class Running(NamedTuple):
         self.fetcher.close()
 
 
+class Purpose(enum.Enum):
+    """What a fetcher is for; the value is part of its connection's name."""
+
+    MAIN = ""
+    BEHIND = "-behind"
+    FLUSHED = "-flushed"
+
+
 class Start(Protocol):
     """Starts a fetcher for a lane."""
 
-    def __call__(self, lane: Lane, *, is_for_those_behind: bool) -> Running:
+    def __call__(self, lane: Lane, purpose: Purpose) -> Running:
         """Return it, at work."""
 
 
 class LeaderFetchers:
-    """Partitions that are fetched from one leader, each by one of two fetchers."""
+    """Partitions that are fetched from one leader, each by one of three fetchers."""
 
     def __init__(self, start: Start) -> None:
         self._start = start
-        self._main = start(self, is_for_those_behind=False)
+        self._main = start(self, Purpose.MAIN)
+        self._flushed: Running | None = None
         self._aside: Running | None = None
         self._behind: dict[Partition, None] = {}
         """Those that are fetched aside."""
@@ -53,46 +68,67 @@ class LeaderFetchers:
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing left to follow."""
-        return not self._behind and self._main.fetcher.is_idle
+        return not self._behind and self._flushed is None and self._main.fetcher.is_idle
 
     def follow(self, partition: Partition) -> None:
         """Begin, or go on in a new leader epoch."""
         if self._aside is not None and partition in self._behind:
             self._aside.fetcher.follow(partition)
         else:
-            self._main.fetcher.follow(partition)
+            home = self._home(partition)
+            self._leave_others(home, partition)
+            home.follow(partition)
 
     def leave(self, partition: Partition) -> None:
         """Follow this partition no more."""
-        self._main.fetcher.leave(partition)
+        self._leave_others(None, partition)
         self._end_aside(partition)
 
     def end(self) -> None:
         """Follow nothing any more."""
-        self._main.end()
-        if self._aside is not None:
-            self._aside.end()
+        for running in (self._main, self._flushed, self._aside):
+            if running is not None:
+                running.end()
 
     def before_asking(self, fetcher: ReplicaFetcher) -> None:
         """Take back what has caught up, now that it need not wait."""
-        if self._returning and fetcher is self._main.fetcher:
+        if self._returning and (self._aside is None or fetcher is not self._aside.fetcher):
             for partition in tuple(self._returning):
-                self._end_aside(partition)
-                fetcher.follow(partition, is_caught_up=True)
+                if self._home(partition) is fetcher:
+                    self._end_aside(partition)
+                    fetcher.follow(partition, is_caught_up=True)
 
     def found(self, fetcher: ReplicaFetcher, partition: Partition, *, is_behind: bool) -> None:
         """Set aside what is behind; note what has caught up."""
-        if fetcher is self._main.fetcher:
+        if self._aside is None or fetcher is not self._aside.fetcher:
             if is_behind:
                 fetcher.leave(partition)
                 self._set_aside(partition)
         elif partition in self._behind and not is_behind:
             self._returning[partition] = None
-            self._main.fetcher.wake()
+            self._home(partition).wake()
+
+    def _home(self, partition: Partition) -> ReplicaFetcher:
+        """The fetcher of a replica that keeps up."""
+        if not awaits_flushes(partition):
+            return self._main.fetcher
+        if self._flushed is None:
+            self._flushed = self._start(self, Purpose.FLUSHED)
+        return self._flushed.fetcher
+
+    def _leave_others(self, home: ReplicaFetcher | None, partition: Partition) -> None:
+        """Have it fetched by `home` alone, of those for replicas that keep up."""
+        if home is not self._main.fetcher:
+            self._main.fetcher.leave(partition)
+        if self._flushed is not None and home is not self._flushed.fetcher:
+            self._flushed.fetcher.leave(partition)
+            if self._flushed.fetcher.is_idle:
+                flushed, self._flushed = self._flushed, None
+                flushed.end()
 
     def _set_aside(self, partition: Partition) -> None:
         if self._aside is None:
-            self._aside = self._start(self, is_for_those_behind=True)
+            self._aside = self._start(self, Purpose.BEHIND)
         self._behind[partition] = None
         self._aside.fetcher.follow(partition)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from broker.replica_fetchers.fetcher import FetcherSettings, Lane, ReplicaFetcher
-from broker.replica_fetchers.leader_fetchers import LeaderFetchers, Running
+from broker.replica_fetchers.leader_fetchers import LeaderFetchers, Purpose, Running
 
 if TYPE_CHECKING:
     import asyncio
@@ -75,11 +75,10 @@ class ReplicaFetchers:
             )
         return lane
 
-    def _start(self, leader: int, number: int, lane: Lane, *, is_for_those_behind: bool) -> Running:
-        purpose = f"broker-{self._settings.local_id}-fetcher-{number}"
-        if is_for_those_behind:
-            purpose += "-behind"
-        link = self._links.link(leader, purpose)
+    def _start(self, leader: int, number: int, lane: Lane, purpose: Purpose) -> Running:
+        name = f"broker-{self._settings.local_id}-fetcher-{number}{purpose.value}"
+        link = self._links.link(leader, name)
+        is_for_those_behind = purpose is Purpose.BEHIND
         fetcher = ReplicaFetcher(
             leader, link, self._settings, lane, is_for_those_behind=is_for_those_behind
         )

@@ -51,6 +51,7 @@ logger = logging.getLogger(__name__)
 ACKS_ALL: Final = -1
 NO_EPOCH: Final = -1
 NOBODY: Final = -1
+NO_LIMIT: Final = 2**63
 
 PROPOSE_AGAIN_WHEN_DUE: Final = frozenset(
     {ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA}
@@ -107,6 +108,7 @@ class ReplicaMachine:
         "_log",
         "_name",
         "_settings",
+        "commit_limit",
         "controller_epoch",
         "in_sync",
         "is_leader",
@@ -131,6 +133,8 @@ class ReplicaMachine:
         self.partition_epoch = NO_EPOCH
         self.replicas: tuple[int, ...] = ()
         self.in_sync = InSyncReplicas(settings.local_id, settings.max_lag_ms)
+        self.commit_limit = NO_LIMIT
+        """How far its own disk is, if appends wait for that; set by the owner."""
         self.is_leader = False
         self.is_sole = False
         """Whether it leads and has no followers: what is appended is committed, without a step."""
@@ -288,8 +292,8 @@ class ReplicaMachine:
         shrunk = self.in_sync.shrunk(self._log.log_end_offset, now_ms)
         return NOTHING if shrunk is None else Effects(proposal=self._propose(shrunk))
 
-    def configured(self, now_ms: int) -> Effects:
-        """The topic's configuration has changed: fewer replicas may have to be in sync."""
+    def limits_changed(self, now_ms: int) -> Effects:
+        """Fewer replicas may have to be in sync by the configuration, or `commit_limit` rose."""
         return Effects(commit_up_to=self._commit_offset(now_ms)) if self.is_leader else NOTHING
 
     @property
@@ -311,17 +315,13 @@ class ReplicaMachine:
         """The leader's answer, once its records are in the log."""
         assert not self.is_leader, f"{self._name}: a leader follows nobody"
         log = self._log
-        committed = log.high_watermark
         commit = min(high_watermark, log.log_end_offset)
-        if commit <= committed:
-            commit = NO_OFFSET
-        else:
-            committed = commit
-        has_new_start = log.log_start_offset < log_start_offset <= committed
-        if commit == NO_OFFSET and not has_new_start:
+        has_risen = commit > log.high_watermark
+        has_new_start = log.log_start_offset < log_start_offset <= max(commit, log.high_watermark)
+        if not has_risen and not has_new_start:
             return NOTHING
         return Effects(
-            commit_up_to=commit,
+            commit_up_to=commit if has_risen else NO_OFFSET,
             start_at=log_start_offset if has_new_start else NO_OFFSET,
             wake_readers=True,
             check_starts=has_new_start,
@@ -351,11 +351,12 @@ class ReplicaMachine:
         """
         log = self._log
         if self.is_sole:
-            return log.log_end_offset
+            return min(log.log_end_offset, self.commit_limit)
         in_sync = self.in_sync
         if len(in_sync.committed) < self.min_in_sync:
             return NO_OFFSET
         end = in_sync.replicated_up_to(log.log_end_offset, now_ms, self._settings.is_alive)
+        end = min(end, self.commit_limit)
         if end <= log.high_watermark:
             return NO_OFFSET
         assert end <= log.log_end_offset, f"{self._name}: would commit beyond the log's end"

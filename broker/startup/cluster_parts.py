@@ -97,6 +97,7 @@ def cluster_parts(base: Foundation) -> ClusterParts:
         timers=loop.timers,
         clock=loop.clock,
         changes=sender,
+        flushes=base.storage.group_commit,
         throttle=throttles.leader,
     )
     replicas = Replicas(base.storage.logs, base.settings.topics, shared)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker.maintenance.failed_disks import FailedDisks
+from broker.partitions.group_commit import GroupCommit
 from broker.runtime.compute_pool import ComputePool
 from broker.startup.disk import adopt, load_logs, open_directories
 
@@ -37,6 +38,8 @@ class LogStorage:
     """Write what followers fetch in large pieces."""
     compute_pool: ComputePool
     """For what computes; its results go to the logs."""
+    group_commit: GroupCommit
+    """For what must be on the disk before it is acknowledged."""
 
 
 async def lock_directories(config: BrokerConfig, machine: Machine, undo: UndoStack) -> LogStorage:
@@ -57,7 +60,9 @@ async def lock_directories(config: BrokerConfig, machine: Machine, undo: UndoSta
     undo.push("closing replicas' threads", partial(replica_threads.shutdown, cancel_futures=True))
     compute_pool = ComputePool(machine.loop, platform)
     undo.push("closing side work", compute_pool.close)
-    return LogStorage(logs, threads, replica_threads, compute_pool)
+    group_commit = GroupCommit(machine.loop, machine.timers, platform)
+    undo.push("closing the group commit", group_commit.close)
+    return LogStorage(logs, threads, replica_threads, compute_pool, group_commit)
 
 
 async def _close(logs: LogDirectories, machine: Machine) -> None:

@@ -218,5 +218,4 @@ async def _apply_topic_config(services: BrokerServices, topic: str, config: Topi
         services.controller.allow_unclean()
     partitions = list(services.replicas.by_topic.get(topic, {}).values())
     async for partition in services.slices().each(partitions):
-        services.logs.configure(partition.log, config)
-        partition.config_changed()
+        services.replicas.configure(partition, config)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
-    from storage.log.flushes import Flushes
     from storage.log.log_contents import LogContents
     from storage.log.log_rules import LogRules
     from storage.log.rolls import Rolls
@@ -44,7 +43,6 @@ class FollowerAppends:
     __slots__ = (
         "_epochs",
         "_files",
-        "_flushes",
         "_offsets",
         "_producers",
         "_rolls",
@@ -52,9 +50,7 @@ class FollowerAppends:
         "_segments",
     )
 
-    def __init__(
-        self, contents: LogContents, rules: LogRules, rolls: Rolls, flushes: Flushes
-    ) -> None:
+    def __init__(self, contents: LogContents, rules: LogRules, rolls: Rolls) -> None:
         self._files = contents.files
         self._segments = contents.files.segments
         self._epochs = contents.files.epochs
@@ -62,7 +58,6 @@ class FollowerAppends:
         self._producers = contents.producers
         self._rules = rules
         self._rolls = rolls
-        self._flushes = flushes
 
     def append(self, records: Buffer, now_ms: int) -> AppendInfo | None:
         """Append whole batches as the leader sent them; a cut-off last one is left out.
@@ -80,7 +75,6 @@ class FollowerAppends:
                 self._append_run(view, run, now_ms)
                 first_offset = run[0][1].base_offset if first_offset is None else first_offset
                 newest = max(newest, *(header.max_timestamp for _, header in run))
-            self._flush_if_due()
         if first_offset is None:
             return None
         offsets = self._offsets
@@ -121,7 +115,6 @@ class FollowerAppends:
                 segment.cut_back(segment.size)
                 raise
             self._account_run(pending.view, pending.run)
-            self._flush_if_due()
         return True
 
     def _runs(self, view: memoryview) -> Iterator[Run]:
@@ -194,11 +187,6 @@ class FollowerAppends:
         aborted = None if marker is None else self._producers.end_transaction(marker)
         if aborted is not None:
             self._files.add_aborted(aborted)
-
-    def _flush_if_due(self) -> None:
-        offsets = self._offsets
-        if offsets.log_end_offset - offsets.recovery_point >= self._rules.config.flush_messages:
-            self._flushes.flush()
 
 
 def _span(run: Run) -> slice:

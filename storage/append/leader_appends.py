@@ -25,7 +25,6 @@ from storage.producer.producer_recovery import read_marker
 if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader
     from storage.append.append_source import AppendSource
-    from storage.log.flushes import Flushes
     from storage.log.log_contents import LogContents
     from storage.log.log_rules import LogRules
     from storage.log.rolls import Rolls
@@ -41,7 +40,6 @@ class LeaderAppends:
     __slots__ = (
         "_epochs",
         "_files",
-        "_flushes",
         "_offsets",
         "_producers",
         "_rolls",
@@ -49,9 +47,7 @@ class LeaderAppends:
         "_segments",
     )
 
-    def __init__(
-        self, contents: LogContents, rules: LogRules, rolls: Rolls, flushes: Flushes
-    ) -> None:
+    def __init__(self, contents: LogContents, rules: LogRules, rolls: Rolls) -> None:
         self._files = contents.files
         self._segments = contents.files.segments
         self._epochs = contents.files.epochs
@@ -59,7 +55,6 @@ class LeaderAppends:
         self._producers = contents.producers
         self._rules = rules
         self._rolls = rolls
-        self._flushes = flushes
 
     def append(
         self, records: memoryview, leader_epoch: int, now_ms: int, source: AppendSource
@@ -92,10 +87,6 @@ class LeaderAppends:
             info = self._append_marker(records, header, leader_epoch, now_ms, source)
         else:
             info = self._append_of_producer(records, header, leader_epoch, now_ms, source)
-        # Last: if it cannot be flushed for now, the batch is known when it comes again.
-        offsets = self._offsets
-        if offsets.log_end_offset - offsets.recovery_point >= self._rules.config.flush_messages:
-            self._flushes.flush()
         return info
 
     def _append_each(

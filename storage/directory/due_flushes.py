@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from storage.log.log import Log
 
 NEVER: Final = 2**63 - 1
-"""The `flush.ms` of a log that the system alone writes to the disk."""
+"""How long a log may wait that the system alone writes to the disk."""
 
 
 class DueFlushes:
@@ -26,7 +26,7 @@ class DueFlushes:
 
     def note(self, log: Log) -> None:
         """A log is new, or has another configuration."""
-        if log.config.flush_ms != NEVER:
+        if log.rules.flush_ms != NEVER:
             self._timed[log] = None
         else:
             self.forget(log)
@@ -44,7 +44,7 @@ class DueFlushes:
             self._save_epochs(logs)
         due: list[Callable[[], None]] = []
         for log in self._timed:
-            if log.flushes.is_due(now_ms, log.config.flush_ms):
+            if log.flushes.is_due(now_ms, log.rules.flush_ms):
                 with suppress(LogDirectoryError):
                     due.append(log.flushes.start())
                     log.flushes.note(now_ms)

@@ -2,6 +2,10 @@
 
 Flushes wait on other threads, beside appends, truncations and deletion. One that ends after the log
 was cut has flushed something else, and does not move the recovery point (`LogOffsets`).
+
+What producers wait for is a flush of records alone (`start_for_records`): one wait for the disk
+instead of six. Indexes, epochs and producers' state are made anew from the records after a crash,
+as long as the recovery point lies before these; so only a whole flush moves it.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from storage.errors import DeletedLogError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from storage.filesystem import File
     from storage.log.log_files import LogFiles
     from storage.log.log_offsets import LogOffsets
     from storage.segment.segment import Segment
@@ -64,6 +69,19 @@ class Flushes:
         offsets = self._offsets
         return partial(self._sync, self._unflushed(), offsets.log_end_offset, offsets.truncations)
 
+    def start_for_records(self, from_offset: int) -> Callable[[], None]:
+        """Return what has the records from `from_offset` to the log's end on the disk.
+
+        To be called on any thread; it blocks that. Both parts raise LogDirectoryError. The caller
+        has flushed what comes before, or it lies before the recovery point.
+        """
+        files = self._files
+        with files.place.directory:
+            segments = [files.segments[index] for index in self._indexes_from(from_offset)]
+            opened = [segment.file for segment in segments]
+        is_new = segments[-1].base_offset >= from_offset
+        return partial(self._sync_records, opened, with_names=is_new)
+
     def flush_sealed(self) -> None:
         """After a roll: have all but the active segment flushed later, which is still empty."""
         sealed, offsets = self._unflushed()[:-1], self._offsets
@@ -74,10 +92,20 @@ class Flushes:
 
         And the one before, where the point lies between two: it may have been cut to that.
         """
-        segments = self._files.segments
         assert self._offsets.recovery_point <= self._offsets.log_end_offset, self._offsets
-        first = segments.floor(max(self._offsets.recovery_point - 1, segments[0].base_offset))
-        return [segments[index] for index in range(first, len(segments))]
+        segments = self._files.segments
+        return [segments[index] for index in self._indexes_from(self._offsets.recovery_point)]
+
+    def _indexes_from(self, offset: int) -> range:
+        segments = self._files.segments
+        return range(segments.floor(max(offset - 1, segments[0].base_offset)), len(segments))
+
+    def _sync_records(self, files: Sequence[File], *, with_names: bool) -> None:
+        with self._files.place.directory:
+            for file in files:
+                file.sync()
+        if with_names:
+            self._files.sync_names()
 
     def _sync(self, segments: Sequence[Segment], end_offset: int, truncations: int) -> None:
         """Wait for the disk; runs beside appends, truncations and deletion on other threads."""

@@ -102,8 +102,8 @@ class Log:
         self.rules = LogRules(config)
         self.flushes = Flushes(self.files, self.offsets, settings.run_later)
         self.rolls = Rolls(contents, self.rules, self.flushes, settings.draw_below)
-        self.leader_appends = LeaderAppends(contents, self.rules, self.rolls, self.flushes)
-        self.follower_appends = FollowerAppends(contents, self.rules, self.rolls, self.flushes)
+        self.leader_appends = LeaderAppends(contents, self.rules, self.rolls)
+        self.follower_appends = FollowerAppends(contents, self.rules, self.rolls)
         self.reader = LogReader(contents)
         self.read = self.reader.read
         """No method of its own, for a call less."""

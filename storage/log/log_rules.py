@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from config.key import LONG_MAX
 from protocol.records.compression import Codec
 from protocol.records.validation import ProduceRules
 
@@ -22,6 +23,11 @@ TARGET_CODECS: Final[dict[str, Codec | None]] = {
 """By value of `compression.type`."""
 
 COMPACT: Final = "compact"
+AWAITED_FLUSH_MS: Final = 60_000
+"""With `flush.messages` records are on the disk before they are acknowledged, but not indexes and
+whatever else a start would make anew from them. So that it need not make much, that follows within
+a minute, which is how often recovery points are written."""
+
 RULES_KEPT: Final = 256
 """Of so many configurations: logs that have the same share them, which saves memory."""
 
@@ -29,12 +35,14 @@ RULES_KEPT: Final = 256
 class LogRules:
     """The configuration and what follows from it; parts of a log hold this, and see it change."""
 
-    __slots__ = ("config", "produce_rules", "roll_ms")
+    __slots__ = ("config", "flush_ms", "produce_rules", "roll_ms")
 
     config: TopicConfig
     produce_rules: ProduceRules
     roll_ms: int
     """The active segment rolls when a batch is so much later than its first, without jitter."""
+    flush_ms: int
+    """How long what is appended may wait to be flushed as a whole."""
 
     def __init__(self, config: TopicConfig) -> None:
         self.change(config)
@@ -46,6 +54,8 @@ class LogRules:
         # Compaction, which may be due by then, leaves the active segment alone.
         lag_ms = config.max_compaction_lag_ms if is_compacted else config.segment_ms
         self.roll_ms = min(config.segment_ms, lag_ms)
+        awaited_ms = LONG_MAX if config.flush_messages == LONG_MAX else AWAITED_FLUSH_MS
+        self.flush_ms = min(config.flush_ms, awaited_ms)
         self.produce_rules = _produce_rules(config)
 
 

@@ -29,7 +29,7 @@ LISTS_SINCE_4 = {
     "log.dirs",
 }
 # What Apache Kafka has no key for; the page says so.
-OURS = {
+OURS = {("topic", "flush.replicas")} | {
     ("broker", name)
     for name in (
         "audit.log.allowed",

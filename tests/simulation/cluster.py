@@ -8,6 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from broker.app import Broker
+from broker.partitions.group_commit import POOL
 from broker.startup.logs import REPLICAS
 from broker.startup.start_error import StartError
 from config.broker import BrokerConfig
@@ -49,7 +50,7 @@ class LoopClock:
 
 
 SLOW_SECONDS = (0.0, 0.001, 0.3)
-"""How long a replica's write may wait for its thread: at most as long as a busy disk takes."""
+"""How long a write or a flush may wait for its thread: at most as long as a busy disk takes."""
 
 
 STEP_SECONDS = (0.0, 0.001, 0.02)
@@ -72,11 +73,16 @@ class InlineExecutor(Executor):
             except Exception as error:
                 done.set_exception(error)
 
-        if self._delays is None:
-            self._loop.call_soon(work)
+        delay = self.delay()
+        if delay:
+            self._loop.call_later(delay, work)
         else:
-            self._loop.call_later(self._delays.choice(SLOW_SECONDS), work)
+            self._loop.call_soon(work)
         return done
+
+    def delay(self) -> float:
+        """How many seconds the next piece of work waits for a thread."""
+        return 0.0 if self._delays is None else self._delays.choice(SLOW_SECONDS)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Nothing to wait for."""
@@ -101,7 +107,7 @@ class SimulatedPlatform:
         return None
 
     def threads(self, count: int, name: str) -> Executor:
-        delays = Random("replicas") if name == REPLICAS else None
+        delays = Random(name) if name in {REPLICAS, POOL} else None
         return InlineExecutor(self._cluster.loop, delays)
 
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from broker.cluster.control_request_queue import ControlRequestQueue, ControlRequests
 from broker.handlers.brokers import control
 from broker.partitions.commit_waiters import COMMITTED, CommitWaiter
+from broker.partitions.durability import Durability
 from broker.partitions.partition import Partition
+from broker.replica_fetchers import fetcher
 from broker.replica_fetchers.replica_fetchers import ReplicaFetchers
 from controller.active_controller import ActiveController
 from controller.brokers.election import FencedStore
@@ -120,12 +122,30 @@ def fence_nobody() -> None:
 
 
 def forget_to_flush() -> None:
-    """Flushes move the recovery point and wait for no disk."""
+    """Flushes end, and wait for no disk."""
 
     def pretend(self: Flushes, segments: Any, end_offset: int, truncations: int) -> None:
         self._offsets.raise_recovery_point(end_offset, truncations)
 
     Flushes._sync = pretend  # type: ignore[method-assign]
+    Flushes._sync_records = lambda *_, **__: None  # type: ignore[method-assign]
+
+
+def acknowledge_before_the_flush() -> None:
+    """What is appended counts as flushed as soon as its flush is asked for."""
+    ask = Durability.flush_if_due
+
+    def at_once(self: Durability) -> None:
+        ask(self)
+        self._flushed_end = self._log.log_end_offset
+        self._on_end(None)
+
+    Durability.flush_if_due = at_once  # type: ignore[method-assign]
+
+
+def fetch_before_the_flush() -> None:
+    """A follower tells its leader that it has what is not on its disk yet."""
+    fetcher.is_owing = lambda partition: False  # type: ignore[attr-defined]
 
 
 DEFECTS: dict[str, Callable[[], None]] = {
@@ -139,5 +159,7 @@ DEFECTS: dict[str, Callable[[], None]] = {
     "fencing of leaders": fence_no_leaders,
     "fencing of fetches": serve_fetches_of_any_epoch,
     "flush": forget_to_flush,
+    "flush of leaders": acknowledge_before_the_flush,
+    "flush of followers": fetch_before_the_flush,
     **ANSWER_DEFECTS,
 }

@@ -298,23 +298,21 @@ def test_index_entries_wait_for_a_descriptor(
     assert found.offset_for_timestamp(NOW_MS + 62) == log.offset_for_timestamp(NOW_MS + 62)
 
 
-def test_a_batch_that_could_not_be_flushed_is_known_when_it_comes_again(tmp_path: Path) -> None:
+def test_records_that_could_not_be_flushed_are_flushed_later(tmp_path: Path) -> None:
     filesystem = ExhaustedFileSystem()
     log = filled(tmp_path / "log", filesystem)
     log.flush()
-    log.config = dataclasses.replace(CONFIG, flush_messages=1)
+    log.append_as_leader(idempotent(33), 1, NOW_MS)
     hold_open(log)
+    log.release()
     filesystem.run_out(0, failures=1000)
     with pytest.raises(ExhaustedError):
-        log.append_as_leader(idempotent(33), 1, NOW_MS)
+        log.flushes.start_for_records(36)
     filesystem.recover()
-    assert log.recovery_point == 36
 
-    info = log.append_as_leader(idempotent(33), 1, NOW_MS)
+    log.flushes.start_for_records(36)()
 
-    assert info.is_duplicate
-    assert (info.first_offset, info.last_offset) == (36, 38)
-    assert log.recovery_point == log.log_end_offset == 39
+    assert log.append_as_leader(idempotent(33), 1, NOW_MS).is_duplicate
 
 
 def test_reading_fails_for_now(tmp_path: Path) -> None:

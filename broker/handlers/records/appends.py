@@ -70,18 +70,18 @@ class NotVerifiedError(ApiError):
 
 
 class Uncommitted(NamedTuple):
-    """A batch that is appended to a partition and not committed yet."""
+    """A batch that is appended to a partition, and not committed or not on the disk yet."""
 
     partition: Partition
     end_offset: int
-    """Of the record after its last: the high watermark that the answer waits for."""
+    """Of the record after its last: what the answer waits for must have come so far."""
     leader_epoch: int
     """The epoch it was appended in; in a later one, other records may have its offsets."""
     answer: Answer
 
 
 class Appends:
-    """The appends of one request, and the commits that its answer waits for."""
+    """The appends of one request, and what its answer waits for."""
 
     __slots__ = (
         "_began_ms",
@@ -210,9 +210,14 @@ class Appends:
                 current_leader=_NO_LEADER,
             )
             answers.append(answer)
-            if is_acks_all and partition.log.high_watermark <= info.last_offset:
+            if (
+                partition.log.high_watermark <= info.last_offset
+                if is_acks_all
+                else partition.durability is not None
+            ):
+                end_offset = info.last_offset + 1
                 self.pending.append(
-                    Uncommitted(partition, info.last_offset + 1, partition.leader_epoch, answer)
+                    Uncommitted(partition, end_offset, partition.leader_epoch, answer)
                 )
 
     def _refused(

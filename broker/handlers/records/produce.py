@@ -23,6 +23,7 @@ from broker.handlers.records.appends import (
 )
 from broker.handlers.records.recompression import Recompression, Recompressions, Result
 from broker.handlers.records.transaction_verification import Support, Transaction, Verification
+from broker.replication.replica_machine import ACKS_ALL
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_transaction
 from broker.requests.steps import in_slices, in_steps
@@ -244,7 +245,7 @@ class RecompressedProduce:
 
 
 class DelayedProduce:
-    """An acks=all produce that waits for the in-sync replicas.
+    """A produce that waits for the in-sync replicas, or with acks=1 for this broker's disk.
 
     For `timeout_ms` at most, from when its last batch was appended.
     """
@@ -258,6 +259,7 @@ class DelayedProduce:
             is_ordered_only=True, on_abandon=self._forget
         )
         self._context = appends.context
+        self._is_acks_all = appends.request.acks == ACKS_ALL
         self._endpoints = appends.endpoints
         self._response = response
         self._waiting = {
@@ -271,7 +273,7 @@ class DelayedProduce:
                 self._wait_for(one)
 
     def _wait_for(self, one: Uncommitted) -> None:
-        """Wait for a commit, unless this broker has lost leadership since the append.
+        """Wait for it, unless this broker has lost leadership since the append.
 
         It may have if batches were recompressed or the request was long: others were served then.
         """
@@ -280,7 +282,8 @@ class DelayedProduce:
         if not partition.is_leader or partition.leader_epoch != one.leader_epoch:
             committed(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         else:
-            self._waits.append(partition.when_committed(one.end_offset, committed))
+            wait = partition.when_committed if self._is_acks_all else partition.when_flushed
+            self._waits.append(wait(one.end_offset, committed))
 
     def _committed(self, topic: str, answer: Answer, code: ErrorCode) -> None:
         """Raises nothing, as partitions demand: what goes wrong fails the whole request."""

@@ -11,6 +11,7 @@ from broker.runtime.clock import SystemClock
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from broker.partitions.durability import Durability
     from broker.partitions.partition import Partition
     from broker.replication.effects import Proposal
 
@@ -45,6 +46,14 @@ class NotedProposals:
         return [proposal.in_sync for _, proposal in taken]
 
 
+class ImmediateFlushes:
+    """Waits for the disk at once."""
+
+    def add(self, log: Durability) -> None:
+        log.start()()
+        log.ended(None)
+
+
 def surroundings(
     local_id: int,
     timers: Any,
@@ -58,4 +67,5 @@ def surroundings(
         timers=timers,
         clock=clock or SystemClock(),
         changes=changes or NotedProposals(),
+        flushes=ImmediateFlushes(),
     )

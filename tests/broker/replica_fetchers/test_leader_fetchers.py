@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from broker.replica_fetchers import fetcher
-from broker.replica_fetchers.leader_fetchers import LeaderFetchers, Running
+from broker.replica_fetchers.leader_fetchers import LeaderFetchers, Purpose, Running
 from tests.broker.replica_fetchers.nodes import LIMITS, Ensemble, run_ensemble
 
 if TYPE_CHECKING:
@@ -91,6 +92,16 @@ class Fetcher:
         self.is_over = True
 
 
+class Replica:
+    """A partition, as far as lanes look at it."""
+
+    durability: Any = None
+
+
+def replica() -> Any:
+    return Replica()
+
+
 async def for_ever() -> None:
     await asyncio.Event().wait()
 
@@ -99,14 +110,14 @@ def test_one_that_may_be_in_sync_again_is_never_without_somebody_who_asks() -> N
     async def scenario() -> None:
         fetchers: list[Fetcher] = []
 
-        def start(lane: object, *, is_for_those_behind: bool) -> Running:
-            assert is_for_those_behind is bool(fetchers)
+        def start(lane: object, purpose: Purpose) -> Running:
+            assert purpose is (Purpose.BEHIND if fetchers else Purpose.MAIN)
             fetchers.append(Fetcher())
             return Running(
                 cast("Any", fetchers[-1]), asyncio.get_running_loop().create_task(for_ever())
             )
 
-        lane, one, other = LeaderFetchers(start), cast("Any", "one"), cast("Any", "other")
+        lane, one, other = LeaderFetchers(start), replica(), replica()
         lane.follow(one)
         lane.follow(other)
         lane.found(cast("Any", fetchers[0]), one, is_behind=True)
@@ -121,6 +132,42 @@ def test_one_that_may_be_in_sync_again_is_never_without_somebody_who_asks() -> N
         lane.before_asking(cast("Any", main))
         assert (main.has, aside.has, aside.is_over) == ({one, other}, set(), True)
         assert not lane.is_idle
+
+    asyncio.run(scenario())
+
+
+def test_replicas_that_wait_for_their_disk_hold_up_no_others() -> None:
+    async def scenario() -> None:
+        fetchers: dict[Purpose, Fetcher] = {}
+
+        def start(lane: object, purpose: Purpose) -> Running:
+            fetchers[purpose] = Fetcher()
+            task = asyncio.get_running_loop().create_task(for_ever())
+            return Running(cast("Any", fetchers[purpose]), task)
+
+        lane, plain, flushed = LeaderFetchers(start), replica(), replica()
+        flushed.durability = SimpleNamespace(is_for_all_replicas=True)
+        lane.follow(plain)
+        lane.follow(flushed)
+        main, own = fetchers[Purpose.MAIN], fetchers[Purpose.FLUSHED]
+        assert (main.has, own.has) == ({plain}, {flushed})
+
+        lane.found(cast("Any", own), flushed, is_behind=True)
+        aside = fetchers[Purpose.BEHIND]
+        assert (own.has, aside.has) == (set(), {flushed})
+        lane.found(cast("Any", aside), flushed, is_behind=False)
+        lane.before_asking(cast("Any", main))
+        assert (main.has, aside.has, own.is_woken) == ({plain}, {flushed}, True)
+        lane.before_asking(cast("Any", own))
+        assert (main.has, own.has, aside.is_over) == ({plain}, {flushed}, True)
+
+        own.is_woken = False
+        flushed.durability.is_for_all_replicas = False
+        lane.follow(flushed)
+        assert (main.has, own.has, own.is_over) == ({plain, flushed}, set(), True)
+        lane.leave(plain)
+        lane.leave(flushed)
+        assert lane.is_idle
 
     asyncio.run(scenario())
 

@@ -140,7 +140,7 @@ class Scenario:
         config = TopicConfig(min_insync_replicas=int(min_isr))
         for one, log in self.by_broker.items():
             log.config = config
-            yield from self._carry_out(one, self._machines[one].configured(self._now_ms))
+            yield from self._carry_out(one, self._machines[one].limits_changed(self._now_ms))
 
     def _elect(self, leader: str, *, isr: str, to: str = "") -> Iterator[str]:
         before = self._state

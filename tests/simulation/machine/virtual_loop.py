@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import itertools
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 from weakref import WeakValueDictionary
 
 from tests.simulation.machine.hosts import HOST
@@ -79,6 +79,15 @@ class _NumberedTask(asyncio.Task[Any]):
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+
+@runtime_checkable
+class SlowExecutor(Protocol):
+    """Threads on which work has to wait."""
+
+    def delay(self) -> float:
+        """How many seconds, for the next piece."""
+        ...
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
@@ -218,7 +227,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Work of threads is done in one piece, a moment later."""
+        """Work of threads is done in one piece, a moment later, or as late as they like."""
         done: asyncio.Future[T] = self.create_future()
 
         def work() -> None:
@@ -229,7 +238,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
             except Exception as error:
                 done.set_exception(error)
 
-        self.call_soon(work)
+        delay = executor.delay() if isinstance(executor, SlowExecutor) else 0.0
+        if delay:
+            self.call_later(delay, work)
+        else:
+            self.call_soon(work)
         return done
 
     async def create_server(

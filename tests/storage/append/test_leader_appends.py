@@ -110,21 +110,5 @@ def test_client_may_not_send_two_batches_but_a_coordinator_may(tmp_path: Path) -
     assert all_offsets(log) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
-    ("limit", "points"), [(1, [2, 4, 6]), (2, [2, 4, 6]), (3, [0, 4, 4]), (6, [0, 0, 6])]
-)
-def test_flush_messages_bounds_the_records_that_are_not_flushed(
-    tmp_path: Path, limit: int, points: list[int]
-) -> None:
-    log = new_log(tmp_path, dataclasses.replace(SMALL, flush_messages=limit))
-
-    recovery_points = []
-    for _ in range(3):
-        append(log, batch(2))
-        recovery_points.append(log.recovery_point)
-
-    assert recovery_points == points
-
-
 def test_error_of_a_damaged_file_has_a_code_for_clients() -> None:
     assert DamagedFileError("x").code == ErrorCode.CORRUPT_MESSAGE

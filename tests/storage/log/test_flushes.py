@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
 
+from storage.disk import Disk
+from storage.errors import DeletedLogError
+from storage.filesystem import LocalFile, LocalFileSystem
 from storage.log.log_loader import create_log
 from storage.log.log_settings import LogSettings
 from tests.storage.produced import NOW_MS, SMALL, append, batch, new_log, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from storage.log.log import Log
 
@@ -103,3 +107,86 @@ def test_recovery_point_past_the_end_is_a_mistake(tmp_path: Path) -> None:
 
     with pytest.raises(AssertionError):
         log.flush()
+
+
+class CountedFileSystem(LocalFileSystem):
+    """A disk that notes what is synced."""
+
+    def __init__(self) -> None:
+        self.synced: list[str] = []
+
+    def open(self, path: str, *, create: bool = False) -> CountedFile:
+        file = super().open(path, create=create)
+        return CountedFile(os.dup(file.fileno()), Path(path).name, self.synced)
+
+    def sync_directory(self, path: str) -> None:
+        self.synced.append("names")
+        super().sync_directory(path)
+
+
+class CountedFile(LocalFile):
+    """One of its files."""
+
+    def __init__(self, descriptor: int, name: str, synced: list[str]) -> None:
+        super().__init__(descriptor)
+        self._name = name
+        self._synced = synced
+
+    def sync(self) -> None:
+        self._synced.append(self._name)
+        super().sync()
+
+
+def test_records_alone_are_one_wait_for_the_disk(tmp_path: Path) -> None:
+    filesystem = CountedFileSystem()
+    log = new_log(tmp_path, SMALL, Disk(filesystem))
+    first = "00000000000000000000.log"
+    append(log, batch(2))
+    log.flushes.start_for_records(0)()
+    assert filesystem.synced == [first, "names"], "the file is new, and so is its name"
+
+    filesystem.synced.clear()
+    append(log, batch(2))
+    log.flushes.start_for_records(2)()
+
+    assert filesystem.synced == [first]
+    assert log.recovery_point == 0
+
+
+def test_records_in_segments_that_were_closed_since_are_flushed_with_names(tmp_path: Path) -> None:
+    filesystem = CountedFileSystem()
+    log = new_log(tmp_path, SMALL, Disk(filesystem))
+    append(log, batch(2))
+    log.flushes.start_for_records(0)()
+    log.roll(NOW_MS)
+    append(log, batch(2))
+    filesystem.synced.clear()
+
+    log.flushes.start_for_records(2)()
+
+    assert filesystem.synced == [
+        "00000000000000000000.log",
+        "00000000000000000002.log",
+        "names",
+    ]
+
+
+def test_a_file_that_is_flushed_may_be_let_go_meanwhile(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    append(log, batch(2))
+    flush = log.flushes.start_for_records(0)
+
+    log.release()
+    log.truncate_fully_and_start_at(5)
+
+    flush()
+
+
+def test_a_deleted_log_says_so(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    append(log, batch(2))
+    flush = log.flushes.start_for_records(0)
+    log.give_up()
+
+    with pytest.raises(DeletedLogError):
+        flush()

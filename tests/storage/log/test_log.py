@@ -41,18 +41,17 @@ def test_fields_of_parts_are_read_here_and_changed_there(tmp_path: Path, name: s
 def test_another_configuration_reaches_every_part(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     append(log, batch(2))
-    assert log.recovery_point == 0
 
     size = len(batch(2))
     log.config = dataclasses.replace(
-        SMALL, flush_messages=2, segment_bytes=size, retention_ms=1, max_message_bytes=size
+        SMALL, flush_ms=7, segment_bytes=size, retention_ms=1, max_message_bytes=size
     )
 
     with pytest.raises(ApiError) as refused:
         append(log, batch(3))
     assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
     append(log, batch(2))
-    assert (log.segments.base_offsets, log.recovery_point) == ([0, 2], 4)
+    assert (log.segments.base_offsets, log.rules.flush_ms) == ([0, 2], 7)
     assert log.delete_expired(NOW_MS + 100)
     assert log.log_start_offset == 4
 

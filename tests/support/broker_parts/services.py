@@ -19,6 +19,7 @@ from broker.metrics.optional_metrics import Doors
 from broker.network.connection_quotas import ConnectionQuotas
 from broker.network.listener import Listeners
 from broker.network.listener_security import EndpointSecurity
+from broker.partitions.group_commit import GroupCommit
 from broker.runtime.compute_pool import ComputePool
 from broker.runtime.event_loop import BackgroundLoop
 from broker.runtime.open_files import OpenFiles
@@ -142,6 +143,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             ThreadPoolExecutor(1),
             ThreadPoolExecutor(1),
             ComputePool(adapters.loop, machine.platform),
+            GroupCommit(adapters.loop, machine.timers, machine.platform),
         ),
         OpenMetadata(machine, config, adapters.store, CLUSTER_ID, is_new=True),
         Settings(

@@ -1,13 +1,18 @@
-"""A produce that waits for its replicas, from within; `test_produce` has what clients see of it."""
+"""A produce that waits for its replicas, or for the disk with `flush.messages`, from within.
+
+`test_produce` has what clients see of it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from broker.handlers.records.appends import Appends
 from broker.handlers.records.produce import DelayedProduce
+from broker.runtime.deferred import Deferred
+from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest
 from tests.broker.handlers.data_broker import (
     TOPIC,
@@ -16,12 +21,16 @@ from tests.broker.handlers.data_broker import (
     records,
     run_data_broker,
 )
+from tests.broker.partitions.test_durability import HeldDisk
 
 if TYPE_CHECKING:
     import asyncio
     from pathlib import Path
 
     from broker.handlers.records.appends import Answer
+    from broker.partitions.partition import Partition
+
+VERSION = 12
 
 
 @pytest.mark.parametrize("is_committed_before", [False, True])
@@ -53,5 +62,144 @@ def test_answer_that_cannot_be_made_leaves_nothing_behind(
         assert cast("asyncio.TimerHandle", delayed._timer).cancelled()
         assert [wait for wait in delayed._waits if wait.callback is not None] == []
         assert delayed._waiting == {}
+
+    run_data_broker(tmp_path, scenario)
+
+
+async def flushed_topic(broker: DataBroker, count: int = 1) -> tuple[Partition, HeldDisk]:
+    """A topic of which each record has to be flushed, and the disk, which waits to be told."""
+    disk = HeldDisk()
+    partition = await broker.create_topic(count=count, flush_messages="1")
+    for one in broker.replicas:
+        assert one.durability is not None
+        one.durability._flushes = disk
+    return partition, disk
+
+
+def produce(broker: DataBroker, acks: int, index: int = 0, **header: Any) -> Any:
+    request = produce_request({(TOPIC, index): records(2, **header)}, VERSION, acks)
+    return broker.call(request, VERSION)
+
+
+def answer_of(response: Deferred[Any]) -> Any:
+    assert response.is_complete
+    (answer,) = response.value.responses[0].partition_responses
+    return answer
+
+
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_the_answer_comes_when_the_disk_has_it(acks: int, tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        _, disk = await flushed_topic(broker)
+
+        first, second = produce(broker, acks), produce(broker, acks)
+        disk.begin()
+        assert isinstance(first, Deferred)
+        assert not first.is_complete
+        disk.end()
+
+        assert (answer_of(first).error_code, answer_of(first).base_offset) == (0, 0)
+        assert (answer_of(second).error_code, answer_of(second).base_offset) == (0, 2)
+        assert first.is_ordered_only, "requests behind it are handled, to share a flush"
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_without_acks_nobody_waits_and_yet_it_is_flushed(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        partition, disk = await flushed_topic(broker)
+
+        assert produce(broker, acks=0) is None
+
+        assert partition.log.high_watermark == 0
+        disk.flush()
+        assert partition.log.high_watermark == 2
+
+    run_data_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_an_error_of_the_disk_is_answered(acks: int, tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        _, disk = await flushed_topic(broker)
+        waiting = produce(broker, acks)
+        disk.begin()
+
+        disk.end(ApiError(ErrorCode.KAFKA_STORAGE_ERROR))
+
+        assert answer_of(waiting).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+    run_data_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_the_end_of_leadership_is_answered_once(acks: int, tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        partition, disk = await flushed_topic(broker)
+        waiting = produce(broker, acks)
+        disk.begin()
+
+        broker.lead(partition, partition.leader_epoch + 1, leader=1, isr=(0, 1))
+        disk.end()
+
+        assert answer_of(waiting).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_a_topic_that_is_deleted_answers_who_waits(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        _, disk = await flushed_topic(broker)
+        waiting = produce(broker, 1)
+        disk.begin()
+
+        await broker.delete_topic()
+
+        assert answer_of(waiting).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        ((log, work),) = disk.works
+        with pytest.raises(ApiError) as deleted:
+            work()
+        log.ended(deleted.value)
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_a_client_that_hung_up_is_not_waited_for(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        partition, disk = await flushed_topic(broker)
+        waiting, other = produce(broker, 1), produce(broker, 1)
+        disk.begin()
+
+        waiting.abandon()
+        disk.end()
+
+        assert not waiting.is_complete
+        assert answer_of(other).error_code == 0
+        assert partition.log.high_watermark == 4
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_a_request_for_two_partitions_waits_for_both(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        _, disk = await flushed_topic(broker, count=2)
+        request = produce_request({(TOPIC, 0): records(), (TOPIC, 1): records()}, VERSION, 1)
+        waiting = broker.call(request, VERSION)
+        disk.begin()
+        (first, first_work), (second, second_work) = disk.works
+        disk.works.clear()
+
+        first_work()
+        first.ended(None)
+        assert not waiting.is_complete
+        second_work()
+        second.ended(None)
+
+        answers = [
+            answer.error_code
+            for topic in waiting.value.responses
+            for answer in topic.partition_responses
+        ]
+        assert answers == [0, 0]
 
     run_data_broker(tmp_path, scenario)

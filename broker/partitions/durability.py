@@ -1,0 +1,163 @@
+"""How much of one replica's log is on its disk, for topics whose appends wait for that.
+
+With `flush.messages` set, fewer than so many records that are acknowledged may be missing on the
+disk: after each append that leaves as many, the log is flushed, and what lies beyond `limit` is
+neither committed nor acknowledged. A leader's high watermark stops there, so that acks=all waits
+as it does for followers; acks=1 waits here, and so does a follower before it fetches on, which is
+how it tells its leader what it has. With `flush.messages=3`:
+
+    append ends at     on the disk     limit     answered
+    2                  0               2         at once
+    4                  0               2         when the flush to 4 has ended, which it asks for
+    5                  4               6         at once
+
+Nobody waits on the event loop: `group_commit` flushes on threads. What is appended meanwhile is
+flushed together, once the flush under way has ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from broker.partitions.commit_waiters import COMMITTED, CommitWaiters
+from config.key import LONG_MAX
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.partitions.commit_waiters import CommitWaiter
+    from protocol.errors import ApiError
+    from storage.log.log import Log
+
+    OnEnd = Callable[[ApiError | None], None]
+    """Hears of the end of a flush, and of its error."""
+
+NEVER: Final = LONG_MAX
+"""Value of `flush.messages` where appends do not wait for the disk."""
+WHOLE_LOG: Final = 2**63
+ALL: Final = "all"
+"""Value of `flush.replicas`."""
+
+
+class Flushes(Protocol):
+    """Who flushes, together with others."""
+
+    def add(self, log: Durability) -> None:
+        """Flush it soon; again, if one is under way."""
+
+
+def renewed(
+    current: Durability | None,
+    log: Log,
+    flushes: Flushes,
+    on_end: OnEnd,
+) -> Durability | None:
+    """What a log needs by its topic's present configuration: what it has, a new one, or none."""
+    if log.config.flush_messages == NEVER:
+        if current is not None:
+            current.lift()
+        return None
+    wanted = current or Durability(log, flushes, on_end)
+    wanted.flush_if_due()
+    return wanted
+
+
+class Durability:
+    """One log's part in the group commit; on the event loop only."""
+
+    __slots__ = (
+        "_flushed_end",
+        "_flushes",
+        "_log",
+        "_on_end",
+        "_started_end",
+        "_truncations",
+        "_waiters",
+        "is_under_way",
+    )
+
+    def __init__(self, log: Log, flushes: Flushes, on_end: OnEnd) -> None:
+        """`on_end` is called after each flush, with its error, before those that wait here."""
+        self._log = log
+        self._flushes = flushes
+        self._on_end = on_end
+        self._flushed_end = self._started_end = log.recovery_point
+        self._truncations = 0
+        self._waiters = CommitWaiters(log.name)
+        self.is_under_way = False
+
+    def __str__(self) -> str:
+        return self._log.name
+
+    @property
+    def is_for_all_replicas(self) -> bool:
+        """Whether a follower may fetch on only once what it has is on its disk."""
+        return self._log.config.flush_replicas == ALL
+
+    @property
+    def limit(self) -> int:
+        """Where records end that may be acknowledged."""
+        return self._flushed_end + self._log.config.flush_messages - 1
+
+    def flush_if_due(self) -> None:
+        """After each append: have it flushed, if it must be."""
+        log = self._log
+        if log.log_end_offset - self._started_end >= log.config.flush_messages:
+            self._flushes.add(self)
+
+    def when_acknowledgeable(
+        self, end_offset: int, callback: Callable[[ErrorCode], None]
+    ) -> CommitWaiter:
+        """Call `callback(NONE)` once `limit` is at least `end_offset`; at once, if it is.
+
+        It gets another code if the disk fails, the log is cut, or this replica's role ends before.
+        `callback` must raise nothing.
+        """
+        if self.limit >= end_offset:
+            callback(ErrorCode.NONE)
+            return COMMITTED
+        self.flush_if_due()  # again, if the last flush failed for now
+        return self._waiters.add(end_offset, callback)
+
+    def fail(self, code: ErrorCode) -> None:
+        """Call back all that wait."""
+        self._waiters.fail(code)
+
+    def lift(self) -> None:
+        """The topic's appends wait for the disk no longer."""
+        self._waiters.complete(WHOLE_LOG, ErrorCode.NONE)
+
+    def cut(self) -> None:
+        """The log was cut: what was flushed beyond its end is gone, and who waits for that."""
+        end = self._log.log_end_offset
+        self._flushed_end = min(self._flushed_end, end)
+        self._started_end = self._flushed_end
+        self.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    # For `group_commit`
+
+    def start(self) -> Callable[[], None]:
+        """Begin a flush: return what any thread may call, which blocks; `ended` must follow.
+
+        Both raise LogDirectoryError.
+        """
+        offsets = self._log.offsets
+        work = self._log.flushes.start_for_records(self._flushed_end)
+        self.is_under_way = True
+        self._started_end, self._truncations = offsets.log_end_offset, offsets.truncations
+        return work
+
+    def ended(self, error: ApiError | None) -> None:
+        """A flush has ended; one of a log that was cut meanwhile says nothing."""
+        self.is_under_way = False
+        if error is None and self._truncations == self._log.offsets.truncations:
+            self._flushed_end = self._started_end
+        else:
+            self._started_end = self._flushed_end
+        self._on_end(error)
+        if error is None:
+            self._waiters.complete(self.limit, ErrorCode.NONE)
+            self.flush_if_due()
+        else:
+            self.fail(error.code)

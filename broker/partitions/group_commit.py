@@ -1,0 +1,126 @@
+"""Flushes for many at once: all that is due when a thread is free goes to the disk together.
+
+A log is flushed by one thread at a time. Whatever is appended to it meanwhile, by however many
+producers, waits for the next flush and shares that; logs that are due at the same time are spread
+over the threads, where the file system makes their waits one. See `durability` for who waits.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from protocol.errors import ApiError, ErrorCode
+from storage.errors import ExhaustedError
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Sequence
+
+    from broker.partitions.durability import Durability
+    from broker.runtime.platform import Platform
+    from broker.runtime.timers import Timers
+
+THREADS: Final = 4
+"""They do nothing but wait for the disk; with several, a slow log does not hold up the others."""
+POOL: Final = "flushes"
+
+LOGS_AT_ONCE: Final = 64
+"""Of one thread: their ends are told in one turn of the event loop, which must stay short."""
+
+RETRY_MS: Final = 100
+"""After a want of descriptors, of which nobody else would try again if nothing more came."""
+
+Flush = tuple["Durability", "Callable[[], None]"]
+
+
+class GroupCommit:
+    """Flushes logs on its threads, each as soon as one is free; `close` ends it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, timers: Timers, platform: Platform) -> None:
+        self._loop = loop
+        self._timers = timers
+        self._executor = platform.threads(THREADS, POOL)
+        self._free = THREADS
+        self._due: dict[Durability, None] = {}
+        self._is_scheduled = False
+        self._is_closed = False
+        self.count = 0
+        """Flushes that ended so far, of single logs."""
+
+    def add(self, log: Durability) -> None:
+        """Flush `log` after what is being handled now; if it is being flushed, once more."""
+        self._due[log] = None
+        if not self._is_scheduled and self._free:
+            self._is_scheduled = True
+            self._timers.soon(self._begin)
+
+    def close(self) -> None:
+        """Finish what is under way, start nothing more, and tell nobody."""
+        self._is_closed = True
+        self._executor.shutdown(cancel_futures=True)
+
+    def _begin(self) -> None:
+        self._is_scheduled = False
+        if self._is_closed:
+            return
+        waiting = (log for log in self._due if not log.is_under_way)
+        ready = list(islice(waiting, THREADS * LOGS_AT_ONCE))
+        while ready and self._free:
+            count = min(-(-len(ready) // self._free), LOGS_AT_ONCE)
+            self._start(ready[:count])
+            ready = ready[count:]
+
+    def _start(self, logs: Sequence[Durability]) -> None:
+        flushes: list[Flush] = []
+        for log in logs:
+            del self._due[log]
+            try:
+                flushes.append((log, log.start()))
+            except ApiError as error:
+                self._tell(log, error)
+        if flushes:
+            self._free -= 1
+            work = self._loop.run_in_executor(self._executor, _flush_all, flushes)
+            work.add_done_callback(partial(self._ended, flushes))
+
+    def _ended(
+        self, flushes: Sequence[Flush], done: asyncio.Future[list[Exception | None]]
+    ) -> None:
+        if self._is_closed:
+            return
+        self._free += 1
+        self.count += len(flushes)
+        for (log, _), error in zip(flushes, done.result(), strict=True):
+            self._tell(log, error)
+        self._begin()
+
+    def _tell(self, log: Durability, error: Exception | None) -> None:
+        """Say how it ended; what comes of that costs the other logs nothing."""
+        if error is not None and not isinstance(error, ApiError):
+            self._note(log, error)
+            error = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        try:
+            log.ended(error)
+        except Exception as mistake:  # noqa: BLE001 - noted
+            self._note(log, mistake)
+        if isinstance(error, ExhaustedError):
+            self._timers.schedule(RETRY_MS, log.flush_if_due)
+
+    def _note(self, log: Durability, error: Exception) -> None:
+        error.add_note(f"flushing {log}")
+        self._timers.on_failure("group commit", error)
+
+
+def _flush_all(flushes: Sequence[Flush]) -> list[Exception | None]:
+    """On a thread: wait for the disk, log by log."""
+    return [_error_of(work) for _, work in flushes]
+
+
+def _error_of(work: Callable[[], None]) -> Exception | None:
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 - told
+        return error
+    return None
