@@ -8,6 +8,7 @@ writes where its supervisor did, so that it can go on writing when that one is g
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from contextlib import suppress
@@ -47,8 +48,11 @@ class BrokerProcess:
 
     @classmethod
     def find(cls, lock: str) -> BrokerProcess | None:
-        """The process that holds a broker's lock, if any does."""
+        """The process that holds a broker's lock, if any does; raises OSError."""
         while (pid := holder(lock)) is not None:
+            if pid <= 0:  # of another container that has the same directory
+                why = "it is locked by a process that cannot be seen from here"
+                raise OSError(errno.EBUSY, why, lock)
             try:
                 descriptor = os.pidfd_open(pid)
             except ProcessLookupError:

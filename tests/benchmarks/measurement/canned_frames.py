@@ -69,7 +69,7 @@ def canned_produce_row(load: Canned, requests: int) -> Row:
         with FreshTopic(broker, topic, load.connections):
             frames = _begin(broker, topic, load)
             before = broker.cpu_seconds()
-            reached = _send(broker.port, count, frames, _error_at_of_produce(topic))
+            reached = send(broker.port, count, frames, error_at_of_produce(topic))
             cpu_seconds = broker.cpu_seconds() - before
         return _result(reached.bytes_sent, reached.seconds, cpu_seconds)
 
@@ -84,10 +84,10 @@ def canned_fetch_row(load: Canned, requests: int) -> Row:
         with FreshTopic(broker, topic, load.connections):
             frames = _begin(broker, topic, Canned(load.connections, 16 * 1024))
             filled = FETCHED_BATCHES * load.connections
-            _send(broker.port, filled, frames, _error_at_of_produce(topic))
+            send(broker.port, filled, frames, error_at_of_produce(topic))
             frames = [_fetch(topic, number, load) for number in range(load.connections)]
             before = broker.cpu_seconds()
-            reached = _send(broker.port, count, frames, _error_at_of_fetch(topic))
+            reached = send(broker.port, count, frames, _error_at_of_fetch(topic))
             cpu_seconds = broker.cpu_seconds() - before
         return _result(reached.bytes_received, reached.seconds, cpu_seconds)
 
@@ -110,12 +110,12 @@ def _begin(broker: BrokerProcess, topic: str, load: Canned) -> list[bytes]:
 
     Apache Kafka names leaders of a new topic before they lead, and the client gives up at an error.
     """
-    frames = [_produce(topic, number, load) for number in range(load.connections)]
+    frames = [produce_frame(topic, number, load) for number in range(load.connections)]
     deadline = time.monotonic() + LEADER_SECONDS
     for frame in frames:
         while True:
             try:
-                _send(broker.port, 1, [frame], _error_at_of_produce(topic))
+                send(broker.port, 1, [frame], error_at_of_produce(topic))
                 break
             except PerformanceToolError:
                 if time.monotonic() > deadline:
@@ -124,7 +124,7 @@ def _begin(broker: BrokerProcess, topic: str, load: Canned) -> list[bytes]:
     return frames
 
 
-def _send(port: int, answers: int, frames: list[bytes], error_at: int) -> Reached:
+def send(port: int, answers: int, frames: list[bytes], error_at: int) -> Reached:
     """Send each of the frames over a connection of its own until so many answers have come."""
     with tempfile.TemporaryDirectory() as directory:
         paths = [Path(directory) / f"frame-{number}" for number in range(len(frames))]
@@ -160,7 +160,8 @@ def _client() -> Path:
     return program
 
 
-def _produce(topic: str, partition: int, load: Canned) -> bytes:
+def produce_frame(topic: str, partition: int, load: Canned) -> bytes:
+    """Return a request that has a batch of records of 100 B for a partition."""
     now_ms = SystemClock().now_ms()
     record = NewRecord(now_ms, None, bytes(range(RECORD_BYTES)))
     room = load.bytes_each - len(build_batch([record]))
@@ -191,7 +192,7 @@ def _frame(key: ApiKey, version: int, body: bytes) -> bytes:
     return request_front(1, key, version, CLIENT_ID, len(body)) + body
 
 
-def _error_at_of_produce(topic: str) -> int:
+def error_at_of_produce(topic: str) -> int:
     """Where the error code is: behind size, correlation id, one topic's name, one partition."""
     return 4 + 4 + 4 + 2 + len(topic) + 4 + 4
 

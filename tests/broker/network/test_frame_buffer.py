@@ -211,3 +211,5 @@ def test_who_waits_for_memory_and_leaves_is_not_called() -> None:
 def test_limit_is_the_configured_one_or_a_share_of_the_machine() -> None:
     assert request_memory_limit(12_345) == 12_345
     assert request_memory_limit(-1) > 16 * MIB
+    assert request_memory_limit(-1, brokers=4) == request_memory_limit(-1) // 4
+    assert request_memory_limit(12_345, brokers=4) == 12_345

@@ -166,3 +166,15 @@ def test_one_that_never_serves_can_be_stopped(tmp_path: Path) -> None:
         assert await member.stop()
 
     kept(scenario, plan_of(tmp_path, "mute"))
+
+
+def test_one_that_is_told_to_hurry_ends_while_nobody_waits_for_it(tmp_path: Path) -> None:
+    async def scenario(member: Member) -> None:
+        await until(lambda: member.state is State.SERVING)
+        process = member.process
+        assert process is not None
+        member.hurry()
+        await process.ended.wait()
+        assert process.exit_code == 0
+
+    assert kept(scenario, plan_of(tmp_path)).restarts == 0

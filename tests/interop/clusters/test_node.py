@@ -5,7 +5,9 @@ The producer is librdkafka's, with acks=all and idempotence.
 
 from __future__ import annotations
 
-from socket import gethostname
+import re
+import signal
+import socket
 from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
@@ -177,6 +179,34 @@ def test_a_second_supervisor_is_refused_and_the_first_one_goes_on(
     assert node.command("--status")[0] == 0
 
 
+def test_a_file_that_has_become_wrong_restarts_nobody(node: Node, tmp_path: Path) -> None:
+    before = node.pids()
+    with (tmp_path / "node.properties").open("a") as file:
+        file.write("num.partitions=none\n")
+    # The command refuses by itself, so whoever sends the signal is told by the log and the status.
+    assert node.command("--rolling-restart")[0] == 1
+    node.signal(signal.SIGUSR1)
+    assert wait_until(lambda: "rolling restart given up: " in node.output_tail(), CALL_SECONDS)
+    assert "Invalid value none for configuration num.partitions" in node.output_tail()
+    assert node.pids() == before
+    assert node.stop() == 0
+
+
+def test_a_broker_whose_port_is_taken_is_tried_again_until_it_is_free(
+    properties: dict[str, str], tmp_path: Path
+) -> None:
+    quick = {"broker.processes.restart.backoff.ms": "100"}
+    with Node(tmp_path, {**properties, **quick}) as node:
+        with socket.create_server(("127.0.0.1", node.port_of(1))):
+            node.launch()
+            again = "broker 1 is started again in 200 ms (failure 2 in a row)"
+            assert wait_until(lambda: again in node.output_tail(), HEALED_SECONDS)
+            why = rf"broker 1 \| .*:{node.port_of(1)} is already in use"
+            assert re.search(why, node.output_tail())
+            assert node.command("--status")[0] == 1
+        node.wait_until_serving()
+
+
 def test_a_node_stops_in_turn_and_leaves_clean_directories(node: Node, tmp_path: Path) -> None:
     assert node.stop() == 0
     marks = [tmp_path / "data" / f"broker{n}" / ".kafka_cleanshutdown" for n in node.ids]
@@ -225,4 +255,4 @@ def test_replicas_go_to_different_machines(properties: dict[str, str], tmp_path:
 def test_clients_see_the_machines_name_as_the_rack(node: Node) -> None:
     admin = AdminClient({"bootstrap.servers": node.bootstrap})
     told = admin.describe_cluster().result(CALL_SECONDS)
-    assert {one.id: one.rack for one in told.nodes} == dict.fromkeys(node.ids, gethostname())
+    assert {one.id: one.rack for one in told.nodes} == dict.fromkeys(node.ids, socket.gethostname())

@@ -41,6 +41,7 @@ class Node:
         self.ids = range(first_id, first_id + count)
         self.bootstrap = ",".join(f"127.0.0.1:{port + number}" for number in range(count))
         self.directory = directory
+        self._port = port
         self._supervisor = BrokerProcess("node", [], directory, port, REPOSITORY)
         config = write_properties(
             directory / "node.properties",
@@ -96,6 +97,10 @@ class Node:
         """A broker's process; None if it does not run."""
         return holder(str(self.directory / "data" / "node" / f"broker{broker_id}.lock"))
 
+    def port_of(self, process: int) -> int:
+        """Where a broker listens; the first process is 0."""
+        return self._port + process
+
     def pids(self) -> dict[int, int | None]:
         """All brokers' processes."""
         return {broker_id: self.pid(broker_id) for broker_id in self.ids}
@@ -111,6 +116,10 @@ class Node:
     def kill_supervisor(self) -> None:
         """End the supervisor alone, at once."""
         self._supervisor.kill()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the supervisor."""
+        os.kill(self._supervisor.pid, number)
 
     def stop(self) -> int:
         """Ask it to stop, and return its exit code."""

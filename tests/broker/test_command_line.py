@@ -1,0 +1,49 @@
+"""What the command line does with keys that are about processes, not about brokers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.brokers.ours import ours
+
+pytestmark = pytest.mark.process
+
+
+def test_a_broker_stays_on_the_cpus_it_is_given(tmp_path: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    broker = ours(tmp_path, {"broker.cpus": str(cpu)})
+    broker.start()
+    try:
+        for thread in Path(f"/proc/{broker.pid}/task").iterdir():
+            assert os.sched_getaffinity(int(thread.name)) == {cpu}
+    finally:
+        broker.kill()
+
+
+def refusal(directory: Path, properties: dict[str, str], *words: str) -> str:
+    broker = ours(directory, properties)
+    broker.command += words
+    broker.launch()
+    assert broker.wait_until_ended() == 1
+    return broker.output_tail()
+
+
+def test_cpus_that_are_not_there_are_told(tmp_path: Path) -> None:
+    assert refusal(tmp_path, {"broker.cpus": "4095"}).startswith(
+        "Invalid value 4095 for configuration broker.cpus: CPUs here are 0"
+    )
+
+
+def test_a_file_of_several_brokers_is_not_taken_for_one(tmp_path: Path) -> None:
+    said = refusal(tmp_path, {"broker.processes": "3"})
+    assert "is for 3 brokers (broker.processes); start them by: python -m broker.node" in said
+    assert not (tmp_path / "data").exists()
+
+
+def test_one_of_several_brokers_says_whose_line_it_is(tmp_path: Path) -> None:
+    said = refusal(tmp_path, {"broker.processes": "2"}, "--process", "1")
+    assert said.startswith("process 1 | ")
+    assert "several brokers are one cluster through ZooKeeper only" in said
