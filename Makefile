@@ -8,13 +8,14 @@ SEEDS ?= 0-100
 SEED ?= 1
 FRAMES ?= 1000000
 WORKERS ?= 3
-UNIT := $(addprefix tests/,broker config controller coordinator protocol spark_jobs storage)
+UNIT := $(addprefix tests/,broker compiled config controller coordinator protocol spark_jobs storage)
+COMPILED := $(addprefix tests/,compiled protocol storage broker/network broker/maintenance interop/logs interop/clients/test_produce_and_read.py)
 PY := .venv/bin/python
 # Tests start hundreds of processes, each of which would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run node secure cluster unit test test-all coverage sim hostile check pipeline bench bench-pipeline docs lock clean
+.PHONY: help run node secure cluster compile unit test test-compiled test-all coverage sim hostile check pipeline bench bench-pipeline docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 23
@@ -35,6 +36,10 @@ cluster: ## Start ZooKeeper and three brokers on localhost:9092 to 9094, until C
 	@scripts/setup cluster
 	@exec $(PY) scripts/cluster.py $(ARGS)
 
+compile: ## Compile the hot modules with mypyc and gcc, for brokers started from now on: minutes
+	@scripts/setup python
+	@$(PY) -m compiled build
+
 unit: ## Run the unit tests, which start no process: in about two minutes
 	@scripts/setup test
 	@$(PY) -m pytest -n $(WORKERS) -m unit $(UNIT) $(ARGS)
@@ -42,6 +47,10 @@ unit: ## Run the unit tests, which start no process: in about two minutes
 test: ## Run what CI runs: all but the slow tests (ARGS="tests/storage -k recovery" for some)
 	@scripts/setup test
 	@$(PY) -m pytest -n $(WORKERS) -m 'not slow' $(ARGS)
+
+test-compiled: ## Run, on the compiled build, the tests of what it is made of, and some with clients
+	@scripts/setup test
+	@BROKER_COMPILED=yes $(PY) -m pytest -n $(WORKERS) -m 'not slow' $(COMPILED) $(ARGS)
 
 test-all: ## Run every test, also those that kill clusters and jobs for minutes: over an hour
 	@scripts/setup test
@@ -87,7 +96,7 @@ lock: ## Pin the versions installed now into requirements/
 	@$(PY) scripts/lock.py
 
 # By name, since earlier versions kept data in build/ too: build/pipeline and build/spark_jobs.
-BUILT := build/apache build/benchmarks build/lib build/bdist.*
+BUILT := build/apache build/compiled build/benchmarks build/lib build/bdist.*
 CACHES := .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov
 
 clean: ## Remove what was built or fetched, not data and not .venv

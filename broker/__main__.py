@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from broker.node.log_lines import FORMAT, log_as, prefixed
+from compiled.activation import BuildError, activate
 from config.errors import ConfigError, invalid
 from config.loader import load_broker_config
 from config.machine.cpus import cpus_of
@@ -110,6 +111,13 @@ def _stay_on_cpus(config: BrokerConfig) -> None:
 
 
 async def _serve(config: BrokerConfig, prefix: str = "") -> int:
+    try:
+        activation = activate()  # before what it may replace is imported
+    except BuildError as error:
+        return _refuse(prefixed(prefix, str(error)))
+    if activation.is_outdated:
+        logger.warning("compiled: no: %s", activation.reason)
+
     from broker.app import Broker  # noqa: PLC0415  (a bad file is told without waiting)
     from broker.runtime.allocator import give_back_large_pieces  # noqa: PLC0415
     from broker.runtime.open_files import LoopErrors  # noqa: PLC0415

@@ -26,6 +26,7 @@ from broker.startup.metadata import open_metadata
 from broker.startup.parts import configure, put_together
 from broker.startup.settings import read_settings
 from broker.startup.start_error import StartError
+from compiled.activation import activation
 from config.listeners import read_listeners
 from controller.metadata_store.store import StoreError
 from storage.errors import LogDirectoryError
@@ -100,6 +101,8 @@ class Broker:
         if advertised != bound:
             bound = f"{bound} (advertised as {advertised})"
         tell_access(base.config, read_listeners(base.config).bound)
+        made = activation()
+        logger.info("compiled: %s (%s)", made.answer, made.reason)
         took_ms = self.clock.monotonic_ms() - started_ms
         logger.info("broker %d ready on %s in %d ms", base.config.broker_id, bound, took_ms)
 

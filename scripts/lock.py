@@ -19,6 +19,7 @@ FILES = {
     "broker": "What the broker needs to run.",
     "kerberos": "What SASL GSSAPI needs besides.",
     "spark": "What the Spark jobs need besides.",
+    "compiled": "What `make compile` needs besides, and a C compiler.",
     "dev": "What checks, tests and benchmarks need besides.",
 }
 

@@ -6,9 +6,15 @@ session. What takes long is begun first, so that nobody waits for one file in th
 
 What comes over the network is fetched before the first test. Unit tests are those of the packages
 that start no process and are not slow: `make unit` runs them, and one that starts a process fails.
+
+With a compiled build beside the sources the tests are of that one, as the first line says.
 """
 
 from __future__ import annotations
+
+from compiled.activation import activate, activation
+
+activate()  # before anything is imported that it may replace
 
 import functools
 import subprocess
@@ -30,7 +36,16 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
 
 PACKAGES = (
-    *("broker", "config", "controller", "coordinator", "protocol", "spark_jobs", "storage"),
+    *(
+        "broker",
+        "compiled",
+        "config",
+        "controller",
+        "coordinator",
+        "protocol",
+        "spark_jobs",
+        "storage",
+    ),
 )
 NO_UNIT_TEST = ("java", "process", "slow", "spark")
 """Markers of tests that are none, though they lie beside unit tests."""
@@ -49,6 +64,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(timed_out)
 
 
+def pytest_report_header() -> str:
+    """Say what is tested."""
+    return f"compiled: {activation().answer} ({activation().reason})"
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Fetch what tests need, once for all processes; a test that lacks it says so itself."""
     if hasattr(session.config, "workerinput"):
@@ -63,6 +83,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the unit tests; the hooks of conftest files further down have been called before."""
     places = {Path(__file__).parent / package for package in PACKAGES}
     for item in items:
+        if activation().is_compiled and item.get_closest_marker("interpreted") is not None:
+            item.add_marker(pytest.mark.skip(reason="needs modules that are not compiled"))
         if places.isdisjoint(item.path.parents):
             continue
         if not any(item.get_closest_marker(name) for name in NO_UNIT_TEST):

@@ -14,7 +14,16 @@ import pytest
 from tests.support import loop_watch
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("broker", "config", "controller", "coordinator", "protocol", "spark_jobs", "storage")
+PACKAGES = (
+    "broker",
+    "compiled",
+    "config",
+    "controller",
+    "coordinator",
+    "protocol",
+    "spark_jobs",
+    "storage",
+)
 
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 60

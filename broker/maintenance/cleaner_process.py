@@ -20,7 +20,7 @@ from storage.compaction.worker import GO_ON
 if TYPE_CHECKING:
     from storage.compaction.job import Report
 
-COMMAND: Final = (sys.executable, "-m", "storage.compaction.worker")
+COMMAND: Final = (sys.executable, "-m", "storage.compaction")
 CODE_DIRECTORY: Final = Path(storage.__file__).parents[1]
 
 

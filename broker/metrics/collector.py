@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     HistogramMetricFamily,
+    InfoMetricFamily,
     Metric,
 )
 from prometheus_client.registry import Collector
@@ -22,6 +23,7 @@ from broker.metrics.authentications import authentications
 from broker.metrics.records_in import RecordsIn
 from broker.metrics.request_counts import BOUNDS_SECONDS, SECOND_NS, RequestCounts
 from broker.metrics.throttles import throttles
+from compiled.activation import activation
 from coordinator.groups.states import GroupState
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
@@ -202,6 +204,8 @@ class BrokerCollector(Collector):
         for task, failures in dict(self._supervision.failures).items():
             family.add_metric([task], failures)
         yield family
+        text = "What this broker is made of"
+        yield InfoMetricFamily("kafka_server_build", text, {"compiled": activation().answer})
 
 
 def _cleaning(cleaner: LogCleaner) -> Iterator[Metric]:

@@ -9,6 +9,6 @@ the broker.
 What it is not: a scheduler. When to clean, in how many processes and what to do when one fails is
 in `broker.maintenance.log_cleaner`.
 
-Imported by the broker and by `storage` itself; `worker` is started, never imported. Start reading
-in `log_rewrite`, then `batch_filter`.
+Imported by the broker and by `storage` itself; `worker` is started (`__main__`), never imported.
+Start reading in `log_rewrite`, then `batch_filter`.
 """

@@ -17,7 +17,7 @@ A batch that keeps all its records is copied as it is, bytes and compression.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -63,17 +63,21 @@ class Horizons:
     """Records from here on are not in the map of keys."""
 
 
-@dataclass(slots=True)
 class BatchFilter:
     """Decides on the batches of one log, in order."""
 
-    newest: OffsetMap
-    horizons: Horizons
-    producers: dict[int, LastOfProducer]
-    """Active producers by id."""
-    keyless: int = 0
-    """Records that were dropped for want of a key."""
-    _memo: dict[bytes, int] = field(default_factory=dict)
+    __slots__ = ("_memo", "_producers", "horizons", "keyless", "newest")
+
+    def __init__(
+        self, newest: OffsetMap, horizons: Horizons, producers: dict[int, LastOfProducer]
+    ) -> None:
+        """`producers` are the active ones by id."""
+        self.newest = newest
+        self.horizons = horizons
+        self._producers = producers
+        self.keyless = 0
+        """Records that were dropped for want of a key."""
+        self._memo: dict[bytes, int] = {}
 
     def apply(
         self, header: BatchHeader, batch: Buffer, *, is_discardable: bool, is_last: bool
@@ -145,7 +149,7 @@ class BatchFilter:
         return memo
 
     def _is_newest_of_producer(self, header: BatchHeader) -> bool:
-        last = self.producers.get(header.producer_id)
+        last = self._producers.get(header.producer_id)
         if last is None:
             return False
         if last.last_offset >= 0:

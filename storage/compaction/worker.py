@@ -1,4 +1,4 @@
-"""`python -m storage.compaction.worker`: the process that cleans, one log after the other.
+"""`python -m storage.compaction`: the process that cleans, one log after the other.
 
 It reads jobs and the word to go on from standard input and answers on standard output, a line each
 (`job`). It yields to everybody who wants the processor, and ends at once when the broker does: a
@@ -91,7 +91,3 @@ def main() -> None:
     """Run until standard input ends."""
     _yield_to_everybody()
     Worker(sys.stdin.buffer, sys.stdout.buffer).run()
-
-
-if __name__ == "__main__":
-    main()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from compiled.activation import activation
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.topics import CreateTopicsRequest
@@ -123,6 +124,7 @@ def test_sigterm_is_a_clean_stop_and_the_next_start_recovers_nothing(
     assert (broker.data_directory / ".kafka_cleanshutdown").exists()
     start(broker)
     assert read_offsets(broker, "orders") == [0, 1, 2]
+    assert f"INFO broker.app: compiled: {activation().answer} (" in last_run(broker)
     assert re.search(r"loaded 1 logs in \d+ ms", last_run(broker))
     assert "recovered" not in last_run(broker)
     assert re.search(rf"ready on PLAINTEXT://127.0.0.1:{broker.port} in \d+ ms", last_run(broker))

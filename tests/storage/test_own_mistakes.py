@@ -101,6 +101,7 @@ class Misled(Segment):
         return super().locate(min(offset, self.base_offset))
 
 
+@pytest.mark.interpreted
 def test_batch_that_is_read_holds_the_offset_that_was_looked_for(log: Log) -> None:
     log.segments.active.__class__ = Misled
 

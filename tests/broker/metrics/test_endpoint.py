@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from compiled.activation import activation
 from protocol.errors import ErrorCode
 from tests.broker.test_processes import create, produce, read_offsets
 from tests.support.brokers.broker_process import free_port
@@ -98,6 +99,7 @@ def test_what_was_done_can_be_read(broker: BrokerProcess, port: int) -> None:
     assert one("kafka_controller_kafkacontroller_offlinepartitionscount") == 0
     assert one("kafka_controller_kafkacontroller_activecontrollercount") == 1
     assert one("kafka_log_logmanager_offlinelogdirectorycount") == 0
+    assert found["kafka_server_build_info", (("compiled", activation().answer),)] == 1
     assert one("kafka_server_socketservermetrics_connection_creation_total") >= 6
     assert one("process_resident_memory_bytes") > 10_000_000
 

@@ -183,6 +183,7 @@ class Outdated(list[ProducedBatch]):
         return super().__len__()
 
 
+@pytest.mark.interpreted
 def test_a_producer_may_begin_an_epoch_while_a_thread_makes_the_job(log: Log) -> None:
     """What it wrote last lies in the active segment, so that either answer will do."""
     append(log, keyed([(b"a", b"1")], producer=Producer(7, 0, 0)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.storage.produced import all_offsets, append, batch, new_log, reopen
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from storage.log.log import Log
 
@@ -52,6 +52,7 @@ def test_batches_that_were_cut_off_and_are_back_are_cut_off_again(tmp_path: Path
     ]
 
 
+@pytest.mark.interpreted
 def test_recovery_point_moves_only_once_the_cut_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +69,7 @@ def test_recovery_point_moves_only_once_the_cut_is_on_the_disk(
     assert synced == [0, CUT]
 
 
+@pytest.mark.interpreted
 def test_segment_that_was_flushed_is_not_flushed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

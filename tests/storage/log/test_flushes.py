@@ -41,6 +41,7 @@ class Cutting(int):
     __hash__ = int.__hash__
 
 
+@pytest.mark.interpreted
 def test_a_log_that_is_cut_when_its_flush_ends_is_flushed_up_to_the_cut(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     for _ in range(5):

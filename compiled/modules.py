@@ -1,0 +1,54 @@
+"""Which modules are compiled: those in which requests, and the cleaner of logs, spend their time.
+
+All are one library. Calls between them are calls in C, and objects of one are known to the others
+by their layout, so it is used as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROOMS: Final = (
+    "protocol/records",
+    "storage",
+    "storage/append",
+    "storage/compaction",
+    "storage/log",
+    "storage/producer",
+    "storage/segment",
+)
+"""Folders all of whose modules are compiled, but for those below them."""
+
+SINGLE: Final[tuple[str, ...]] = ()
+"""Other modules, as paths."""
+
+PURE: Final = frozenset(
+    {
+        "storage/compaction/__main__.py",
+        "storage/compaction/choice.py",
+        "storage/disk.py",
+        "storage/filesystem.py",
+        "storage/log/flushes.py",
+        "storage/log/log.py",
+        "storage/log/truncation.py",
+    }
+)
+"""Modules of the rooms that are left alone: they begin a process, or what they do is rare."""
+
+
+def sources(root: Path) -> list[str]:
+    """Paths of all modules to be compiled, relative to the directory of the code."""
+    found = [
+        path.relative_to(root).as_posix() for room in ROOMS for path in (root / room).glob("*.py")
+    ]
+    return sorted(
+        path for path in {*found, *SINGLE} if path not in PURE and not path.endswith("/__init__.py")
+    )
+
+
+def name_of(source: str) -> str:
+    """The module that `a/b.py` is."""
+    return source.removesuffix(".py").replace("/", ".")

@@ -1,0 +1,83 @@
+"""What the compiler is given in the place of a source."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from compiled.source_text import UncompilableError, compilable
+
+
+def text(body: str) -> str:
+    return "from __future__ import annotations\n" + textwrap.dedent(body)
+
+
+def test_ordinary_modules_stay_as_they_are() -> None:
+    source = text(
+        """
+        if TYPE_CHECKING:
+            from a.b import Thing
+
+        class Ordinary:
+            one: Thing
+
+            def use(self, thing: Thing) -> None:
+                local: Thing = thing
+        """
+    )
+
+    assert compilable(source) == source
+
+
+def test_annotations_of_named_tuples_are_quoted() -> None:
+    source = text(
+        """
+        class Pair(NamedTuple):
+            first: list[Thing] | None = None  # é
+            second: int
+        """
+    )
+
+    changed = compilable(source)
+
+    assert '    first: "list[Thing] | None" = None  # é\n    second: "int"\n' in changed
+    assert changed.count("\n") == source.count("\n")
+
+
+def test_something_stands_for_names_that_dataclasses_have_for_type_checkers_only() -> None:
+    source = text(
+        """
+        if TYPE_CHECKING:
+            from collections.abc import Callable
+
+            Run = Callable[[], None]
+
+        @dataclass(frozen=True)
+        class Job:
+            run: Run
+            call: Callable[[], None]
+        """
+    )
+
+    first, rest = compilable(source).split("\n", 1)
+
+    assert first.endswith("; globals().update(dict.fromkeys(['Callable', 'Run'], object))")
+    assert rest == source.split("\n", 1)[1]
+
+
+def test_dataclass_with_a_compiled_class_that_may_not_be_there_yet_is_refused() -> None:
+    source = text(
+        """
+        if TYPE_CHECKING:
+            from a.b import Thing
+
+        @dataclass
+        class Job:
+            thing: Thing
+        """
+    )
+
+    with pytest.raises(UncompilableError, match="line 8: a dataclass has a field of Thing"):
+        compilable(source, frozenset({"a.b"}))
+    assert "['Thing']" in compilable(source, frozenset({"a.c"}))
