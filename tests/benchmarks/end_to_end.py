@@ -25,6 +25,7 @@ from rich.console import Console
 
 from tests.benchmarks.catching_up import CatchingUpRows
 from tests.benchmarks.compaction import CompactionRows
+from tests.benchmarks.handshakes import HandshakeRows
 from tests.benchmarks.many_partitions import ManyPartitionsRows
 from tests.benchmarks.measurement import contestants, report
 from tests.benchmarks.measurement.canned_frames import CANNED_ROWS
@@ -74,6 +75,7 @@ OWN_BROKERS: dict[str, type[RowsOfOwnBrokers]] = {
     "partitions": ManyPartitionsRows,
     "catch-up": CatchingUpRows,
     "security": SecurityRows,
+    "handshakes": HandshakeRows,
 }
 """What needs brokers of its own, by the name that `--rows` takes."""
 

@@ -53,7 +53,7 @@ class SecurityRows:
 
     def measure(self, makes: Sequence[str], directory: Path, rounds: int) -> None:
         """Measure brokers of each make in turns, each way in, `rounds` times."""
-        with _running(makes, directory) as brokers:
+        with running(makes, directory) as brokers:
             for number in range(0 if self._has_warm_up else 1, rounds + 1):
                 order = list(brokers) if number % 2 else list(reversed(brokers))
                 for way in WAYS_IN:
@@ -86,7 +86,7 @@ def _result(reached: Throughput, cpu_seconds: float) -> Result:
 
 
 @contextmanager
-def _running(makes: Sequence[str], directory: Path) -> Iterator[dict[str, SecuredBroker]]:
+def running(makes: Sequence[str], directory: Path) -> Iterator[dict[str, SecuredBroker]]:
     """Start one broker of each make, freeze all, and end them afterwards."""
     realm = Realm(directory / "realm")
     brokers = {
