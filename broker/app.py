@@ -27,7 +27,6 @@ from broker.startup.parts import configure, put_together
 from broker.startup.settings import read_settings
 from broker.startup.start_error import StartError
 from compiled.activation import activation
-from config.listeners import read_listeners
 from controller.metadata_store.store import StoreError
 from storage.errors import LogDirectoryError
 
@@ -97,14 +96,12 @@ class Broker:
         except (StoreError, LogDirectoryError, ListenError) as error:
             raise StartError(str(error)) from None
         addresses = base.addresses
-        bound, advertised = _urls(addresses.bound), _urls(addresses.advertised)
-        if advertised != bound:
-            bound = f"{bound} (advertised as {advertised})"
-        tell_access(base.config, read_listeners(base.config).bound)
+        tell_access(base.config, [one for some in addresses.bound.values() for one in some])
         made = activation()
         logger.info("compiled: %s (%s)", made.answer, made.reason)
         took_ms = self.clock.monotonic_ms() - started_ms
-        logger.info("broker %d ready on %s in %d ms", base.config.broker_id, bound, took_ms)
+        broker_id = base.config.broker_id
+        logger.info("broker %d ready on %s in %d ms", broker_id, addresses.shown, took_ms)
 
     async def _open(self, group: asyncio.TaskGroup, undo: UndoStack) -> Foundation:
         """Take, lock, open and load, in an order in which what cannot be is told early."""
@@ -177,10 +174,6 @@ class Broker:
         await undo.undo()
         if self._is_up:
             logger.info("stopped in %d ms", self.clock.monotonic_ms() - started_ms)
-
-
-def _urls(addresses: dict[str, tuple[str, int]]) -> str:
-    return ", ".join(f"{name}://{host}:{port}" for name, (host, port) in addresses.items())
 
 
 def _push_ends(base: Foundation, parts: Parts, undo: UndoStack) -> None:

@@ -11,6 +11,8 @@ from config.checks import problems_together
 from config.errors import ConfigError, invalid
 from config.key import PER_BROKER
 from config.listener_config import LIMITS_OF_LISTENERS
+from config.listeners import KEYS as LISTENER_KEYS
+from config.listeners import read_listeners
 from config.precedence import unprefixed
 from config.values import parse_value
 
@@ -44,16 +46,23 @@ def with_dynamic_settings(
     past the broker. Unknown keys are for plug-ins. `config` is what the file alone makes.
     """
     problems: list[ConfigError] = []
-    for texts in (layers.cluster, layers.broker):
-        for name, text in texts.items():
-            if texts is layers.cluster and _is_of_one_broker(name):
+    for name, text in layers.cluster.items():
+        try:
+            if _is_of_one_broker(name):
                 why = "it is ignored as a default of all brokers: each has to say it"
-                problems.append(ConfigError(f"{name}: {why}", name))
-                continue
-            try:
-                config = _changed(config, name, text)
-            except ConfigError as problem:
-                problems.append(problem)
+                raise ConfigError(f"{name}: {why}", name)
+            config = _changed(config, name, text)
+        except ConfigError as problem:
+            problems.append(problem)
+    try:
+        config = _with_listeners(config, layers.broker)
+    except ConfigError as problem:
+        problems.append(problem)
+    for name in [one for one in layers.broker if one not in LISTENER_KEYS]:
+        try:
+            config = _changed(config, name, layers.broker[name])
+        except ConfigError as problem:
+            problems.append(problem)
     return config, problems
 
 
@@ -65,7 +74,8 @@ def check_dynamic_settings(
 ) -> None:
     """Raise ConfigError unless a broker of this configuration can go on with all these settings.
 
-    `settings` are those that are new or other than before.
+    `settings` are those that are new or other than before. Whether listeners fit together is seen
+    only when all of them are known (`with_dynamic_settings`).
     """
     validate_broker_config(settings, is_cluster_default=is_cluster_default)
     _refuse_limits_of_listeners(settings)
@@ -77,7 +87,25 @@ def check_dynamic_settings(
         if name in settings:
             _check_threads(name, int(settings[name]), config.value_of(name))
     for name, text in settings.items():
-        config = _changed(config, name, text)
+        if name not in LISTENER_KEYS:
+            config = _changed(config, name, text)
+
+
+def _with_listeners(config: BrokerConfig, texts: Mapping[str, str]) -> BrokerConfig:
+    """Raises ConfigError, of `LISTENER_KEYS`, if these do not fit together with the others."""
+    values: dict[str, Value] = {
+        TABLE[name].attribute: parse_value(name, TABLE[name].key, texts[name])
+        for name in LISTENER_KEYS
+        if name in texts
+    }
+    if not values:
+        return config
+    changed = dataclasses.replace(config, **values)  # type: ignore[arg-type]
+    try:
+        read_listeners(changed)
+    except ConfigError as problem:
+        raise ConfigError(str(problem), *LISTENER_KEYS) from None
+    return changed
 
 
 def _changed(config: BrokerConfig, name: str, text: str) -> BrokerConfig:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
+KEYS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
+"""Which only make sense together."""
+
 _LISTENER = re.compile(r"([^:/]+)://(?:\[([0-9a-fA-F:%._]+)\]|([0-9a-zA-Z\-%._]*)):([0-9]+)")
 _HIGHEST_PORT = 65_535
 _EVERY_INTERFACE = {"", "0.0.0.0", "::"}  # noqa: S104  # recognised, not bound

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING
 from controller.context import (
     ControllerContext,
     Leadership,
-    LiveBroker,
     Reassignment,
     TopicPartition,
 )
 from controller.metadata_store.flights import in_flights, read_many
 from controller.metadata_store.store import MetadataStore, NoNodeError, Watch, Znode
 from controller.znodes import (
-    BROKER_IDS,
     MalformedZnodeError,
-    broker_path,
-    decode_broker,
     decode_state,
     decode_topic,
     state_path,
@@ -35,21 +31,6 @@ logger = logging.getLogger(__name__)
 
 WatchTopic = Callable[[str], Watch]
 """Makes the watch on one topic's assignment."""
-
-
-async def load_brokers(store: MetadataStore, watch: Watch | None = None) -> dict[int, LiveBroker]:
-    """Read the registered brokers. One whose node is unreadable is omitted, and logged."""
-    names = await store.children(BROKER_IDS, watch)
-    paths = [broker_path(int(name)) for name in names]
-    brokers: dict[int, LiveBroker] = {}
-    for name, path, node in zip(names, paths, await store.get_many(paths), strict=True):
-        if node is None or node.data is None:
-            continue
-        try:
-            brokers[int(name)] = LiveBroker(decode_broker(path, node.data), node.czxid)
-        except MalformedZnodeError as error:
-            logger.error("broker %s is ignored: %s", name, error)  # noqa: TRY400
-    return brokers
 
 
 async def load_topics(

@@ -17,7 +17,8 @@ from controller.active_controller import ActiveController, UncleanDefault
 from controller.brokers import broker_changes
 from controller.brokers.delivery import Delivery
 from controller.brokers.election import ControllerMovedError, current_controller, elect
-from controller.cluster_state import load_brokers, load_states, load_topics
+from controller.brokers.registered_brokers import RegisteredBrokers
+from controller.cluster_state import load_states, load_topics
 from controller.commands import ControllerCommands, give
 from controller.context import ControllerContext
 from controller.event_queue import Event, EventQueue, log_failure
@@ -70,6 +71,7 @@ class Controller:
         self._delivery = Delivery(
             channels, put, lambda: self._active, self._on_replicas_stopped, replicas_failed
         )
+        self._brokers = RegisteredBrokers(store, lambda: self._put("brokers", self._on_brokers))
         self._active: ActiveController | None = None
         self._incoming: ActiveController | None = None
         """The term about to begin: requests to its brokers are sent already."""
@@ -246,7 +248,7 @@ class Controller:
         with contextlib.suppress(NodeExistsError):
             await self._store.create(FEATURE, FEATURE_DATA)
         context = active.context
-        context.live_brokers = await load_brokers(self._store, self._watch_brokers())
+        context.live_brokers = await self._brokers.read()
         # In this order: what is to be deleted is then among the topics.
         doomed = await self._store.children(DELETE_TOPICS, self._watch_deletions())
         topics = await self._store.children(TOPICS, self._watch_topics())
@@ -289,7 +291,7 @@ class Controller:
             return
         context = active.context
         before = context.live_brokers
-        now = await load_brokers(self._store, self._watch_brokers())
+        now = await self._brokers.read()
         # One that returned before its death was noticed has died nevertheless.
         again = {one for one in now.keys() & before.keys() if now[one].epoch != before[one].epoch}
         died = (before.keys() - now.keys()) | again
@@ -380,9 +382,6 @@ class Controller:
                 raise failure
 
     # Watches
-
-    def _watch_brokers(self) -> Watch:
-        return self._watch("brokers", self._on_brokers)
 
     def _watch_topics(self) -> Watch:
         return self._watch("topics", self._on_topics)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from config.listeners import read_listeners
 from controller.znodes import BrokerRegistration, Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Coroutine, Iterable
 
     from config.broker import BrokerConfig
+    from config.listeners import Endpoint as Advertised
 
 T = TypeVar("T")
 
@@ -21,17 +21,11 @@ class StartAbandonedError(Exception):
 
 
 def describe_broker(
-    config: BrokerConfig, endpoints: Mapping[str, tuple[str, int]], now_ms: int
+    config: BrokerConfig, advertised: Iterable[Advertised], now_ms: int
 ) -> BrokerRegistration:
-    """What stands in the broker's node; `endpoints` are host and port by listener name."""
-    return BrokerRegistration(
-        tuple(
-            Endpoint(advertised.name, *endpoints[advertised.name], advertised.protocol)
-            for advertised in read_listeners(config).advertised
-        ),
-        config.broker_rack,
-        now_ms,
-    )
+    """What stands in the broker's node; hosts and ports are those to connect to."""
+    endpoints = (Endpoint(one.name, one.host, one.port, one.protocol) for one in advertised)
+    return BrokerRegistration(tuple(endpoints), config.broker_rack, now_ms)
 
 
 async def unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:

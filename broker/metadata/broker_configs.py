@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from config.dynamic import with_dynamic_settings
+from config.listeners import KEYS as LISTENER_KEYS
 from config.passwords.stored_settings import needs_a_thread, stored_settings_of
 from config.precedence import Layers, unprefixed
 from controller.brokers.dynamic_configs import read_config
@@ -100,10 +101,13 @@ class BrokerConfigs:
     async def check(self, entity: str, stored: Mapping[str, str]) -> None:
         """Raise ConfigError if the broker cannot go on with these as the entity's settings."""
         names = {*stored, *self._settings.get(entity, ())}
-        if not any(name.startswith(_OF_LISTENERS) for name in names):
+        if not any(name.startswith(_OF_LISTENERS) or name in LISTENER_KEYS for name in names):
             return
         settings = {**self._settings, entity: await self._readable(stored)}
-        config, _ = with_dynamic_settings(self._file, self._layers(settings))
+        config, problems = with_dynamic_settings(self._file, self._layers(settings))
+        for problem in problems:
+            if not names.isdisjoint(LISTENER_KEYS) and problem.keys == LISTENER_KEYS:
+                raise problem
         for check in self._checks:
             await check(config)
 
@@ -121,7 +125,7 @@ class BrokerConfigs:
         )
         late = [name for name in named if unprefixed(name).startswith("sasl.")]
         if late:
-            logger.info("taken when this broker starts again: %s", ", ".join(late))
+            logger.info("open listeners take from the next start on: %s", ", ".join(late))
         await self._rebuild()
 
     async def _readable(self, stored: Mapping[str, str]) -> Mapping[str, str]:

@@ -17,7 +17,10 @@ SSH = b"SSH-"
 def recognise(first: bytes) -> str | None:
     """The sender of these first four bytes, in words; None if it may be a Kafka client."""
     if first.startswith(TLS_HANDSHAKE):
-        return "the client speaks TLS, this listener does not (set security.protocol=PLAINTEXT)"
+        return (
+            "the client speaks TLS, this listener does not "
+            "(set security.protocol=PLAINTEXT, or SASL_PLAINTEXT with SASL)"
+        )
     if first in HTTP_METHODS or first == HTTP_2_PREFACE:
         return "the client speaks HTTP, this is a Kafka listener"
     if first == SSH:

@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.network.client import Client
@@ -37,12 +38,32 @@ DRAIN_MS = 1000
 Fixed: a client that reads receives the rest in far less, and one that does not never would.
 """
 DRAIN_CHECK_MS = 10
+CLOSED_AT_ONCE = 100
+"""Connections of a listener that is removed, between two looks at others. Fixed: it takes a few
+milliseconds."""
 SYSTEM_BUFFER = -1
 """The configured size that leaves a socket buffer to the system, which adapts it to the traffic."""
 
 
 class ListenError(Exception):
     """A listener could not be opened; the text names it and the reason, in one line."""
+
+
+@dataclass(slots=True)
+class Door:
+    """One bound address, and who came in there."""
+
+    endpoint: Endpoint
+    server: asyncio.Server
+    connections: dict[Connection, None]
+    """Those that are open, in the order of their arrival."""
+    is_open: bool = True
+    """Whether the address is still taken."""
+
+    def shut(self) -> None:
+        """Release the address."""
+        self.is_open = False
+        self.server.close()
 
 
 class Listeners:
@@ -57,9 +78,7 @@ class Listeners:
         self.limits = limits
         self._services: ConnectionServices | None = None
         """Passed to each connection; none is accepted before `serve` has set it."""
-        self._servers: list[tuple[Endpoint, asyncio.Server]] = []
-        self._connections: dict[Connection, None] = {}
-        """The open connections, in the order of their arrival."""
+        self._doors: list[Door] = []
         self.accepted_count = 0
         """Connections accepted so far."""
 
@@ -69,13 +88,18 @@ class Listeners:
         config: BrokerConfig,
         security: ListenerSecurity = UNPROTECTED,
     ) -> int:
-        """Bind the address without serving it yet; returns the port. Raises ListenError."""
+        """Bind the address; returns the port. Raises ListenError.
+
+        It is served from `serve` on, or at once after that.
+        """
         loop = asyncio.get_running_loop()
+
+        connections: dict[Connection, None] = {}
 
         def accept() -> asyncio.BaseProtocol:
             assert self._services is not None
             self.accepted_count += 1
-            peer = Client(endpoint.name, self._connections, self.limits)
+            peer = Client(endpoint.name, connections, self.limits)
             connection = Connection(self._services, peer)
             connection.guard(security.gate(peer))
             self._pace(connection)
@@ -90,9 +114,29 @@ class Listeners:
                 start_serving=False,
             )
             _size_buffers(server, config)
-        self._servers.append((endpoint, server))
+            door = Door(endpoint, server, connections)
+            if self._services is not None:
+                try:
+                    await server.start_serving()
+                except OSError:
+                    door.shut()
+                    raise
+            self._doors.append(door)
         bound: int = server.sockets[0].getsockname()[1]
         return bound
+
+    async def try_out(self, endpoint: Endpoint, config: BrokerConfig) -> None:
+        """Raises ListenError if the address cannot be bound now."""
+        loop = asyncio.get_running_loop()
+        with _naming(endpoint):
+            server = await loop.create_server(
+                asyncio.Protocol,
+                endpoint.host or None,
+                endpoint.port,
+                backlog=config.socket_listen_backlog_size,
+                start_serving=False,
+            )
+        server.close()
 
     def _pace(self, connection: Connection) -> None:
         """Delay a connection above `max.connection.creation.rate`."""
@@ -106,9 +150,35 @@ class Listeners:
     async def serve(self, services: ConnectionServices) -> None:
         """Accept connections on all bound addresses. Raises ListenError."""
         self._services = services
-        for endpoint, server in self._servers:
-            with _naming(endpoint):
-                await server.start_serving()
+        for door in self._doors:
+            if door.is_open:
+                with _naming(door.endpoint):
+                    await door.server.start_serving()
+
+    @property
+    def are_served(self) -> bool:
+        """Whether connections are accepted."""
+        return self._services is not None
+
+    def shut(self, listener: str) -> list[Door]:
+        """Accept no more connections on one listener, and release its addresses.
+
+        Returns the doors with the connections, which stay open until `dismiss`.
+        """
+        doors = [one for one in self._doors if one.endpoint.name == listener and one.is_open]
+        for door in doors:
+            door.shut()
+        return doors
+
+    async def dismiss(self, doors: list[Door]) -> int:
+        """Close the connections that came in by these doors; returns how many there were."""
+        leaving = [connection for door in doors for connection in door.connections]
+        for done, connection in enumerate(leaving, 1):
+            connection.close()
+            if done % CLOSED_AT_ONCE == 0:
+                await self._timers.sleep(0)
+        await self._part(doors)
+        return len(leaving)
 
     def look_after_idle(self, max_idle_ms: int) -> None:
         """Free the memory of idle connections, and close those idle for `max_idle_ms`.
@@ -118,21 +188,24 @@ class Listeners:
 
         def look() -> None:
             now_ms = self._clock.monotonic_ms()
-            for connection in tuple(self._connections):
+            for connection in self._connections:
                 connection.look_after(now_ms, max_idle_ms)
+            self._doors = [one for one in self._doors if one.is_open or one.connections]
 
         interval_ms = max_idle_ms / IDLE_CHECKS_PER_LIMIT if max_idle_ms >= 0 else IDLE_CHECK_MS
         self._timers.every(min(max(interval_ms, 1), IDLE_CHECK_MS), look)
 
     def open_connections(self) -> dict[str, int]:
         """How many connections are open, by listener; from any thread."""
-        counts = Counter(connection.listener for connection in tuple(self._connections))
-        return {endpoint.name: counts[endpoint.name] for endpoint, _ in self._servers}
+        counts: Counter[str] = Counter()
+        for door in tuple(self._doors):
+            counts[door.endpoint.name] += len(door.connections)
+        return dict(counts)
 
     def unbind(self) -> None:
         """Release the addresses, unless they are released already."""
-        for _, server in self._servers:
-            server.close()
+        for door in self._doors:
+            door.shut()
 
     async def close(self) -> None:
         """Stop listening and close all connections.
@@ -140,23 +213,29 @@ class Listeners:
         Answers that are not sent within `DRAIN_MS` are lost.
         """
         self.unbind()
-        for connection in tuple(self._connections):
+        for connection in self._connections:
             connection.close()
-        await self._drain()
-        for connection in tuple(self._connections):
-            connection.abort()
-        await self._timers.sleep(0)  # in which their `connection_lost` is called
+        await self._part(self._doors)
 
-    async def _drain(self) -> None:
-        """Wait a while for the answers to be sent.
+    @property
+    def _connections(self) -> tuple[Connection, ...]:
+        """All that are open; by listener, in the order of their arrival."""
+        return tuple(one for door in self._doors for one in door.connections)
+
+    async def _part(self, doors: list[Door]) -> None:
+        """Wait a while for the answers to be sent, and drop the connections that are left then.
 
         Not with `Server.wait_closed`: up to Python 3.12.0 it does not wait, and from 3.12.1 on
         without end if a client does not read.
         """
         until_ms = self._clock.monotonic_ms() + DRAIN_MS
         await self._timers.sleep(0)  # which is enough for most of them
-        while self._connections and self._clock.monotonic_ms() < until_ms:
+        while any(one.connections for one in doors) and self._clock.monotonic_ms() < until_ms:
             await self._timers.sleep(DRAIN_CHECK_MS)
+        for door in doors:
+            for connection in tuple(door.connections):
+                connection.abort()
+        await self._timers.sleep(0)  # in which their `connection_lost` is called
 
 
 def _size_buffers(server: asyncio.Server, config: BrokerConfig) -> None:

@@ -57,8 +57,6 @@ class BrokerServices:
     is_in_cluster: bool
     """Whether there may be other brokers."""
     cluster_id: str
-    endpoints: dict[str, tuple[str, int]]
-    """Advertised host and port by listener name."""
     logs: LogDirectories
     store: MetadataStore
     registrar: Registrar

@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING
 
 from broker.metrics.optional_metrics import wanted_doors
 from broker.network.connection_quotas import configured_limits
-from broker.network.links import LinkSecurity
 from broker.network.listener import ListenError, Listeners
-from broker.network.listener_security import EndpointSecurity
-from broker.startup.authentication import open_authentication
+from broker.startup.listeners.protections import open_protections
 from broker.startup.start_error import StartError
-from broker.startup.tls import open_tls
 from config.errors import ConfigError
 from config.listeners import read_listeners
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from broker.metrics.optional_metrics import Doors
     from broker.network.connection_quotas import ConnectionQuotas
     from broker.runtime.shutdown import UndoStack
-    from broker.security.tls.broker_tls import BrokerTls
-    from broker.startup.authentication import Authentication
+    from broker.startup.listeners.authentication import Authentication
+    from broker.startup.listeners.protections import Protections
     from broker.startup.machine import Machine
     from config.broker import BrokerConfig
+    from config.listeners import Endpoint
+    from config.listeners import Listeners as ConfiguredListeners
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,55 +38,74 @@ class Addresses:
     listeners: Listeners
     limits: ConnectionQuotas
     """Of the connections on all listeners."""
-    bound: dict[str, tuple[str, int]]
-    """Host and port by listener name; no host is all addresses of the machine."""
-    advertised: dict[str, tuple[str, int]]
-    """The same, as clients and other brokers are to connect."""
-    security: dict[str, EndpointSecurity]
-    """What protects each listener, by its name."""
-    authentication: Authentication
-    tls: BrokerTls | None
-    """None when no listener has TLS."""
+    bound: dict[str, tuple[Endpoint, ...]]
+    """As configured, by listener name: two of them if one is of IPv6."""
+    ports: dict[str, int]
+    """Those taken, by listener name."""
+    advertised: dict[str, Endpoint]
+    """How clients and other brokers are to connect, by listener name."""
+    protections: Protections
     metrics: Doors
     """Where metrics are asked for, and how the broker is."""
 
     @property
-    def link_security(self) -> LinkSecurity:
-        """How this broker connects to others, and logs in."""
-        login = self.authentication.links
-        if self.tls is None or self.tls.for_links is None:
-            return LinkSecurity(login)
-        return LinkSecurity(login, self.tls)
+    def authentication(self) -> Authentication:
+        """The SASL of the listeners."""
+        return self.protections.authentication
+
+    @property
+    def shown(self) -> str:
+        """For who reads the log."""
+        taken = [
+            str(dataclasses.replace(one, port=self.ports[name]))
+            for name, endpoints in self.bound.items()
+            for one in endpoints
+        ]
+        told = [str(one) for one in self.advertised.values()]
+        text = ", ".join(taken)
+        return text if told == taken else f"{text} (advertised as {', '.join(told)})"
 
 
 async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack) -> Addresses:
     """Take all that is configured. Raises StartError."""
     try:
         configured = read_listeners(config)
-        authentication = open_authentication(config, configured, machine, undo)
+        protections = open_protections(config, configured, machine, undo)
         limits = await machine.unless_stopped(configured_limits(config))
         limits.files = machine.open_files
         listeners = Listeners(machine.clock, machine.timers, limits)
         undo.push("giving up the addresses", listeners.unbind)
-        tls = await open_tls(config, configured, machine, undo)
-        ports, security = {}, {}
-        for endpoint in configured.bound:
-            below = None if tls is None else tls.listener(endpoint.name)
-            security[endpoint.name] = protection = EndpointSecurity(endpoint.protocol, below)
-            if protection.has_sasl:
-                protection.gate_of = authentication.listeners[endpoint.name].gate
-            ports[endpoint.name] = await listeners.bind(endpoint, config, protection)
+        security = {one.name: await protections.open(config, one) for one in configured.bound}
+        ports = {
+            one.name: await listeners.bind(one, config, security[one.name])
+            for one in configured.bound
+        }
         metrics = await wanted_doors(config)
     except (ConfigError, ListenError) as error:
         raise StartError(str(error)) from None
     undo.push("giving up the addresses of the metrics", metrics.close)
-    advertised = {
-        endpoint.name: (
-            endpoint.host or socket.gethostname(),
-            endpoint.port or ports[endpoint.name],
+    advertised = advertised_endpoints(configured, ports)
+    machine.platform.look_up_advertised({name: one.host for name, one in advertised.items()})
+    bound = by_name(configured.bound)
+    return Addresses(listeners, limits, bound, ports, advertised, protections, metrics)
+
+
+def by_name(endpoints: Iterable[Endpoint]) -> dict[str, tuple[Endpoint, ...]]:
+    """The endpoints of each listener."""
+    found: dict[str, tuple[Endpoint, ...]] = {}
+    for one in endpoints:
+        found[one.name] = (*found.get(one.name, ()), one)
+    return found
+
+
+def advertised_endpoints(
+    configured: ConfiguredListeners, ports: Mapping[str, int]
+) -> dict[str, Endpoint]:
+    """What is advertised of the listeners that have a port, by name."""
+    return {
+        one.name: dataclasses.replace(
+            one, host=one.host or socket.gethostname(), port=one.port or ports[one.name]
         )
-        for endpoint in configured.advertised
+        for one in configured.advertised
+        if one.name in ports
     }
-    machine.platform.look_up_advertised({name: host for name, (host, _) in advertised.items()})
-    bound = {one.name: (one.host or "", ports[one.name]) for one in configured.bound}
-    return Addresses(listeners, limits, bound, advertised, security, authentication, tls, metrics)

@@ -73,7 +73,7 @@ def cluster_parts(base: Foundation) -> ClusterParts:
     config, loop = base.config, base.machine.background
     metadata = MetadataCache()
     metadata.on_failure = loop.note
-    security = base.addresses.link_security
+    security = base.addresses.protections.links
     links = BrokerLinks(config, metadata, security)
     control = ControlRequestQueue()
     store, supervision = base.metadata.store, base.machine.supervision
@@ -117,7 +117,7 @@ def _registrar(
     return Registrar(
         store,
         config.broker_id,
-        lambda: describe_broker(config, addresses.advertised, loop.clock.now_ms()),
+        lambda: describe_broker(config, addresses.advertised.values(), loop.clock.now_ms()),
         SESSIONS_TO_WAIT * config.zookeeper_session_timeout_ms,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 import secrets
 from functools import partial
@@ -29,10 +30,12 @@ from broker.reconfiguration import Reconfigurable, reconfigure
 from broker.requests.services import BrokerServices
 from broker.runtime import failpoints
 from broker.security.audit_log import AuditLog
-from broker.startup.authentication import settle_authentication
 from broker.startup.cluster_parts import cluster_parts
+from broker.startup.listeners.authentication import settle_authentication
+from broker.startup.listeners.changes import ListenerChanges
 from broker.startup.token_parts import delegation_tokens, let_tokens_log_in, token_expiry
 from controller.brokers.producer_ids import allocate_producer_ids
+from controller.metadata_store.store import StoreError
 from controller.topics.topics import TopicCommands
 
 if TYPE_CHECKING:
@@ -43,8 +46,12 @@ if TYPE_CHECKING:
     from broker.startup.cluster_parts import ClusterParts, Foundation
     from config.topic import TopicConfig
 
+REGISTER_AGAIN_MS = 1000
+"""Pause after the store refused a change of the registration. Fixed: it is one small write."""
 SESSION_EVICTION_MS = 120_000
 """A fetch session that rested for so long makes room for a new one (as in Apache)."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,16 +111,31 @@ async def configure(base: Foundation, parts: Parts) -> None:
     concerned = Reconfigurable(parts.services, parts.cluster, base.addresses.limits, parts.cleaner)
     await reconfigure(concerned, base.config)
     base.settings.broker.on_change(partial(reconfigure, concerned))
-    tls = base.addresses.tls
-    if tls is not None:
-        await tls.change(base.config)
-        base.settings.broker.on_check(tls.check)
-        base.settings.broker.on_change(tls.change)
+    changes = ListenerChanges(base.addresses, base.machine, partial(_register_anew, base, parts))
+    await changes.change(base.config)
+    base.settings.broker.on_check(changes.check)
+    base.settings.broker.on_change(changes.change)
     await base.metadata.do(base.settings.users.load)
     authentication, layers = base.addresses.authentication, base.settings.broker.layers
     settle_authentication(authentication, base.config, {*layers.cluster, *layers.broker})
     authentication.credentials.users = base.settings.scram_users
     let_tokens_log_in(base, parts.services.delegation_tokens)
+
+
+async def _register_anew(base: Foundation, parts: Parts) -> None:
+    """In the background: what was changed holds, whether the store can be reached or not."""
+    machine, services = base.machine, parts.services
+
+    async def renew() -> None:
+        try:
+            await services.registrar.renew()
+        except StoreError as error:
+            logger.warning("listeners: others do not know of the change yet: %s", error)
+            await machine.timers.sleep(REGISTER_AGAIN_MS)
+            await services.store.wait_until_reachable()
+            await renew()
+
+    machine.supervision.spawn(renew(), "registration")
 
 
 def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:
@@ -158,7 +180,6 @@ def _services(
         compute_pool=base.storage.compute_pool,
         is_in_cluster=bool(config.zookeeper_connect),
         cluster_id=base.metadata.cluster_id,
-        endpoints=base.addresses.advertised,
         logs=base.storage.logs,
         store=base.metadata.store,
         registrar=cluster.registrar,

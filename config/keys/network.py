@@ -23,7 +23,7 @@ class NetworkKeys:
     """Listeners, sockets, connections and request queues."""
 
     advertised_listeners: tuple[str, ...] = optional_strings(
-        importance=HIGH, scope=PER_BROKER, needs_restart=True, acts=True
+        importance=HIGH, scope=PER_BROKER, acts=True
     )
     """What clients are told to connect to, where that differs from `listeners`."""
 
@@ -46,13 +46,12 @@ class NetworkKeys:
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         importance=LOW,
         scope=PER_BROKER,
-        needs_restart=True,
         acts=True,
     )
     """Security protocol of each listener name, as `NAME:PROTOCOL` pairs."""
 
     listeners: tuple[str, ...] = strings(
-        "PLAINTEXT://:9092", importance=HIGH, scope=PER_BROKER, needs_restart=True, acts=True
+        "PLAINTEXT://:9092", importance=HIGH, scope=PER_BROKER, acts=True
     )
     """Where to listen: `NAME://host:port`, comma-separated; no host is every interface."""
 

@@ -7,6 +7,7 @@ crash. Apache Kafka's gives up then; this one waits for ZooKeeper to expire that
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from controller.metadata_store.store import (
     NoNodeError,
     Znode,
 )
-from controller.znodes import MalformedZnodeError, broker_path, decode_broker
+from controller.znodes import MalformedZnodeError, broker_path, decode_broker, encode_broker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +87,20 @@ class Registrar:
             left -= min(clock() - began, at_most)
             if change is not None and change.kind is ChangeKind.SESSION:
                 holder = None  # ZooKeeper was away: its sessions' timeouts start again
+
+    async def renew(self) -> None:
+        """Write what the broker is now into its node, unless that is yet to be made.
+
+        Then `ensure` writes it. Raises StoreError.
+        """
+        path = broker_path(self._broker_id)
+        while True:
+            node = await self._store.exists(path)
+            if node is None or node.ephemeral_owner != self._session_id:
+                return
+            with contextlib.suppress(NoNodeError, BadVersionError):  # somebody was faster
+                await self._store.set(path, encode_broker(self._describe()), node.version)
+                return
 
     async def _is_registered(self, node: Znode | None) -> bool:
         """Keep the node of this session, or create it; False if that was refused.

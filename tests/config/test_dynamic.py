@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from config.broker import BrokerConfig
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS
 from config.dynamic import THREADS, check_dynamic_settings, with_dynamic_settings
 from config.errors import ConfigError
+from config.listeners import KEYS, Endpoint, read_listeners
 from config.precedence import Layers
 
 
@@ -35,18 +38,62 @@ def test_what_cannot_be_is_left_out_and_told() -> None:
     settings = {
         "log.retention.ms": "soon",
         "num.partitions": "7",
-        "listeners": "PLAINTEXT://:1",
+        "listeners": "PLAINTEXT://:1,EXTERNAL://:2",
+        "principal.builder.class": "com.example.Builder",
         "my.plugin": "x",
         "log.segment.bytes": "5000",
     }
     config, problems = with_dynamic_settings(BrokerConfig(), Layers(broker=settings))
     assert config.log_segment_bytes == 5000
     assert config.num_partitions == 1
+    assert config.listeners == BrokerConfig().listeners
     assert [problem.keys for problem in problems] == [
+        KEYS,
         ("log.retention.ms",),
         ("num.partitions",),
-        ("listeners",),
+        ("principal.builder.class",),
     ]
+
+
+def test_listeners_change_together_with_what_says_how_they_are_protected() -> None:
+    settings = {
+        "listeners": "PLAINTEXT://:1,EXTERNAL://:2",
+        "advertised.listeners": "EXTERNAL://kafka.example:443,PLAINTEXT://:1",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTERNAL:SSL",
+    }
+    for order in itertools.permutations(settings):
+        broker = {name: settings[name] for name in order}
+        check_dynamic_settings(BrokerConfig(), broker, is_cluster_default=False)
+        config, problems = with_dynamic_settings(BrokerConfig(), Layers(broker=broker))
+        assert not problems
+        assert read_listeners(config).bound[1] == Endpoint("EXTERNAL", "SSL", "", 2)
+        assert read_listeners(config).advertised[0].host == "kafka.example"
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"listeners": "SSL://:1"}, "must be one of the advertised listeners"),
+        ({"listeners": "PLAINTEXT://:1,SSL://:1"}, "a different port"),
+        ({"advertised.listeners": "SSL://:1"}, "SSL is not among the listeners"),
+        ({"listener.security.protocol.map": "SSL:SSL"}, "no security protocol is given"),
+        ({"listeners": ""}, "at least one listener"),
+    ],
+)
+def test_listeners_that_cannot_be_are_left_out_together(settings: dict[str, str], why: str) -> None:
+    layers = Layers(broker={**settings, "log.segment.bytes": "5000"})
+    config, [problem] = with_dynamic_settings(BrokerConfig(), layers)
+    assert why in str(problem)
+    assert problem.keys == KEYS
+    assert read_listeners(config) == read_listeners(BrokerConfig())
+    assert config.log_segment_bytes == 5000
+
+
+def test_listeners_are_of_one_broker() -> None:
+    with pytest.raises(ConfigError, match="broker id must be specified"):
+        check_dynamic_settings(
+            BrokerConfig(), {"listeners": "PLAINTEXT://:1"}, is_cluster_default=True
+        )
 
 
 @pytest.mark.parametrize(("wanted", "is_possible"), [(1, True), (4, True), (5, False), (0, False)])

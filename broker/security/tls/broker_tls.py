@@ -18,14 +18,20 @@ from broker.security.tls.listener_tls import ListenerTls
 from broker.security.tls.transport import TlsTransport
 from config.errors import ConfigError
 from config.listener_config import for_listener
+from config.listeners import read_listeners
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Coroutine
     from concurrent.futures import Executor
 
+    from broker.runtime.clock import Clock
     from broker.runtime.timers import Timers
+    from broker.security.tls.listener_context import ListenerContext
     from config.broker import BrokerConfig
+
+END_IN_SIGHT_MS = 14 * 24 * 3_600_000
+"""When an end is told of beforehand. Fixed: it is one line at each start."""
 
 logger = logging.getLogger(__name__)
 
@@ -33,10 +39,13 @@ logger = logging.getLogger(__name__)
 class BrokerTls:
     """The TLS of all listeners of one broker."""
 
-    def __init__(self, config: BrokerConfig, threads: Executor, timers: Timers) -> None:
+    def __init__(
+        self, config: BrokerConfig, threads: Executor, timers: Timers, clock: Clock
+    ) -> None:
         """`threads` do the steps of handshakes and read stores."""
         self._threads = threads
         self._timers = timers
+        self._clock = clock
         self._loop = asyncio.get_running_loop()
         limits = (config.ssl_handshake_timeout_ms, config.max_ssl_handshakes)
         self.handshakes = Handshakes(self._loop, threads, timers, limits)
@@ -48,8 +57,18 @@ class BrokerTls:
 
     async def open(self, listener: ListenerName) -> None:
         """Read the stores of a listener. Raises ConfigError."""
-        context = await self._run(partial(load, self._config, listener))
+        context = await self.load(self._config, listener)
+        self._tell_end(listener, context)
         self._listeners[listener] = ListenerTls(context, self.handshakes)
+
+    async def load(self, config: BrokerConfig, listener: ListenerName) -> ListenerContext:
+        """What its stores are good for. Raises ConfigError."""
+        made: ListenerContext = await self._run(partial(load, config, listener))
+        return made
+
+    def forget(self, name: str) -> None:
+        """A listener is no more; its open connections stay as they are."""
+        self._listeners = {one: tls for one, tls in self._listeners.items() if one.name != name}
 
     def listener(self, name: str) -> ListenerTls | None:
         """That of one listener; None if it has none."""
@@ -85,14 +104,14 @@ class BrokerTls:
             raise
 
     async def check(self, config: BrokerConfig) -> None:
-        """Raises ConfigError if a listener could not be as `config` says."""
-        for listener, tls in tuple(self._listeners.items()):
+        """Raises ConfigError if a listener that stays could not be as `config` says."""
+        for listener, tls in self._staying(config):
             await self._run(partial(load, config, listener, tls.context))
 
     async def change(self, config: BrokerConfig) -> None:
         """Go by other keys, as far as they can be used, from the next connection on."""
         self._config = config
-        for listener, tls in self._listeners.items():
+        for listener, tls in self._staying(config):
             keys = tls_keys(for_listener(config, listener.name))
             if keys != tls_keys(tls.context.config) or await self._run(tls.context.is_outdated):
                 await self._renew(listener, tls)
@@ -106,13 +125,18 @@ class BrokerTls:
 
     async def look(self) -> None:
         """Read the stores again whose files have changed."""
-        for listener, tls in self._listeners.items():
+        for listener, tls in tuple(self._listeners.items()):
             if await self._run(tls.context.is_outdated):
                 await self._renew(listener, tls)
 
     def close(self) -> None:
         """Begin no handshake any more."""
         self.handshakes.close()
+
+    def _staying(self, config: BrokerConfig) -> list[tuple[ListenerName, ListenerTls]]:
+        """Those that `config` has as well; it is one that was checked."""
+        names = {endpoint.name for endpoint in read_listeners(config).bound}
+        return [(one, tls) for one, tls in self._listeners.items() if one.name in names]
 
     async def _renew(self, listener: ListenerName, tls: ListenerTls) -> None:
         async with self._turn:
@@ -127,7 +151,18 @@ class BrokerTls:
                 return
             self._refused.pop(listener, None)
             tls.context = made
+            self._tell_end(listener, made)
             logger.info("listener %s: TLS stores taken anew", listener.name)
+
+    def _tell_end(self, listener: ListenerName, context: ListenerContext) -> None:
+        """Warn of a certificate that clients refuse already, or soon will."""
+        ends = context.certificate.not_valid_after_utc
+        left_ms = ends.timestamp() * 1000 - self._clock.now_ms()
+        if left_ms < END_IN_SIGHT_MS:
+            what = "ends" if left_ms > 0 else "has expired"
+            logger.warning(
+                "listener %s: its certificate %s on %s", listener.name, what, ends.date()
+            )
 
     async def _run(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
         return await self._loop.run_in_executor(self._threads, work)

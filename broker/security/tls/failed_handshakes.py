@@ -21,6 +21,7 @@ _REASONS: Final = {
     "or that is for other host names",
     "SSLV3_ALERT_BAD_CERTIFICATE": "the peer refuses this broker's certificate, "
     "perhaps for its host names",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the peer finds that this broker's certificate has expired",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the other broker wants a certificate "
     "(its ssl.client.auth=required), and ssl.keystore is not set here",
     "WRONG_VERSION_NUMBER": "the peer does not speak TLS",

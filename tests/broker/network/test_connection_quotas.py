@@ -178,9 +178,9 @@ def test_an_override_without_address_or_limit_is_refused(text: str) -> None:
 def test_accepted_sockets_have_the_configured_buffers() -> None:
     async def scenario(listeners: Listeners, port: int) -> None:
         _, writer = await asyncio.open_connection(HERE, port)
-        [(_, server)] = listeners._servers
+        [door] = listeners._doors
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-            assert server.sockets[0].getsockopt(socket.SOL_SOCKET, option) == 2 * 50_000
+            assert door.server.sockets[0].getsockopt(socket.SOL_SOCKET, option) == 2 * 50_000
         writer.close()
 
     config = configured(socket_send_buffer_bytes=50_000, socket_receive_buffer_bytes=50_000)
@@ -189,11 +189,11 @@ def test_accepted_sockets_have_the_configured_buffers() -> None:
 
 def test_minus_one_leaves_buffers_to_the_system() -> None:
     async def scenario(listeners: Listeners, port: int) -> None:
-        [(_, server)] = listeners._servers
+        [door] = listeners._doors
         with socket.socket() as untouched:
             for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
                 expected = untouched.getsockopt(socket.SOL_SOCKET, option)
-                assert server.sockets[0].getsockopt(socket.SOL_SOCKET, option) == expected
+                assert door.server.sockets[0].getsockopt(socket.SOL_SOCKET, option) == expected
 
     listening(configured(socket_send_buffer_bytes=-1, socket_receive_buffer_bytes=-1), scenario)
 

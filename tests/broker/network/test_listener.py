@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.network.listener import Listeners
+from broker.network.listener import ListenError, Listeners
 from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
-from config.listeners import read_listeners
+from config.listeners import Endpoint, read_listeners
 from tests.broker.connections import ScriptedDispatcher, services_for
 from tests.broker.replica_fetchers.harness import ManualClock
 
@@ -98,6 +98,47 @@ def test_a_server_that_never_says_that_it_is_closed_is_not_waited_for(
         with pytest.raises(OSError, match="refused"):
             socket.create_connection((HERE, port))
         idle.close()
+
+    listening(scenario)
+
+
+@pytest.mark.timeout(LONG_SECONDS * 2)
+def test_one_listener_is_shut_and_its_clients_are_dismissed() -> None:
+    async def scenario(listeners: Listeners, port: int) -> None:
+        other = Endpoint("OTHER", "PLAINTEXT", HERE, 0)
+        other_port = await listeners.bind(other, BrokerConfig())
+        staying = await asking(listeners, port)
+        leaving = [await asking(listeners, other_port) for _ in range(3)]
+        assert listeners.open_connections() == {"PLAINTEXT": 1, "OTHER": 3}
+
+        doors = listeners.shut("OTHER")
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection((HERE, other_port))
+        assert listeners.open_connections()["OTHER"] == 3, "until they are dismissed"
+        await listeners.bind(dataclasses.replace(other, port=other_port), BrokerConfig())
+        late = await asking(listeners, other_port)
+
+        assert await asyncio.wait_for(listeners.dismiss(doors), LONG_SECONDS) == 3
+
+        assert listeners.open_connections() == {"PLAINTEXT": 1, "OTHER": 1}
+        for client in (staying, late, *leaving):
+            client.close()
+        await listeners.close()
+
+    listening(scenario)
+
+
+def test_an_address_is_tried_out_without_being_taken() -> None:
+    async def scenario(listeners: Listeners, port: int) -> None:
+        taken = Endpoint("OTHER", "PLAINTEXT", HERE, port)
+        with pytest.raises(ListenError, match=f"OTHER: {HERE}:{port} is already in use"):
+            await listeners.try_out(taken, BrokerConfig())
+        with pytest.raises(ListenError, match="is already in use"):
+            await listeners.bind(taken, BrokerConfig())
+        listeners.shut("PLAINTEXT")
+        await listeners.try_out(taken, BrokerConfig())
+        assert await listeners.bind(taken, BrokerConfig()) == port
+        await listeners.close()
 
     listening(scenario)
 

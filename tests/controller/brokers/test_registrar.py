@@ -12,7 +12,7 @@ from controller.brokers.election import ControllerMovedError
 from controller.brokers.registrar import LOOK_SECONDS, BrokerIdTakenError, Registrar
 from controller.brokers.registration import create_skeleton, register_broker
 from controller.metadata_store.store import Change, ChangeKind, Create, Watch, Znode
-from controller.znodes import BrokerRegistration, Endpoint, broker_path
+from controller.znodes import BrokerRegistration, Endpoint, broker_path, decode_broker
 from tests.controller.harness import Cluster, Member, run_cluster, turns
 from tests.controller.memory_store import MemoryEnsemble, MemoryStore
 
@@ -40,6 +40,45 @@ def test_epoch_is_the_transaction_that_made_the_node() -> None:
         assert (registrar.epoch, node.czxid, node.version) == (epoch, epoch, 1)
         assert await registrar.ensure() == epoch
         assert await store.get(broker_path(3)) == node
+
+    asyncio.run(scenario())
+
+
+def test_a_registration_is_written_anew_in_its_own_session_only() -> None:
+    async def scenario() -> None:
+        store = MemoryEnsemble().connect()
+        await create_skeleton(store)
+        now = [REGISTRATION]
+        registrar = Registrar(store, 3, lambda: now[0], PATIENCE_MS)
+        await registrar.renew()
+        assert await store.exists(broker_path(3)) is None, "it is not registered yet"
+        epoch = await registrar.ensure()
+        now[0] = BrokerRegistration((Endpoint("PLAINTEXT", "there", 9093),))
+        await registrar.renew()
+        node = await store.get(broker_path(3))
+        assert decode_broker("", node.data).endpoints == now[0].endpoints
+        assert (node.czxid, node.ephemeral_owner) == (epoch, store.session_id)
+        assert await registrar.ensure() == epoch
+
+    asyncio.run(scenario())
+
+
+def test_of_two_writers_of_a_registration_the_newest_content_wins() -> None:
+    async def scenario() -> None:
+        store = MemoryEnsemble().connect()
+        await create_skeleton(store)
+        ports = iter(range(1, 100))
+        last = [0]
+
+        def describe() -> BrokerRegistration:
+            last[0] = next(ports)
+            return BrokerRegistration((Endpoint("PLAINTEXT", "here", last[0]),))
+
+        registrar = Registrar(store, 3, describe, PATIENCE_MS)
+        await registrar.ensure()
+        await asyncio.gather(*(registrar.renew() for _ in range(5)))
+        node = await store.get(broker_path(3))
+        assert decode_broker("", node.data).endpoints[0].port == last[0]
 
     asyncio.run(scenario())
 

@@ -18,7 +18,6 @@ from broker.metadata.topic_configs import TopicConfigs
 from broker.metrics.optional_metrics import Doors
 from broker.network.connection_quotas import ConnectionQuotas
 from broker.network.listener import Listeners
-from broker.network.listener_security import EndpointSecurity
 from broker.partitions.group_commit import GroupCommit
 from broker.runtime.compute_pool import ComputePool
 from broker.runtime.event_loop import BackgroundLoop
@@ -26,14 +25,16 @@ from broker.runtime.open_files import OpenFiles
 from broker.runtime.platform import LocalPlatform
 from broker.runtime.supervision import Supervision
 from broker.runtime.timers import Timers
-from broker.startup.addresses import Addresses
-from broker.startup.authentication import Authentication
+from broker.startup.addresses import Addresses, advertised_endpoints, by_name
 from broker.startup.cluster_parts import Foundation
+from broker.startup.listeners.authentication import Authentication
+from broker.startup.listeners.protections import Protections
 from broker.startup.logs import LogStorage
 from broker.startup.machine import Machine, StopRequest
 from broker.startup.metadata import OpenMetadata
 from broker.startup.parts import Parts, put_together
 from broker.startup.settings import Settings, acls_of
+from config.listeners import read_listeners
 from controller.security.scram_credentials import ScramUsers
 from controller.security.user_configs import UserConfigs
 from controller.topics.topics import Chance
@@ -51,8 +52,7 @@ if TYPE_CHECKING:
     from controller.metadata_store.store import MetadataStore
 
 CLUSTER_ID = "a-cluster"
-LISTENER = "PLAINTEXT"
-ADDRESS = ("127.0.0.1", 9092)
+PORT = 9092
 PLENTY = 1_000_000
 
 
@@ -128,16 +128,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
     topics.dynamic.on_change(scram_users.changed)
     return Foundation(
         machine,
-        Addresses(
-            Listeners(machine.clock, machine.timers),
-            ConnectionQuotas(PLENTY, PLENTY, {}),
-            {LISTENER: ADDRESS},
-            {LISTENER: ADDRESS},
-            {LISTENER: EndpointSecurity("PLAINTEXT")},
-            Authentication(),
-            None,
-            Doors(None, None),
-        ),
+        _addresses(config, machine),
         LogStorage(
             adapters.logs,
             ThreadPoolExecutor(1),
@@ -153,6 +144,21 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             scram_users,
             acls_of(config, adapters.store, machine),
         ),
+    )
+
+
+def _addresses(config: BrokerConfig, machine: Machine) -> Addresses:
+    """Those that are configured; none of them is taken."""
+    configured = read_listeners(config)
+    ports = {one.name: PORT for one in configured.bound}
+    return Addresses(
+        Listeners(machine.clock, machine.timers),
+        ConnectionQuotas(PLENTY, PLENTY, {}),
+        by_name(configured.bound),
+        ports,
+        advertised_endpoints(configured, ports),
+        Protections(Authentication(machine), configured.inter_broker, machine),
+        Doors(None, None),
     )
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.runtime.clock import SystemClock
 from broker.runtime.timers import Timers
 from broker.security.tls.broker_tls import BrokerTls
 from broker.security.tls.listener_context import ListenerName
 from config.errors import ConfigError
 from tests.broker.security.tls.tls_keys import config_of
-from tests.support.certificates import Authority
+from tests.support.certificates import EXPIRED, Authority
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -45,7 +47,7 @@ def run(
     async def main() -> None:
         loop = asyncio.get_running_loop()
         threads = ThreadPoolExecutor(1)
-        tls = BrokerTls(config, threads, Timers(loop))
+        tls = BrokerTls(config, threads, Timers(loop), SystemClock())
         try:
             for listener in listeners or (LISTENER,):
                 await tls.open(listener)
@@ -61,6 +63,29 @@ def serial(tls: BrokerTls, listener: ListenerName = LISTENER) -> int:
     found = tls.listener(listener.name)
     assert found is not None
     return found.context.certificate.serial_number
+
+
+def test_a_certificate_that_ends_is_told_of(
+    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = dt.datetime.fromtimestamp(SystemClock().now_ms() / 1000, dt.UTC)
+
+    def ends_in(days: int) -> list[str]:
+        valid = (EXPIRED[0], now + dt.timedelta(days=days))
+        directory = tmp_path / str(days)
+        directory.mkdir()
+        issued = authority.issue("broker", directory, valid=valid)
+        caplog.clear()
+
+        async def nothing(_: BrokerTls) -> None:
+            """The stores are read."""
+
+        run(config_of(issued.as_keystore()), nothing)
+        return caplog.messages
+
+    assert ends_in(30) == []
+    assert "EXTERNAL: its certificate ends on" in ends_in(13)[0]
+    assert "EXTERNAL: its certificate has expired on" in ends_in(-1)[0]
 
 
 def test_a_store_that_changes_on_disk_is_taken(authority: Authority, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from broker.network.broker_link import BrokerLink, LinkLimits
 from broker.network.links import LinkError, LinkSecurity
+from broker.runtime.clock import SystemClock
 from broker.runtime.timers import Timers
 from broker.security.tls.broker_tls import BrokerTls
 from broker.security.tls.listener_context import ListenerName
@@ -84,7 +85,7 @@ def run(
     async def main() -> None:
         loop = asyncio.get_running_loop()
         threads = ThreadPoolExecutor(1)
-        tls = BrokerTls(config, threads, Timers(loop))
+        tls = BrokerTls(config, threads, Timers(loop), SystemClock())
         await tls.open(INTERNAL)
         found = tls.listener("INTERNAL")
         assert found is not None

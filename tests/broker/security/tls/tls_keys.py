@@ -6,7 +6,13 @@ from typing import Any
 
 from config.broker import BrokerConfig
 
+LISTENERS: dict[str, Any] = {
+    "listeners": ("EXTERNAL://:9092", "INTERNAL://:9093"),
+    "listener_security_protocol_map": "EXTERNAL:SSL,INTERNAL:SASL_SSL",
+    "inter_broker_listener_name": "INTERNAL",
+}
+
 
 def config_of(keys: dict[str, str], **more: Any) -> BrokerConfig:
     values: dict[str, Any] = {key.replace(".", "_"): value for key, value in keys.items()}
-    return BrokerConfig(**values | more)
+    return BrokerConfig(**LISTENERS | values | more)

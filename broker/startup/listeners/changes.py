@@ -1,0 +1,156 @@
+"""Listeners that are added, removed and moved while the broker runs (`listeners` and its kin).
+
+A change is tried out before it is stored: with stores or users that cannot be used, or a port that
+somebody else has, it is refused, and all stays as it was. Once stored it is carried out: addresses
+are given up and taken, connections of a removed listener are closed, and what other brokers and
+clients are told changes with the registration. Connections of a moved listener stay.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.network.listener import ListenError
+from broker.startup.access_notices import tell_access
+from broker.startup.addresses import advertised_endpoints, by_name
+from config.errors import ConfigError
+from config.listeners import KEYS, read_listeners
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from broker.network.listener import Door
+    from broker.startup.addresses import Addresses
+    from broker.startup.machine import Machine
+    from config.broker import BrokerConfig
+    from config.listeners import Endpoint, Listeners
+
+    Bound = Mapping[str, tuple[Endpoint, ...]]
+
+FAREWELL_MS = 1000
+"""How long the connections of a removed listener stay, so that who had it removed by one of them
+hears of it. Fixed, as it is for one answer."""
+
+logger = logging.getLogger(__name__)
+
+
+class Difference(NamedTuple):
+    """Between the listeners that are open and those that shall be, by name."""
+
+    gone: tuple[str, ...]
+    moved: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+def difference(now: Bound, wanted: Bound) -> Difference:
+    """What is to be done. Raises ConfigError if an open listener had another protocol."""
+    for name in now.keys() & wanted.keys():
+        if now[name][0].protocol != wanted[name][0].protocol:
+            why = f"Security protocol cannot be updated for existing listener {name}"
+            raise ConfigError(f"{why}: remove it first, or choose another name", *KEYS)
+    return Difference(
+        tuple(name for name in now if name not in wanted),
+        tuple(name for name in now if name in wanted and set(now[name]) != set(wanted[name])),
+        tuple(name for name in wanted if name not in now),
+    )
+
+
+class ListenerChanges:
+    """Of one broker."""
+
+    def __init__(
+        self, addresses: Addresses, machine: Machine, register: Callable[[], Awaitable[None]]
+    ) -> None:
+        """`register` writes anew what other brokers are to know of this one."""
+        self._addresses = addresses
+        self._machine = machine
+        self._register = register
+
+    async def check(self, config: BrokerConfig) -> None:
+        """Raises ConfigError if the broker could not go on with the listeners of `config`."""
+        addresses = self._addresses
+        protections = addresses.protections
+        if protections.tls is not None:
+            await protections.tls.check(config)
+        wanted = by_name(read_listeners(config).bound)
+        gone, moved, new = difference(addresses.bound, wanted)
+        for name in new:
+            await protections.check(config, wanted[name][0])
+        released = {addresses.ports[name] for name in (*gone, *moved)}
+        for name in (*moved, *new):
+            for endpoint in wanted[name]:
+                if endpoint.port not in released:
+                    await self._try_out(endpoint, config)
+
+    async def change(self, config: BrokerConfig) -> None:
+        """Have the listeners of `config`, which was checked; what is in the way is told."""
+        addresses = self._addresses
+        tls = addresses.protections.tls
+        if tls is not None:
+            await tls.change(config)
+        configured = read_listeners(config)
+        wanted = by_name(configured.bound)
+        try:
+            gone, moved, new = difference(addresses.bound, wanted)
+        except ConfigError as error:
+            logger.error("listeners unchanged: %s", error)  # noqa: TRY400
+            return
+        before = {name: addresses.bound[name] for name in (*gone, *moved)}
+        for name in before:
+            self._shut(name, is_gone=name in gone)
+        for name in (*moved, *new):
+            if not await self._open(wanted[name], config) and name in moved:
+                await self._open(before[name], config)
+        if await self._advertise(configured) or gone or moved or new:
+            logger.info("listeners are now %s", addresses.shown)
+            if addresses.listeners.are_served:  # else the end of the start tells it
+                opened = (one for name in (*moved, *new) for one in addresses.bound.get(name, ()))
+                tell_access(config, opened)
+
+    def _shut(self, name: str, *, is_gone: bool) -> None:
+        addresses = self._addresses
+        doors = addresses.listeners.shut(name)
+        del addresses.bound[name], addresses.ports[name]
+        if is_gone:
+            addresses.protections.close(name)
+            self._machine.supervision.spawn(self._part(name, doors), "removed listener")
+
+    async def _part(self, name: str, doors: list[Door]) -> None:
+        await self._machine.timers.sleep(FAREWELL_MS)
+        count = await self._addresses.listeners.dismiss(doors)
+        logger.info("listener %s removed: %d connections closed", name, count)
+
+    async def _open(self, endpoints: tuple[Endpoint, ...], config: BrokerConfig) -> bool:
+        """Whether that was possible; an address may have been taken by others since the check."""
+        addresses, name = self._addresses, endpoints[0].name
+        try:
+            security = await addresses.protections.open(config, endpoints[0])
+            ports = [
+                await addresses.listeners.bind(endpoint, config, security) for endpoint in endpoints
+            ]
+        except (ConfigError, ListenError) as error:
+            addresses.listeners.shut(name)
+            logger.error("%s not opened: %s", endpoints[0], error)  # noqa: TRY400
+            return False
+        addresses.bound[name], addresses.ports[name] = endpoints, ports[-1]
+        return True
+
+    async def _advertise(self, configured: Listeners) -> bool:
+        """Tell others what they are to connect to; whether that is something else than before."""
+        addresses = self._addresses
+        advertised = advertised_endpoints(configured, addresses.ports)
+        if advertised == addresses.advertised:
+            return False
+        addresses.advertised.clear()
+        addresses.advertised.update(advertised)
+        hosts = {name: one.host for name, one in advertised.items()}
+        self._machine.platform.look_up_advertised(hosts)
+        await self._register()
+        return True
+
+    async def _try_out(self, endpoint: Endpoint, config: BrokerConfig) -> None:
+        try:
+            await self._addresses.listeners.try_out(endpoint, config)
+        except ListenError as error:
+            raise ConfigError(str(error), *KEYS) from None

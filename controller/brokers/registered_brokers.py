@@ -1,0 +1,75 @@
+"""The brokers that are registered, read from the store, which tells of each change.
+
+A broker comes and goes with its node, and writes another address into it when its listeners change.
+Each node is watched once, however often all are read: a watch lasts until it is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from controller.context import LiveBroker
+from controller.znodes import BROKER_IDS, MalformedZnodeError, broker_path, decode_broker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from controller.metadata_store.store import Change, MetadataStore, Watch, Znode
+
+logger = logging.getLogger(__name__)
+
+
+class RegisteredBrokers:
+    """As the controller sees them."""
+
+    def __init__(self, store: MetadataStore, on_change: Callable[[], None]) -> None:
+        """`on_change` is called, perhaps without need, once what was read is out of date."""
+        self._store = store
+        self._on_change = on_change
+        self._watched: set[str] = set()
+        """Paths whose next change will be told."""
+
+    async def read(self) -> dict[int, LiveBroker]:
+        """All of them, by id. One whose node is unreadable is omitted, and logged."""
+        names = await self._names()
+        paths = [broker_path(int(name)) for name in names]
+        nodes = await asyncio.gather(*(self._node(path) for path in paths))
+        brokers: dict[int, LiveBroker] = {}
+        for name, path, node in zip(names, paths, nodes, strict=True):
+            if node is None or node.data is None:
+                continue
+            try:
+                brokers[int(name)] = LiveBroker(decode_broker(path, node.data), node.czxid)
+            except MalformedZnodeError as error:
+                logger.error("broker %s is ignored: %s", name, error)  # noqa: TRY400
+        return brokers
+
+    async def _names(self) -> list[str]:
+        watch = self._watch(BROKER_IDS)
+        try:
+            return await self._store.children(BROKER_IDS, watch)
+        except BaseException:
+            self._watched.discard(BROKER_IDS)
+            raise
+
+    async def _node(self, path: str) -> Znode | None:
+        watch = self._watch(path)
+        try:
+            return await self._store.exists(path, watch)
+        except BaseException:
+            self._watched.discard(path)
+            raise
+
+    def _watch(self, path: str) -> Watch | None:
+        """What is to be told of the next change; None if somebody is already."""
+        if path in self._watched:
+            return None
+        self._watched.add(path)  # before the answer, which a change may overtake
+
+        def notice(_: Change) -> None:
+            self._watched.discard(path)
+            self._on_change()
+
+        return notice
