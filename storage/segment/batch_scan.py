@@ -124,6 +124,8 @@ class CheckedScan:
                 start, within = self.position, 0
                 chunk = memoryview(self._file.read_at(start, max(CHUNK_BYTES, size or 0)))
                 size = self._size_at(chunk, 0)
+                if size is not None and size > len(chunk):  # only now is it known
+                    chunk = memoryview(self._file.read_at(start, size))
             header = self._check(chunk, within, size)
             if header is None:
                 return
