@@ -31,6 +31,8 @@ from controller.metadata_store.store import StoreError
 from storage.errors import LogDirectoryError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.requests.services import BrokerServices
     from broker.startup.addresses import Addresses
     from broker.startup.parts import Parts
@@ -50,6 +52,8 @@ class Broker:
         self.clock = self._platform.clock
         self.services: BrokerServices | None = None
         """Its parts; None until a start has come so far that they can be put together."""
+        self.on_ready: Callable[[], None] = _do_nothing
+        """Called once, when it serves."""
         self._call_soon = asyncio.get_running_loop().call_soon_threadsafe
         self._stop = asyncio.Event()
         self.failure: str | None = None
@@ -100,6 +104,7 @@ class Broker:
         made = activation()
         logger.info("compiled: %s (%s)", made.answer, made.reason)
         took_ms = self.clock.monotonic_ms() - started_ms
+        self.on_ready()
         broker_id = base.config.broker_id
         logger.info("broker %d ready on %s in %d ms", broker_id, addresses.shown, took_ms)
 
@@ -174,6 +179,10 @@ class Broker:
         await undo.undo()
         if self._is_up:
             logger.info("stopped in %d ms", self.clock.monotonic_ms() - started_ms)
+
+
+def _do_nothing() -> None:
+    """Nobody wants to know."""
 
 
 def _push_ends(base: Foundation, parts: Parts, undo: UndoStack) -> None:

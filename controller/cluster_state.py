@@ -26,6 +26,7 @@ from controller.znodes import (
 
 if TYPE_CHECKING:
     from controller.ports import Slices
+    from controller.znodes import PartitionState, Replicas
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ async def load_topics(
     others.
     """
     added: list[TopicPartition] = []
+    shared: dict[Replicas, Replicas] = {}
     names = list(topics)
     nodes = await in_flights(names, partial(_read_topics, store, watch), slices)
     async for topic, node in slices.each(zip(names, nodes, strict=True)):
@@ -58,7 +60,8 @@ async def load_topics(
             continue
         known = context.assignments.setdefault(topic, {})
         added += (TopicPartition(topic, p) for p in assignment.partitions if p not in known)
-        known.update(assignment.partitions)
+        for index, replicas in assignment.partitions.items():
+            known[index] = shared.setdefault(replicas, replicas)
         moving = assignment.adding_replicas.keys() | assignment.removing_replicas.keys()
         for index in moving & assignment.partitions.keys():
             context.reassigning[TopicPartition(topic, index)] = Reassignment(
@@ -98,6 +101,7 @@ async def load_states(
     them: even a broker that is alone in sync must not continue in the same leader epoch.
     """
     born_again: set[int] = set()
+    decoded: dict[bytes | None, PartitionState] = {}
     wanted = [at async for at in slices.each(partitions)]
     paths = [state_path(*at) async for at in slices.each(wanted)]
     nodes = await read_many(store, paths, slices)
@@ -105,10 +109,12 @@ async def load_states(
         if node is None:
             continue
         try:
-            state = decode_state(path, node.data)
+            # Most have the same bytes, and one object does for all of them.
+            state = decoded.get(node.data) or decode_state(path, node.data)
         except MalformedZnodeError as error:
             logger.error("%s-%d has no known leader: %s", *at, error)  # noqa: TRY400
             continue
+        decoded[node.data] = state
         context.leadership[at] = Leadership(state, node.version)
         if len(context.replicas_of(at)) > 1:
             born_again.update(

@@ -116,11 +116,10 @@ class ControllerContext:
 
     def usable_brokers(self, at: TopicPartition) -> set[int]:
         """Its live brokers whose log directory has not failed."""
-        return {
-            broker_id
-            for broker_id in self.replicas_of(at)
-            if broker_id in self.live_brokers and Replica(at, broker_id) not in self.failed_replicas
-        }
+        usable = {one for one in self.replicas_of(at) if one in self.live_brokers}
+        if self.failed_replicas:
+            usable = {one for one in usable if Replica(at, one) not in self.failed_replicas}
+        return usable
 
     def topic_id(self, topic: str) -> UUID:
         """The topic's id, ZERO_UUID for one made before topics had ids."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2
+LISTS_KEPT = 10_000
+"""Above it sharing begins anew. Fixed: on a hundred brokers, as many orders of three are usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class MetadataCache:
         self.derived: dict[tuple[object, ...], object] = {}
         """Answers made from the cache, under keys of their makers; emptied by each update."""
         self._names: dict[UUID, str] = {}
+        self._lists: dict[tuple[int, ...], list[int]] = {}
+        """Lists of brokers in the states, which nobody changes."""
         self._listeners: list[Callable[[UpdateMetadataRequest], None]] = []
         self._waiters: dict[asyncio.Future[None], Callable[[], bool]] = {}
         self.on_failure: Callable[[str, BaseException], None] = log_failure
@@ -191,11 +195,22 @@ class MetadataCache:
                 topic.partitions.pop(state.partition_index, None)
             else:
                 in_order = in_order and state.partition_index >= len(topic.partitions)
+                self._share_lists(state)
                 topic.partitions[state.partition_index] = state
         if not topic.partitions:
             self._forget(name)
         elif not in_order:
             topic.partitions = dict(sorted(topic.partitions.items()))
+
+    def _share_lists(self, state: UpdateMetadataPartitionState) -> None:
+        """Have equal lists of brokers be one: 50,000 partitions would have 150,000 of their own."""
+        lists = self._lists
+        if len(lists) > LISTS_KEPT:
+            lists.clear()
+        state.isr = lists.setdefault(tuple(state.isr), state.isr)
+        state.replicas = lists.setdefault(tuple(state.replicas), state.replicas)
+        offline = tuple(state.offline_replicas)
+        state.offline_replicas = lists.setdefault(offline, state.offline_replicas)
 
     def _forget(self, name: str) -> None:
         topic = self.topics.pop(name, None)

@@ -99,3 +99,7 @@ class CommitWaiters:
             callback(code)
         except Exception:
             logger.exception("%s: delayed answer dropped", self._name)
+
+
+NOBODY_WAITS = CommitWaiters("")
+"""Of each partition that nobody has waited for yet; nothing may be added."""

@@ -11,9 +11,9 @@ import logging
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from broker.partitions.commit_waiters import COMMITTED, CommitWaiter, CommitWaiters
+from broker.partitions.commit_waiters import COMMITTED, NOBODY_WAITS, CommitWaiter, CommitWaiters
 from broker.partitions.durability import NEVER, Durability, renewed
-from broker.partitions.watchers import Watcher, Watchers
+from broker.partitions.watchers import NOBODY_WATCHES, Watcher, Watchers
 from broker.replication.effects import NO_OFFSET, NOTHING
 from broker.replication.replica_machine import NO_EPOCH, NO_LIMIT, ReplicaMachine
 from protocol.errors import ApiError, ErrorCode
@@ -77,16 +77,15 @@ class Partition:
         self.log = log
         self.topic = log.topic
         self.index = log.partition
-        name = f"{log.topic}-{log.partition}"
-        self.machine = ReplicaMachine(name, log, services.replica)
+        self.machine = ReplicaMachine(log.name, log, services.replica)
         self._services = services
         self._known_start = log.log_start_offset
-        self._readers = Watchers(name, services.timers)
-        self._followers = Watchers(name, services.timers)
+        self._readers = NOBODY_WATCHES
+        self._followers = NOBODY_WATCHES
         """Those that read beyond the high watermark, and need not know that it moves."""
         self._start_watchers: tuple[Watcher, ...] = ()
         """Those that wait until the replicas begin later; nearly always none."""
-        self._commit_waiters = CommitWaiters(name)
+        self._commit_waiters = NOBODY_WAITS
         self.durability: Durability | None = None
         """What of the log is on the disk; None unless its appends wait for that."""
         if log.config.flush_messages != NEVER:
@@ -295,6 +294,8 @@ class Partition:
         if self.log.high_watermark >= offset:
             callback(ErrorCode.NONE)
             return COMMITTED
+        if self._commit_waiters is NOBODY_WAITS:
+            self._commit_waiters = CommitWaiters(self.log.name)
         return self._commit_waiters.add(offset, callback)
 
     def when_flushed(self, offset: int, callback: Callable[[ErrorCode], None]) -> CommitWaiter:
@@ -305,17 +306,15 @@ class Partition:
         return self.durability.when_acknowledgeable(offset, callback)
 
     def watch(self, watcher: Watcher) -> None:
-        """Have `watcher.check` called when there is more to read.
-
-        It must raise nothing: what it raises is logged, and it is not called again.
-        """
+        """Have `watcher.check` called when there is more to read; once it raises, no more."""
+        if self._readers is NOBODY_WATCHES:
+            self._readers = Watchers(self.log.name, self._services.timers)
         self._readers.waiting[watcher] = None
 
     def watch_as_follower(self, watcher: Watcher) -> None:
-        """Have `watcher.check` called when the log grows, whether or not that is committed.
-
-        It must raise nothing, as in `watch`.
-        """
+        """As `watch`, but whenever the log grows, whether or not that is committed."""
+        if self._followers is NOBODY_WATCHES:
+            self._followers = Watchers(self.log.name, self._services.timers)
         self._followers.waiting[watcher] = None
 
     def unwatch(self, watcher: Watcher) -> None:

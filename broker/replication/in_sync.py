@@ -7,15 +7,26 @@ under either outcome (the *maximal* set).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from broker.replication.effects import Proposal
 from broker.replication.followers import UNKNOWN, Follower
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+
+
+NO_FOLLOWERS: Final[Mapping[int, Follower]] = {}
+SETS_KEPT: Final = 4096
+
+
+@lru_cache(maxsize=SETS_KEPT)
+def _members(in_sync: tuple[int, ...]) -> tuple[tuple[int, ...], frozenset[int]]:
+    """The same objects for all partitions with the same replicas in sync."""
+    return in_sync, frozenset(in_sync)
 
 
 class InSyncReplicas:
@@ -26,7 +37,7 @@ class InSyncReplicas:
     def __init__(self, local_id: int, max_lag_ms: int) -> None:
         self.local_id = local_id
         self._max_lag_ms = max_lag_ms
-        self.followers: dict[int, Follower] = {}
+        self.followers: Mapping[int, Follower] = NO_FOLLOWERS
         """By broker id; empty unless this broker leads."""
         self.committed: tuple[int, ...] = ()
         """As the controller has stored it."""
@@ -54,13 +65,12 @@ class InSyncReplicas:
 
     def stop_leading(self, in_sync: Iterable[int]) -> None:
         """Another broker leads, or there are no followers: forget their progress."""
-        self.followers = {}
+        self.followers = NO_FOLLOWERS
         self.settle(in_sync)
 
     def settle(self, in_sync: Iterable[int]) -> None:
         """The set is what the controller has stored; nothing is proposed."""
-        self.committed = tuple(in_sync)
-        self.maximal = frozenset(self.committed)
+        self.committed, self.maximal = _members(tuple(in_sync))
         self.proposal = None
 
     def propose(

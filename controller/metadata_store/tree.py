@@ -60,7 +60,9 @@ class ZnodeTree:
         self.nodes: dict[str, Znode] = {ROOT: Znode(None, 0, 0, 0)}
         self.sequences: dict[str, int] = {}
         """Next sequence number below a path."""
-        self._children: dict[str, set[str]] = {}
+        self._children: dict[str, str | set[str]] = {}
+        """A single name is not in a set: each partition's node has one child, and sets are large.
+        """
         self._ephemerals: dict[int, set[str]] = {}
         self._data_watches: dict[str, list[Watch]] = {}
         self._child_watches: dict[str, list[Watch]] = {}
@@ -89,7 +91,8 @@ class ZnodeTree:
     def children(self, path: str) -> list[str]:
         """Return the sorted names below a node or raise NoNodeError."""
         self.get(path)
-        return sorted(self._children.get(path, ()))
+        names = self._children.get(path, ())
+        return [names] if isinstance(names, str) else sorted(names)
 
     def ephemerals(self) -> dict[int, list[str]]:
         """Return the ephemeral paths of every session that has any."""
@@ -192,7 +195,11 @@ class ZnodeTree:
         self.nodes[path] = node
         if path != ROOT:
             parent, _, name = path.rpartition("/")
-            self._children.setdefault(parent or ROOT, set()).add(name)
+            siblings = self._children.setdefault(parent or ROOT, name)
+            if isinstance(siblings, set):
+                siblings.add(name)
+            elif siblings != name:
+                self._children[parent or ROOT] = {siblings, name}
         if node.ephemeral_owner:
             self._ephemerals.setdefault(node.ephemeral_owner, set()).add(path)
 
@@ -200,8 +207,9 @@ class ZnodeTree:
         node = self.nodes.pop(path)
         parent, _, name = path.rpartition("/")
         siblings = self._children[parent or ROOT]
-        siblings.discard(name)
-        if not siblings:
+        if isinstance(siblings, set):
+            siblings.discard(name)
+        if not siblings or siblings == name:
             del self._children[parent or ROOT]
         if node.ephemeral_owner:
             self._ephemerals[node.ephemeral_owner].discard(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from controller.context import ControllerContext, Leadership, TopicPartition
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from controller.znodes import Replicas
 
 logger = logging.getLogger(__name__)
+
+STATES_KEPT = 4096
 
 Election = Callable[[TopicPartition, "Replicas", PartitionState], Choice | None]
 """Chooses a leader from a partition's assignment and state."""
@@ -231,12 +234,14 @@ class PartitionStateMachine:
                 )
 
     def _state(self, choice: Choice, leader_epoch: int) -> PartitionState:
-        return PartitionState(
-            leader=choice.leader,
-            leader_epoch=leader_epoch,
-            in_sync_replicas=choice.in_sync_replicas,
-            controller_epoch=self._context.term.epoch,
-            is_recovering=choice.is_unclean,
+        return _shared(
+            PartitionState(
+                leader=choice.leader,
+                leader_epoch=leader_epoch,
+                in_sync_replicas=choice.in_sync_replicas,
+                controller_epoch=self._context.term.epoch,
+                is_recovering=choice.is_unclean,
+            )
         )
 
     def _may_enter(self, at: TopicPartition, phase: PartitionPhase) -> bool:
@@ -245,6 +250,12 @@ class PartitionStateMachine:
             return True
         logger.error("%s-%d cannot go from %s to %s", *at, current.value, phase.value)
         return False
+
+
+@lru_cache(maxsize=STATES_KEPT)
+def _shared(state: PartitionState) -> PartitionState:
+    """One object for all partitions in the same state: of thousands, few are in another one."""
+    return state
 
 
 def _verdict(choice: Choice | None, state: PartitionState) -> ErrorCode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from protocol.uuids import from_base64, to_base64
@@ -22,8 +23,12 @@ def encode(topic_id: UUID) -> bytes:
     return f"{VERSION}: 0\n{TOPIC_ID}: {to_base64(topic_id)}".encode()
 
 
+@lru_cache(maxsize=16)
 def decode(data: bytes) -> UUID:
-    """Topic id in the file; DamagedFileError when it holds none."""
+    """Topic id in the file; DamagedFileError when it holds none.
+
+    The same object for the partitions of a topic, which are loaded one after the other.
+    """
     try:
         pairs = dict(line.split(": ", 1) for line in data.decode().splitlines() if line)
         if pairs[VERSION] != "0":
@@ -35,8 +40,11 @@ def decode(data: bytes) -> UUID:
 
 def read(filesystem: FileSystem, directory: str) -> UUID | None:
     """Topic id of a partition's directory; None when it has no such file (before 2.8)."""
-    path = f"{directory}/{file_names.PARTITION_METADATA}"
-    return decode(filesystem.read(path)) if filesystem.exists(path) else None
+    try:
+        data = filesystem.read(f"{directory}/{file_names.PARTITION_METADATA}")
+    except FileNotFoundError:
+        return None
+    return decode(data)
 
 
 def write(filesystem: FileSystem, directory: str, topic_id: UUID) -> None:

@@ -151,6 +151,10 @@ class _Loader:
             is_flushed = next_base is not None and next_base < self.hints.recovery_point
             if self.hints.was_clean or is_flushed:
                 self._adopt(segment, found)
+            elif not found.size and file_names.TRANSACTION_INDEX not in found.index_sizes:
+                offsets = found.index_sizes.get(file_names.OFFSET_INDEX)
+                times = found.index_sizes.get(file_names.TIME_INDEX)
+                segment.adopt_empty(offsets, times)
             elif self._recover(segment, found, next_base):
                 self._remove(segments[index + 1 :], "follows the cut")
                 del segments[index + 1 :]

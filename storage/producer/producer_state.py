@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import SEQUENCE_SPACE, TRANSACTIONAL_BIT
 from storage.append.append_source import AppendOrigin
+from storage.producer.nothing_yet import NOTHING_YET
 from storage.producer.producer import NO_EPOCH, NONE, ProducedBatch, Producer, produced_batch
 from storage.producer.verification_guards import VerificationGuards
 from storage.segment.aborted_index import AbortedTransaction
@@ -36,6 +37,9 @@ BUMPS_EPOCH_SINCE: Final = 2
 EXPIRED_AT_ONCE: Final = 500
 """Producers that are looked at without giving way to others."""
 
+NO_MARKERS: Final[list[tuple[int, int]]] = []
+"""Of all partitions without transactions; nothing may be added."""
+
 
 class ProducerState:
     """All producers of one partition."""
@@ -43,11 +47,11 @@ class ProducerState:
     __slots__ = ("_open", "guards", "producers", "unreplicated")
 
     def __init__(self) -> None:
-        self.producers: dict[int, Producer] = {}
+        self.producers: dict[int, Producer] = NOTHING_YET
         self.guards = VerificationGuards()
-        self._open: dict[int, int] = {}
+        self._open: dict[int, int] = NOTHING_YET
         """First offset of the open transaction, by producer id."""
-        self.unreplicated: list[tuple[int, int]] = []
+        self.unreplicated: list[tuple[int, int]] = NO_MARKERS
         """First offset and marker offset of what is complete above the high watermark."""
 
     @property
@@ -142,7 +146,7 @@ class ProducerState:
         _, _, _, _, _, attributes, delta, _, timestamp, producer_id, epoch, first, _ = header
         producer = self.producers.get(producer_id)
         if producer is None:
-            producer = self.producers[producer_id] = Producer(producer_id)
+            producer = self._add(producer_id)
         if epoch != producer.epoch:
             producer.begin_epoch(epoch)
         last = (first + delta) % SEQUENCE_SPACE if first != NONE else NONE
@@ -152,7 +156,7 @@ class ProducerState:
             self.guards.settle(producer_id)
             if producer.transaction_first_offset == NONE:
                 producer.transaction_first_offset = base_offset
-                self._open[producer_id] = base_offset
+                self._begin(producer_id, base_offset)
 
     def check_marker(self, marker: Marker, transaction_version: int = 0) -> None:
         """Refuse a marker of an old producer or coordinator epoch.
@@ -179,7 +183,7 @@ class ProducerState:
         self.guards.settle_marker(producer_id, marker.producer_epoch)
         producer = self.producers.get(producer_id)
         if producer is None:
-            producer = self.producers[producer_id] = Producer(producer_id)
+            producer = self._add(producer_id)
         producer.begin_epoch(marker.producer_epoch)
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.last_timestamp = marker.timestamp
@@ -188,6 +192,8 @@ class ProducerState:
             return None
         producer.transaction_first_offset = NONE
         self._open.pop(producer_id, None)
+        if self.unreplicated is NO_MARKERS:
+            self.unreplicated = []
         self.unreplicated.append((first_offset, marker.offset))
         if marker.is_commit:
             return None
@@ -222,9 +228,8 @@ class ProducerState:
 
     def clear(self) -> None:
         """Forget everything."""
-        self.producers.clear()
-        self._open.clear()
-        self.unreplicated.clear()
+        self.producers = self._open = NOTHING_YET
+        self.unreplicated = NO_MARKERS
 
     def become(self, other: ProducerState) -> None:
         """Know what `other` knows, which is given up; the guards stay as they are."""
@@ -240,7 +245,7 @@ class ProducerState:
         """Start from the content of a snapshot file."""
         self.clear()
         for entry in entries:
-            producer = Producer(entry.producer_id)
+            producer = self._add(entry.producer_id)
             producer.epoch = entry.epoch
             producer.coordinator_epoch = entry.coordinator_epoch
             producer.last_timestamp = entry.timestamp
@@ -249,9 +254,19 @@ class ProducerState:
                 base_sequence = (entry.last_sequence - entry.offset_delta) % SEQUENCE_SPACE
                 producer.remember(ProducedBatch(base_sequence, *entry[2:6]))
                 producer.is_from_snapshot = True
-            self.producers[entry.producer_id] = producer
             if entry.transaction_first_offset != NONE:
-                self._open[entry.producer_id] = entry.transaction_first_offset
+                self._begin(entry.producer_id, entry.transaction_first_offset)
+
+    def _add(self, producer_id: int) -> Producer:
+        if self.producers is NOTHING_YET:
+            self.producers = {}
+        producer = self.producers[producer_id] = Producer(producer_id)
+        return producer
+
+    def _begin(self, producer_id: int, first_offset: int) -> None:
+        if self._open is NOTHING_YET:
+            self._open = {}
+        self._open[producer_id] = first_offset
 
 
 def _check_epoch(producer: Producer, epoch: int, *, is_above: bool = False) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError, ErrorCode
+from storage.producer.nothing_yet import NOTHING_YET
 
 if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader
@@ -59,7 +60,7 @@ class VerificationGuards:
     __slots__ = ("_entries", "is_required")
 
     def __init__(self) -> None:
-        self._entries: dict[int, VerificationStateEntry] = {}
+        self._entries: dict[int, VerificationStateEntry] = NOTHING_YET
         self.is_required = False
         """Whether a transaction may only begin with a guard."""
 
@@ -69,6 +70,8 @@ class VerificationGuards:
         """The guard under which a batch with `sequence` waits for the coordinator's answer."""
         entry = self._entries.get(producer_id)
         if entry is None:
+            if self._entries is NOTHING_YET:
+                self._entries = {}
             entry = VerificationStateEntry(epoch, sequence, bumps_epoch=bumps_epoch, now_ms=now_ms)
             self._entries[producer_id] = entry
         else:

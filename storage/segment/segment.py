@@ -52,6 +52,12 @@ class Segment(SegmentReading):
         self._note_room()
         return times_fit and offsets_fit
 
+    def adopt_empty(self, offset_index_size: int | None, time_index_size: int | None) -> None:
+        """Take over files of which the `.log` file is empty, whatever the indexes hold."""
+        self.adopt(0, None, None)
+        self.offset_index.reset(offset_index_size)
+        self.time_index.reset(time_index_size)
+
     def write(self, data: Buffer) -> None:
         """Put batches at the end of the file; `account` must follow for each, in order."""
         self.was_used = True

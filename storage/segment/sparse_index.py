@@ -121,6 +121,12 @@ class SparseIndex:
             last_key, last_value = key, value
             self._written += 1
 
+    def reset(self, size: int | None) -> None:
+        """Begin without entries, whatever is in a file of `size` bytes; None: there is none."""
+        self.adopt(0)
+        if size != 0:
+            self._disk.filesystem.open(self.path, create=True).truncate(0)
+
     @property
     def size_when_cut(self) -> int | None:
         """Bytes of the file if it ends with the last of all entries, else None."""

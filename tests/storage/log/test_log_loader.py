@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.storage.produced import append, batch, new_log, reopen
+from tests.storage.produced import all_offsets, append, batch, new_log, reopen
 
 if TYPE_CHECKING:
     from storage.log.log import Log
@@ -73,3 +73,34 @@ def test_records_without_timestamps_stay_in_a_log_that_begins_anew(
     log.roll(now_ms)
     assert log.delete_expired(now_ms) == []
     assert log.log_start_offset == BEYOND
+
+
+@pytest.mark.parametrize("left", [b"", bytes(4096), b"\x00\x00\x00\x07\x00\x00\x10\x00" * 512])
+def test_indexes_of_an_empty_log_count_for_nothing_after_a_crash(
+    tmp_path: Path, left: bytes
+) -> None:
+    log = new_log(tmp_path)
+    index = Path(log.path) / "00000000000000000000.index"
+    log.release()
+    index.write_bytes(left)
+
+    log, _ = reopen(tmp_path)
+
+    assert index.stat().st_size == 0
+    for _ in range(40):
+        append(log, batch(5))
+    assert all_offsets(log) == list(range(200))
+
+
+def test_an_empty_log_without_indexes_gets_them_after_a_crash(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    log.release()
+    for name in (".index", ".timeindex"):
+        (Path(log.path) / f"00000000000000000000{name}").unlink()
+
+    log, outcome = reopen(tmp_path)
+
+    assert outcome.notes == []
+    append(log, batch(5))
+    log.close()
+    assert (Path(log.path) / "00000000000000000000.timeindex").stat().st_size == 12

@@ -260,3 +260,18 @@ def test_truncation_takes_producer_state_back(tmp_path: Path) -> None:
     assert log.producers.producers[7].last_sequence == 24
     assert all(offset <= 25 for offset in log.files.snapshots.offsets)
     assert append(log, batch(1, producer=Producer(7, 0, 25))).first_offset == 25
+
+
+def test_what_one_log_knows_of_producers_is_unknown_to_others(tmp_path: Path) -> None:
+    one, other = new_log(tmp_path / "one"), new_log(tmp_path / "other")
+    append(one, batch(1, producer=Producer(7, is_transactional=True)))
+    append(one, batch(1, producer=Producer(8, is_transactional=True)))
+    append_marker(one, marker(Producer(8), ControlType.ABORT))
+    one.producers.guards.obtain(9, 0, 0, bumps_epoch=False, now_ms=NOW_MS)
+
+    assert sorted(one.producers.producers) == [7, 8]
+    assert one.producers.has_open_transactions
+    assert other.producers.producers == {}
+    assert not other.producers.has_open_transactions
+    assert other.producers.first_unstable_offset is None
+    assert other.producers.guards._entries == {}
