@@ -40,6 +40,8 @@ RECORD_BYTES = 100
 IN_FLIGHT = 5
 FETCHED_BATCHES = 256
 """What each partition holds that is fetched over and over, in batches of 16 KB: 4 MB."""
+SINGLE_RECORD_BYTES = 1
+"""Fewer than a record takes: a batch has one at least."""
 MEGABYTE = 1_000_000
 
 
@@ -95,6 +97,24 @@ def canned_fetch_row(load: Canned, requests: int) -> Row:
     return Row(name, "MB/s", "≥ 1.0", measure, requests)
 
 
+def flushed_produce_row(connections: int, partitions: int, requests: int) -> Row:
+    """Return a row of producers of single records, each of which waits until its is on the disk."""
+
+    def measure(broker: BrokerProcess, topic: str, count: int) -> Result:
+        with FreshTopic(broker, topic, partitions, {"flush.messages": "1"}):
+            load = Canned(partitions, SINGLE_RECORD_BYTES)
+            frames = _begin(broker, topic, load) * (connections // partitions)
+            before = broker.cpu_seconds()
+            error_at = _error_at_of_produce(topic)
+            reached = send(broker.port, count, frames, error_at, in_flight=1)
+            cpu_seconds = broker.cpu_seconds() - before
+        return Result(reached.answers / reached.seconds, cpu_seconds=cpu_seconds)
+
+    where = f"{partitions} partition{'s' if partitions > 1 else ''}"
+    name = f"Produce with flush.messages=1, {connections} connections, {where}"
+    return Row(name, "requests/s", "≥ 2,000/s", measure, requests)
+
+
 def _described(load: Canned) -> str:
     connections = f"{load.connections} connection{'s' if load.connections > 1 else ''}"
     return f"{connections}, {load.bytes_each // 1024} KB"
@@ -124,13 +144,15 @@ def _begin(broker: BrokerProcess, topic: str, load: Canned) -> list[bytes]:
     return frames
 
 
-def send(port: int, answers: int, frames: list[bytes], error_at: int) -> Reached:
+def send(
+    port: int, answers: int, frames: list[bytes], error_at: int, in_flight: int = IN_FLIGHT
+) -> Reached:
     """Send each of the frames over a connection of its own until so many answers have come."""
     with tempfile.TemporaryDirectory() as directory:
         paths = [Path(directory) / f"frame-{number}" for number in range(len(frames))]
         for path, frame in zip(paths, frames, strict=True):
             path.write_bytes(frame)
-        numbers = (port, answers, IN_FLIGHT, error_at)
+        numbers = (port, answers, in_flight, error_at)
         outcome = subprocess.run(
             [str(_client()), *map(str, numbers), *map(str, paths)],
             capture_output=True,
@@ -166,7 +188,7 @@ def produce_frame(topic: str, partition: int, load: Canned) -> bytes:
     record = NewRecord(now_ms, None, bytes(range(RECORD_BYTES)))
     room = load.bytes_each - len(build_batch([record]))
     each = len(build_batch([record] * 2)) - len(build_batch([record]))
-    batch = build_batch([record] * (1 + room // each))
+    batch = build_batch([record] * max(1, 1 + room // each))
     kind = ProduceRequest.TopicData
     data = kind.PartitionData(index=partition, records=batch)
     topics = [kind(name=topic, partition_data=[data])]
@@ -208,6 +230,8 @@ CANNED_ROWS: dict[str, Row] = {
     "canned-produce-16": canned_produce_row(Canned(16, 16 * 1024), 60_000),
     "canned-produce-128k": canned_produce_row(Canned(4, 128 * 1024), 10_000),
     "canned-produce-1k": canned_produce_row(Canned(16, 1024), 120_000),
+    "flushed-produce-1": flushed_produce_row(50, 1, 30_000),
+    "flushed-produce-50": flushed_produce_row(50, 50, 30_000),
     "canned-fetch-1": canned_fetch_row(Canned(1, 64 * 1024), 60_000),
     "canned-fetch-16": canned_fetch_row(Canned(16, 64 * 1024), 60_000),
     "canned-fetch-1m": canned_fetch_row(Canned(16, 1024 * 1024), 6_000),

@@ -14,11 +14,12 @@ from tests.benchmarks.measurement.performance_tools import TransactionLoad
 from tests.support.brokers.broker_process import BrokerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tests.support.brokers.broker_process import BrokerProcess
 
 TOPIC_TIMEOUT_SECONDS = 120.0
+NO_KEYS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +125,21 @@ class FreshTopic:
     Giving back the pages of a gigabyte takes a broker a tenth of a second, so that is waited for.
     """
 
-    def __init__(self, broker: BrokerProcess, name: str, partitions: int) -> None:
+    def __init__(
+        self,
+        broker: BrokerProcess,
+        name: str,
+        partitions: int,
+        config: Mapping[str, str] = NO_KEYS,
+    ) -> None:
         self._data_directory = broker.data_directory
         self._admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         self._name = name
         self._partitions = partitions
+        self._config = dict(config)
 
     def __enter__(self) -> None:
-        topic = NewTopic(self._name, num_partitions=self._partitions, replication_factor=1)
+        topic = NewTopic(self._name, self._partitions, 1, config=self._config)
         self._admin.create_topics([topic])[self._name].result(TOPIC_TIMEOUT_SECONDS)
         deadline = time.monotonic() + TOPIC_TIMEOUT_SECONDS
         while not self._is_served():
