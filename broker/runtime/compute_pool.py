@@ -46,6 +46,21 @@ class ComputePool:
         self._loop.run_in_executor(self._executor, work).add_done_callback(finish)
         return outcome
 
+    async def result(self, work: Callable[[], T]) -> T:
+        """As `run`, for a coroutine: return the result or raise the error."""
+        arrived: asyncio.Future[T] = self._loop.create_future()
+
+        def give(value: T) -> None:
+            if not arrived.done():  # cancelled, and not yet told so
+                arrived.set_result(value)
+
+        def fail(error: Exception) -> None:
+            if not arrived.done():
+                arrived.set_exception(error)
+
+        self.run(work).then(give, fail)
+        return await arrived
+
     def close(self) -> None:
         """Finish what is being computed, start nothing more, and tell nobody."""
         self._is_closed = True

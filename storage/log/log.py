@@ -31,6 +31,7 @@ from storage.log.log_rules import LogRules
 from storage.log.retention import Retention
 from storage.log.rolls import Rolls
 from storage.log.truncation import Truncation
+from storage.segment.time_search import finished
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,12 +168,12 @@ class Log:
         return self.reader.aborted_transactions(from_offset, to_offset)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> TimestampOffset | None:
-        """See `LogReader.offset_for_timestamp`."""
-        return self.reader.offset_for_timestamp(timestamp_ms)
+        """First record that is not earlier than `timestamp_ms`, searched for here and now."""
+        return finished(self.reader.search_timestamp(timestamp_ms))
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """See `LogReader.offset_of_max_timestamp`."""
-        return self.reader.offset_of_max_timestamp()
+        """First record with the greatest timestamp, searched for here and now."""
+        return finished(self.reader.search_max_timestamp())
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """Greatest known epoch up to `epoch` and where it ends; (-1, -1) when unknown (KIP-101)."""

@@ -5,6 +5,7 @@ Every method may raise LogDirectoryError; the directory is offline then, and so 
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,11 @@ from storage.log.segments import WHOLE_LOG
 from storage.segment.slices import Slice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from storage.log.log_contents import LogContents
     from storage.segment.aborted_index import AbortedTransaction
-    from storage.segment.timestamp_offset import TimestampOffset
+    from storage.segment.time_search import Found, Search
 
 
 class LogReader:
@@ -65,15 +66,26 @@ class LogReader:
         with self._place.directory:
             yield from self._segments.batches(from_offset, to_offset)
 
-    def offset_for_timestamp(self, timestamp_ms: int) -> TimestampOffset | None:
-        """First record that is not earlier than `timestamp_ms`; decompresses one batch."""
-        with self._place.directory:
-            return self._segments.find_timestamp(timestamp_ms, self._offsets.log_start_offset)
+    def search_timestamp(self, timestamp_ms: int) -> Search[Found]:
+        """First record that is not earlier than `timestamp_ms`; see `storage.segment.time_search`.
 
-    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        Of the log as it is at the end of the search, which begins anew if the log was cut.
+        """
+        return (yield from self._search(partial(self._segments.search_timestamp, timestamp_ms)))
+
+    def search_max_timestamp(self) -> Search[Found]:
         """First record with the greatest timestamp."""
-        with self._place.directory:
-            return self._segments.find_max_timestamp(self._offsets.log_start_offset)
+        return (yield from self._search(self._segments.search_max_timestamp))
+
+    def _search(self, begin: Callable[[int], Search[Found]]) -> Search[Found]:
+        offsets = self._offsets
+        while True:
+            truncations = offsets.truncations
+            with self._place.directory:
+                found = yield from begin(offsets.log_start_offset)
+            is_gone = found is not None and found.offset < offsets.log_start_offset
+            if truncations == offsets.truncations and not is_gone:
+                return found
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
         """Aborted transactions that overlap [from, to), by first offset."""

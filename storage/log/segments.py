@@ -6,6 +6,7 @@ The last one is active: it alone is appended to. There is always at least one.
 from __future__ import annotations
 
 from bisect import bisect_right
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from protocol.records.batch import HEADER_BYTES, parse_header
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from storage.segment.aborted_index import AbortedTransaction
     from storage.segment.batch_scan import BatchPlace
     from storage.segment.segment import Segment
-    from storage.segment.timestamp_offset import TimestampOffset
+    from storage.segment.time_search import Found, Search
 
 WHOLE_LOG: Final = 2**63
 """As upper offset: read to the end."""
@@ -170,27 +171,37 @@ class Segments:
                 return segment, place.position
         return None
 
-    def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
-        """First record at or after `from_offset` that is not earlier than `timestamp`."""
-        for index in range(self.floor(from_offset), len(self._segments)):
+    def search_timestamp(self, timestamp: int, from_offset: int) -> Search[Found]:
+        """First record at or after `from_offset` that is not earlier than `timestamp`.
+
+        The log may change between two steps. Segments that begin after the one that was looked
+        through come next, whichever these are by then.
+        """
+        index = self.floor(from_offset)
+        while index < len(self._segments):
             segment = self._segments[index]
             if segment.max_timestamp >= timestamp:
-                found = segment.find_timestamp(timestamp, from_offset)
+                found = yield from segment.search_timestamp(timestamp, from_offset)
                 if found is not None:
                     return found
+            yield None
+            index = bisect_right(self._bases, segment.base_offset)
         return None
 
-    def find_max_timestamp(self, from_offset: int) -> TimestampOffset | None:
+    def search_max_timestamp(self, from_offset: int) -> Search[Found]:
         """First record that has the greatest timestamp of all at or after `from_offset`."""
-        best: TimestampOffset | None = None
-        segments = self._segments[self.floor(from_offset) :]
-        for segment in sorted(segments, key=lambda each: each.max_timestamp, reverse=True):
-            if best is not None and segment.max_timestamp < best.timestamp:
+        segments = []
+        for segment in self._segments[self.floor(from_offset) :]:
+            segments.append((-segment.max_timestamp, segment))  # which may have to be read
+            yield None
+        best: Found = None
+        for negative, segment in sorted(segments, key=itemgetter(0)):
+            if best is not None and -negative < best.timestamp:
                 break
-            found = segment.find_max_timestamp()
+            found = yield from segment.search_max_timestamp()
             if found is None or found.offset < from_offset:
                 # It lies before the log start, or compaction has emptied the batch that had it.
-                found = latest_from(segment, from_offset)
+                found = yield from latest_from(segment, from_offset)
             if found is not None and (best is None or found.timestamp > best.timestamp):
                 best = found
         return best

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from storage.disk import Disk
     from storage.filesystem import File
     from storage.segment.pending_write import PendingWrite
-    from storage.segment.timestamp_offset import TimestampOffset
+    from storage.segment.time_search import Found, Search
 
 LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -180,14 +180,20 @@ class SegmentReading(ABC):
         """
         return self._with_sound_indexes(lambda: self._read_headers_before(position, stretch))
 
-    def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
+    def search_timestamp(self, timestamp: int, from_offset: int) -> Search[Found]:
         """First record at or after `from_offset` that is not earlier than `timestamp`."""
-        return self._with_sound_indexes(lambda: self._find_timestamp(timestamp, from_offset))
+        try:
+            return (yield from self._search_timestamp(timestamp, from_offset))
+        except DamagedFileError as error:
+            self._mend_indexes(error)
+            return (yield from self._search_timestamp(timestamp, from_offset))
 
-    def find_max_timestamp(self) -> TimestampOffset | None:
+    def search_max_timestamp(self) -> Search[Found]:
         """First record with the greatest timestamp."""
         timestamp = self.max_timestamp
-        return None if timestamp < 0 else self.find_timestamp(timestamp, self.base_offset)
+        if timestamp < 0:
+            return None
+        return (yield from self.search_timestamp(timestamp, self.base_offset))
 
     def release(self) -> None:
         """Let the file handle go."""
@@ -202,9 +208,12 @@ class SegmentReading(ABC):
         try:
             return look_up()
         except DamagedFileError as error:
-            LOGGER.warning("%s; rebuilding the indexes from %s", error.message, self.path)
-            self.rebuild_indexes()
+            self._mend_indexes(error)
             return look_up()
+
+    def _mend_indexes(self, error: DamagedFileError) -> None:
+        LOGGER.warning("%s; rebuilding the indexes from %s", error.message, self.path)
+        self.rebuild_indexes()
 
     def _checked_position(self, position: int) -> int:
         if position < 0 or (position and position >= self.size):
@@ -222,10 +231,10 @@ class SegmentReading(ABC):
             raise DamagedFileError(f"{self.offset_index.path}: leads past offset {offset}")
         return found
 
-    def _find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
+    def _search_timestamp(self, timestamp: int, from_offset: int) -> Search[Found]:
         start = max(self.time_index.lookup(timestamp).offset, from_offset)
         position = self._checked_position(self.offset_index.lookup(start).position)
-        return first_not_earlier(self, position, timestamp, from_offset)
+        return (yield from first_not_earlier(self, position, timestamp, from_offset))
 
     def _read_next_offset(self, end: int) -> int:
         offset = self.base_offset

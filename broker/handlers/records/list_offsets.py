@@ -4,6 +4,9 @@ Versions 1 to 11. Special timestamps: -1 latest, -2 earliest, -3 the greatest ti
 earliest local (v8), -5 the latest tiered (v9), -6 the earliest waiting for upload (v11). Nothing is
 tiered here, so -4 is the log's start and -5 and -6 find nothing.
 
+Offsets by time, and -3, are searched for in slices, after everything else of the request: a whole
+segment may have to be looked at.
+
 Consumers see up to the high watermark, or the last stable offset; followers see all. A new leader
 whose high watermark has not reached the start of its epoch answers OFFSET_NOT_AVAILABLE: an earlier
 leader may have reported a higher one, and the end that consumers see never goes back (KIP-207).
@@ -17,14 +20,22 @@ from broker.handlers.records.local_replica import require_replica
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_topic
 from broker.requests.steps import in_steps
+from broker.runtime.deferred import in_background
 from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from broker.partitions.partition import Partition
     from broker.requests.context import Context
     from broker.requests.steps import Steps
+    from broker.runtime.deferred import Deferred
+    from broker.runtime.slices import Slices
+    from storage.log.log import Log
+    from storage.segment.time_search import Found as Hit
+    from storage.segment.time_search import Search
 
 Answer = ListOffsetsResponse.Topic.Partition
 Wanted = ListOffsetsRequest.Topic.Partition
@@ -66,9 +77,19 @@ class Found(NamedTuple):
     leader_epoch: int = -1
 
 
+class ByTime(NamedTuple):
+    """A partition in which a time is searched for, and its answer, which has to be filled in."""
+
+    topic: str
+    wanted: Wanted
+    answer: Answer
+
+
 @handles(ListOffsetsRequest, versions="1-11")
 @in_steps
-def list_offsets(context: Context, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
+def list_offsets(
+    context: Context, request: ListOffsetsRequest
+) -> Steps[ListOffsetsResponse | Deferred[ListOffsetsResponse]]:
     """Look each partition up; one that is listed twice is an invalid request (for it alone)."""
     counts: dict[tuple[str, int], int] = {}
     for topic in request.topics:
@@ -82,6 +103,7 @@ def list_offsets(context: Context, request: ListOffsetsRequest) -> Steps[ListOff
         is_leader_asked=request.replica_id != DEBUGGER,
     )
     response = ListOffsetsResponse(topics=[])
+    searches: list[ByTime] = []
     for topic in request.topics:
         answers = []
         may = is_allowed_on_topic(context, AclOperation.DESCRIBE, topic.name)
@@ -92,10 +114,54 @@ def list_offsets(context: Context, request: ListOffsetsRequest) -> Steps[ListOff
                 continue
             is_double = counts[topic.name, wanted.partition_index] > 1
             answers.append(_answer(context, topic.name, wanted, view, is_double))
+            if _is_searched_for(wanted) and not answers[-1].error_code:
+                searches.append(ByTime(topic.name, wanted, answers[-1]))
             yield
         response.topics.append(ListOffsetsResponse.Topic(name=topic.name, partitions=answers))
         yield
+    if not searches:
+        return response
+    search = _search_all(context, searches, view, response)
+    return in_background(context.broker.spawn, search, "offsets by time")
+
+
+async def _search_all(
+    context: Context, searches: Sequence[ByTime], view: View, response: ListOffsetsResponse
+) -> ListOffsetsResponse:
+    slices = context.broker.slices()
+    for topic, wanted, answer in searches:
+        try:
+            partition = _replica(context, topic, wanted, view)
+            hit = await _hit(context, slices, _search(partition.log, wanted.timestamp))
+            _fill(answer, _shown_of(_replica(context, topic, wanted, view), hit, view))
+        except ApiError as error:
+            answer.error_code = _shown(context, error.code)
     return response
+
+
+def _search(log: Log, timestamp: int) -> Search[Hit]:
+    if timestamp == MAX_TIMESTAMP:
+        return log.reader.search_max_timestamp()
+    return log.reader.search_timestamp(timestamp)
+
+
+async def _hit(context: Context, slices: Slices, search: Search[Hit]) -> Hit:
+    """Finish a search: its steps in slices, and what would take long beside the event loop."""
+    handed: Hit = None
+    while True:
+        await slices.give_way()
+        try:
+            work = search.send(handed)
+        except StopIteration as end:
+            found: Hit = end.value
+            return found
+        handed = None
+        if work is not None:
+            try:
+                handed = await context.broker.compute_pool.result(work)
+            except Exception as error:
+                search.throw(error)  # an error of the disk is one of the log directory
+                raise
 
 
 def _refused(wanted: Wanted) -> Answer:
@@ -114,18 +180,22 @@ def _answer(context: Context, topic: str, wanted: Wanted, view: View, is_double:
             if first_version is None or context.api_version < first_version:
                 raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         partition = _replica(context, topic, wanted, view)
-        found = find(partition, wanted.timestamp, view)
+        found = Found() if _is_searched_for(wanted) else _find(partition, wanted.timestamp, view)
     except ApiError as error:
         return Answer(
             partition_index=wanted.partition_index, error_code=_shown(context, error.code)
         )
-    return Answer(
-        partition_index=wanted.partition_index,
-        error_code=ErrorCode.NONE,
-        timestamp=found.timestamp,
-        offset=found.offset,
-        leader_epoch=found.leader_epoch,
-    )
+    answer = Answer(partition_index=wanted.partition_index, error_code=ErrorCode.NONE)
+    _fill(answer, found)
+    return answer
+
+
+def _is_searched_for(wanted: Wanted) -> bool:
+    return wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP
+
+
+def _fill(answer: Answer, found: Found) -> None:
+    answer.offset, answer.timestamp, answer.leader_epoch = found
 
 
 def _shown(context: Context, code: ErrorCode) -> ErrorCode:
@@ -144,31 +214,30 @@ def _replica(context: Context, topic: str, wanted: Wanted, view: View) -> Partit
     return partition
 
 
-def find(partition: Partition, timestamp: int, view: View) -> Found:
-    """The offset for a timestamp or special value, within what `view` shows.
-
-    Raises ApiError OFFSET_NOT_AVAILABLE.
-    """
+def _find(partition: Partition, special: int, view: View) -> Found:
+    """The offset for a special value, within what `view` shows. Raises OFFSET_NOT_AVAILABLE."""
     log = partition.log
-    end = log.log_end_offset
-    if view.is_consumer:
-        end = partition.readable_end(is_read_committed=view.is_read_committed)
-    if timestamp == LATEST:
+    if special == LATEST:
         _check_end_is_known(partition, view)
-        return Found(end, leader_epoch=partition.leader_epoch)
-    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return Found(_end(partition, view), leader_epoch=partition.leader_epoch)
+    if special in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
         return Found(start, leader_epoch=log.epochs.epoch_at(start))
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-        return Found()
-    if timestamp == MAX_TIMESTAMP:
-        hit = log.offset_of_max_timestamp()
-    else:
-        hit = log.offset_for_timestamp(timestamp)
-    if hit is None or hit.offset >= end:
+    return Found()  # nothing is tiered
+
+
+def _end(partition: Partition, view: View) -> int:
+    if view.is_consumer:
+        return partition.readable_end(is_read_committed=view.is_read_committed)
+    return partition.log.log_end_offset
+
+
+def _shown_of(partition: Partition, hit: Hit, view: View) -> Found:
+    """What a search has found, if `view` shows it. Raises ApiError OFFSET_NOT_AVAILABLE."""
+    if hit is None or hit.offset >= _end(partition, view):
         _check_end_is_known(partition, view)
         return Found()
-    return Found(hit.offset, hit.timestamp, log.epochs.epoch_at(hit.offset))
+    return Found(hit.offset, hit.timestamp, partition.log.epochs.epoch_at(hit.offset))
 
 
 def _check_end_is_known(partition: Partition, view: View) -> None:

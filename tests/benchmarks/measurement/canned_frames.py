@@ -105,7 +105,7 @@ def flushed_produce_row(connections: int, partitions: int, requests: int) -> Row
             load = Canned(partitions, SINGLE_RECORD_BYTES)
             frames = _begin(broker, topic, load) * (connections // partitions)
             before = broker.cpu_seconds()
-            error_at = _error_at_of_produce(topic)
+            error_at = error_at_of_produce(topic)
             reached = send(broker.port, count, frames, error_at, in_flight=1)
             cpu_seconds = broker.cpu_seconds() - before
         return Result(reached.answers / reached.seconds, cpu_seconds=cpu_seconds)

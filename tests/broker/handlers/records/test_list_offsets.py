@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,7 @@ from broker.handlers.records.list_offsets import (
     LATEST_TIERED,
     MAX_TIMESTAMP,
 )
+from broker.runtime.deferred import AbandonedError, Deferred
 from protocol.errors import ErrorCode
 from protocol.messages.leader_epochs import (
     OffsetForLeaderEpochRequest,
@@ -24,6 +25,7 @@ from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
 from tests.broker.handlers.data_broker import TOPIC, DataBroker, records, run_data_broker
 from tests.controller.harness import NOW_MS
+from tests.support.broker_parts.arrival import arrival
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,6 +116,81 @@ def test_timestamps_out_of_order_are_found_by_the_first_that_is_late_enough(
         assert await find(broker, NOW_MS + 80) == (0, NOW_MS + 500, 0)
         assert await find(broker, NOW_MS + 501) == (3, NOW_MS + 700, 0)
         assert await find(broker, MAX_TIMESTAMP) == (3, NOW_MS + 700, 0)
+
+    run_data_broker(tmp_path, scenario)
+
+
+def look_up(broker: DataBroker, timestamp: int) -> Any:
+    """The search of a time in the first partition, on its way."""
+    wanted = Wanted(partition_index=0, timestamp=timestamp)
+    return broker.call(request(wanted), 11)
+
+
+def first_answer(response: Any) -> Any:
+    (answer,) = response.topics[0].partitions
+    return answer
+
+
+def test_a_record_is_found_to_the_millisecond_behind_one_from_the_future(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        partition = await broker.create_topic(message_timestamp_after_max_ms=str(2**60))
+        await broker.produce({(TOPIC, 0): records(timestamp=NOW_MS + 2**50)})
+        for number in range(300):
+            stamp = NOW_MS + 10 * number
+            batch = records(2, timestamp=stamp, codec=Codec.LZ4 if number % 2 else Codec.NONE)
+            await broker.produce({(TOPIC, 0): batch})
+        partition.log.advance_log_start_offset(1)
+
+        assert await find(broker, NOW_MS + 2991) == (600, NOW_MS + 2991, 0)
+        assert await find(broker, NOW_MS + 2981) == (598, NOW_MS + 2981, 0)
+        assert await find(broker, NOW_MS + 2982) == (599, NOW_MS + 2990, 0)
+        assert await find(broker, MAX_TIMESTAMP) == (600, NOW_MS + 2991, 0)
+        assert await find(broker, NOW_MS + 3000) == (-1, -1, -1)
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_a_leader_that_changes_during_the_search_is_told_of(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        partition = await two_epochs(broker)
+        search = look_up(broker, NOW_MS + 101)
+        assert isinstance(search, Deferred)
+
+        broker.lead(partition, 6, leader=1, isr=(1,))
+
+        answer = first_answer(await arrival(search))
+        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert answer.offset == -1
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_a_topic_that_is_deleted_during_the_search_is_told_of(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await two_epochs(broker)
+        search = look_up(broker, NOW_MS + 101)
+
+        await broker.delete_topic()
+
+        answer = first_answer(await arrival(search))
+        assert answer.error_code in {
+            ErrorCode.NONE,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.KAFKA_STORAGE_ERROR,
+        }
+
+    run_data_broker(tmp_path, scenario)
+
+
+def test_a_search_ends_with_its_client(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await two_epochs(broker)
+        search = look_up(broker, NOW_MS + 101)
+
+        search.abandon()
+        await find(broker, NOW_MS + 101)
+
+        assert isinstance(search._error, AbandonedError)
 
     run_data_broker(tmp_path, scenario)
 
