@@ -103,7 +103,7 @@ class Acls:
         slices = self._slices()
         errors = [self._refusal(binding) async for binding in slices.each(bindings)]
         news: defaultdict[ResourcePattern, list[AccessControlEntry]] = defaultdict(list)
-        for binding, error in zip(bindings, errors, strict=True):
+        async for binding, error in slices.each(zip(bindings, errors, strict=True)):
             if error is None:
                 news[binding.pattern].append(binding.entry)
 
@@ -114,7 +114,7 @@ class Acls:
         failed = await self._stored.alter(changes)
         return [
             error or _api_error(failed.get(binding.pattern))
-            for binding, error in zip(bindings, errors, strict=True)
+            async for binding, error in slices.each(zip(bindings, errors, strict=True))
         ]
 
     async def delete(self, filters: Sequence[AclFilter]) -> list[list[Deletion] | ApiError]:
@@ -139,39 +139,43 @@ class Acls:
 
             return remaining
 
+        slices = self._slices()
         changes = {}
-        async for pattern in self._slices().each(self._patterns(filters)):
-            wanted = [n for n, one in enumerate(filters) if one.matches_pattern(pattern)]
+        numbered = await _numbered(filters, slices)
+        async for pattern in slices.each(await self._patterns(filters, slices)):
+            some = sorted((*numbered.get(pattern.name, ()), *numbered.get(None, ())))
+            wanted = [number for number in some if filters[number].matches_pattern(pattern)]
             if wanted:
                 changes[pattern] = without(pattern, wanted)
         failed = await self._stored.alter(changes)
-        deletions = self._deletions(len(filters), found, failed)
+        deletions = await self._deletions(len(filters), found, failed)
         unread = {one: error for one, error in failed.items() if one not in found}
         return [
             (_unusable(one) if self._is_standard else None) or _unknown(one, unread) or deleted
-            for one, deleted in zip(filters, deletions, strict=True)
+            async for one, deleted in slices.each(zip(filters, deletions, strict=True))
         ]
 
-    def _patterns(self, filters: Iterable[AclFilter]) -> Iterable[ResourcePattern]:
+    async def _patterns(
+        self, filters: Iterable[AclFilter], slices: Slices
+    ) -> Iterable[ResourcePattern]:
         """The patterns known here, and those that filters name: others may have just made them."""
-        known = [pattern for pattern, _ in self.authorizer.index.items()]
-        named = [
-            ResourcePattern(one.resource_type, one.name, kind)
-            for one in filters
-            if one.resource_type in _TYPES and one.name is not None and can_be_stored(one.name)
-            for kind in TREES
-            if one.pattern_type in (kind, PatternType.ANY)
-        ]
-        return dict.fromkeys([*known, *named])
+        found = dict.fromkeys(pattern for pattern, _ in self.authorizer.index.items())
+        async for one in slices.each(filters):
+            name = one.name
+            if one.resource_type in _TYPES and name is not None and can_be_stored(name):
+                for kind in TREES:
+                    if one.pattern_type in (kind, PatternType.ANY):
+                        found[ResourcePattern(one.resource_type, name, kind)] = None
+        return found
 
-    def _deletions(
+    async def _deletions(
         self,
         count: int,
         found: Mapping[ResourcePattern, Mapping[AccessControlEntry, Sequence[int]]],
         failed: Mapping[ResourcePattern, StoreError],
     ) -> list[list[Deletion]]:
         results: list[list[Deletion]] = [[] for _ in range(count)]
-        for pattern, entries in found.items():
+        async for pattern, entries in self._slices().each(found.items()):
             error = _api_error(failed.get(pattern))
             for entry, numbers in entries.items():
                 deletion = Deletion(AclBinding(pattern, entry), error)
@@ -202,6 +206,18 @@ class Acls:
                 await self._store.wait_until_reachable()
             else:
                 return
+
+
+async def _numbered(filters: Iterable[AclFilter], slices: Slices) -> dict[str | None, list[int]]:
+    """The places of filters by the one name that they are about; None is for several names.
+
+    A request may delete thousands of lists by thousands of filters: each is only held against
+    those that it can be about.
+    """
+    found: defaultdict[str | None, list[int]] = defaultdict(list)
+    async for number, one in slices.each(enumerate(filters)):
+        found[None if one.pattern_type is PatternType.MATCH else one.name].append(number)
+    return found
 
 
 def authorizer_settings(config: BrokerConfig) -> AuthorizerSettings:

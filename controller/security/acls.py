@@ -129,7 +129,7 @@ class StoredAcls:
                 await self._read(dict.fromkeys(chain.from_iterable(one.patterns for one in news)))
             for one in news:
                 self._newest_seen[one.parent] = one.newest
-            await self._purge(chain.from_iterable(one.outdated for one in news))
+            await self._purge([path for one in news for path in one.outdated])
 
     async def alter(
         self, changes: Mapping[ResourcePattern, Alteration]
@@ -250,8 +250,9 @@ class StoredAcls:
 
     async def _read(self, patterns: Iterable[ResourcePattern]) -> None:
         listed = list(patterns)
-        paths = [acl_path(pattern) for pattern in listed]
-        nodes = await read_many(self._store, paths, self._slices())
+        slices = self._slices()
+        paths = [acl_path(pattern) async for pattern in slices.each(listed)]
+        nodes = await read_many(self._store, paths, slices)
         results = zip(listed, paths, nodes, strict=True)
         async for pattern, path, node in self._slices().each(results):
             if node is None:
@@ -268,17 +269,19 @@ class StoredAcls:
         """What the new notifications below a node are about; watches for more."""
         names = await self._names(parent)
         seen = self._newest_seen.get(parent, "")
-        paths = [f"{parent}/{name}" for name in names if name > seen]
+        slices = self._slices()
+        paths = [f"{parent}/{name}" async for name in slices.each(names) if name > seen]
         if self._is_interrupted:  # all lists are read in any case
             paths = []
         patterns = []
-        nodes = await read_many(self._store, paths, self._slices())
-        for path, node in zip(paths, nodes, strict=True):
+        nodes = await read_many(self._store, paths, slices)
+        async for path, node in slices.each(zip(paths, nodes, strict=True)):
             try:
                 patterns += [] if node is None else [decode_acl_change(path, node.data)]
             except MalformedZnodeError as error:
                 logger.error("ACL change ignored: %s", error)  # noqa: TRY400
-        outdated = [f"{parent}/{name}" for name in names[:-KEPT_NOTIFICATIONS]]
+        old = names[:-KEPT_NOTIFICATIONS]
+        outdated = [f"{parent}/{name}" async for name in slices.each(old)]
         return _News(parent, patterns, max(names, default=seen), outdated)
 
     async def _names(self, parent: str) -> list[str]:
@@ -295,7 +298,9 @@ class StoredAcls:
         self._watched.discard(parent)
         self._on_notice()
 
-    async def _purge(self, paths: Iterable[str]) -> None:
-        for outcome in await self._store.multi_many([[Delete(path)] for path in paths]):
+    async def _purge(self, paths: Sequence[str]) -> None:
+        slices = self._slices()
+        deletions: list[list[Operation]] = [[Delete(path)] async for path in slices.each(paths)]
+        for outcome in await in_flights(deletions, self._store.multi_many, slices):
             if isinstance(outcome, StoreError):
                 logger.debug("a notification was purged by another broker: %s", outcome)

@@ -160,8 +160,9 @@ def main(arguments: Sequence[str] | None = None) -> HandshakeRows:
         rows.measure((OURS,), Path(directory), 1 if is_smoke else ROUNDS)
     for row in rows.reports:
         values = ", ".join(f"{result.value:.2f}" for result in row.results[OURS])
-        print(f"{row.name:48} {row.unit:>6} {values}")
-    print(f"{'factor':48} {'':>6} {rows.factor:.2f}")
+        spent = ", ".join(f"{one.cpu_seconds:.2f}" for one in row.results[OURS] if one.cpu_seconds)
+        print(f"{row.name:40} {row.unit:>6} {values:32} {spent and 'broker CPU s: '}{spent}")
+    print(f"{'factor':40} {'':>6} {rows.factor:.2f}")
     return rows
 
 

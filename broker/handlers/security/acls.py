@@ -57,6 +57,7 @@ def describe_acls(
     context: Context, request: DescribeAclsRequest
 ) -> DescribeAclsResponse | Deferred[DescribeAclsResponse]:
     """List the entries that a filter matches."""
+    _require_known_filter(request)
     wanted = _filter(request)
 
     def refuse(error: ApiError) -> DescribeAclsResponse:
@@ -101,7 +102,7 @@ def create_acls(
     async def work(acls: Acls) -> CreateAclsResponse:
         slices = context.broker.slices()
         bindings = [_binding(creation) async for creation in slices.each(request.creations)]
-        errors = [_misnamed(binding.pattern) for binding in bindings]
+        errors = [_misnamed(binding.pattern) async for binding in slices.each(bindings)]
         named = [one for one, error in zip(bindings, errors, strict=True) if error is None]
         outcomes = iter(await acls.create(named))
         return CreateAclsResponse(
@@ -121,14 +122,16 @@ def delete_acls(
     context: Context, request: DeleteAclsRequest
 ) -> DeleteAclsResponse | Deferred[DeleteAclsResponse]:
     """Delete what filters match, and say what that was."""
-    filters = [_filter(one) for one in request.filters]
+    for one in request.filters:
+        _require_known_filter(one)
 
     def refuse(error: ApiError) -> DeleteAclsResponse:
-        return DeleteAclsResponse(filter_results=[_undeleted(error) for _ in filters])
+        return DeleteAclsResponse(filter_results=[_undeleted(error) for _ in request.filters])
 
     async def work(acls: Acls) -> DeleteAclsResponse:
-        outcomes = await acls.delete(filters)
         slices = context.broker.slices()
+        filters = [_filter(one) async for one in slices.each(request.filters)]
+        outcomes = await acls.delete(filters)
         return DeleteAclsResponse(
             filter_results=[await _deleted(outcome, slices) for outcome in outcomes]
         )
@@ -149,9 +152,7 @@ def _acls(context: Context, why_not: str) -> Acls:
 
 
 def _filter(sent: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter:
-    """What was sent as a filter. Raises HangUp."""
-    codes = (sent.resource_type_filter, sent.operation, sent.permission_type)
-    _require_known(*codes, sent.pattern_type_filter)
+    """What was sent as a filter."""
     return AclFilter(
         _word(ResourceType, sent.resource_type_filter),
         sent.resource_name_filter,
@@ -160,6 +161,13 @@ def _filter(sent: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter:
         sent.host_filter,
         _word(AclOperation, sent.operation),
         _word(PermissionType, sent.permission_type),
+    )
+
+
+def _require_known_filter(sent: DescribeAclsRequest | DeleteAclsRequest.Filter) -> None:
+    """Raises HangUp."""
+    _require_known(
+        sent.resource_type_filter, sent.operation, sent.permission_type, sent.pattern_type_filter
     )
 
 
