@@ -82,7 +82,7 @@ class RollingRestart:
             await member.end()
         if await self._are_in_sync("waiting for the last replicas"):
             self.progress = Progress.DONE
-            self._say(f"{len(self._members)} brokers were restarted")
+            self._say("all brokers were restarted")
 
     async def _are_in_sync(self, text: str) -> bool:
         """Wait until the next broker may go; False if it must not."""

@@ -6,8 +6,9 @@ in the table and run once more. The rounds interleave the brokers and
 alternate who goes first; a first, smaller round warms both up and is not counted. Start-up is
 measured on brokers of its own, because a restart would throw the warmth away; so are the start
 after a crash (`recovery`), `compaction`, and three brokers (`replication`, `partitions`,
-`catch-up`), which are compared with Apache Kafka 3.9.1, and TLS and SASL (`security`). The rows
-`canned` have a client in C that sends the same request over and over.
+`catch-up`), which are compared with Apache Kafka 3.9.1, TLS and SASL (`security`), and two brokers
+of ours beside one of Apache Kafka's (`node`). The rows `canned` have a client in C that sends the
+same request over and over.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tests.benchmarks.measurement.performance_tools import PerformanceToolError
 from tests.benchmarks.measurement.report import RowReport
 from tests.benchmarks.measurement.rows import ROWS as ROWS_OF_TOOLS
 from tests.benchmarks.measurement.rows import Result, Row
+from tests.benchmarks.node import NodeRows
 from tests.benchmarks.recovery import RecoveryRows
 from tests.benchmarks.replication import ReplicationRows
 from tests.benchmarks.security import SecurityRows
@@ -76,6 +78,7 @@ OWN_BROKERS: dict[str, type[RowsOfOwnBrokers]] = {
     "catch-up": CatchingUpRows,
     "security": SecurityRows,
     "handshakes": HandshakeRows,
+    "node": NodeRows,
 }
 """What needs brokers of its own, by the name that `--rows` takes."""
 

@@ -59,7 +59,7 @@ def test_each_is_restarted_once_and_all_are_asked_in_between() -> None:
     asked = ["ask 0", "ask 1"]
     assert steps == [*asked, "restart 0", *asked, "restart 1", *asked]
     assert (restart.number, restart.progress) == (5, Progress.DONE)
-    assert restart.detail == "2 brokers were restarted"
+    assert restart.detail == "all brokers were restarted"
 
 
 def test_the_next_waits_until_the_replicas_of_all_are_in_sync() -> None:

@@ -113,6 +113,14 @@ class Node:
                 os.kill(pid, signal.SIGKILL)
             wait_until(lambda: self.pid(broker_id) != pid, ENDING_SECONDS)
 
+    def freeze_broker(self, broker_id: int) -> None:
+        """Stop one broker from using the processor."""
+        os.kill(self.pid(broker_id) or 0, signal.SIGSTOP)
+
+    def thaw_broker(self, broker_id: int) -> None:
+        """Let it run on."""
+        os.kill(self.pid(broker_id) or 0, signal.SIGCONT)
+
     def kill_supervisor(self) -> None:
         """End the supervisor alone, at once."""
         self._supervisor.kill()
