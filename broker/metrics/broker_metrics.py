@@ -42,7 +42,7 @@ class Metrics:
         partitions = partial(generate_latest, _registry(PartitionCollector(services)))
         if endpoint is not None:
             endpoint.serve({PATH: whole, PARTITIONS_PATH: partitions})
-            logger.info("metrics at http://%s%s", endpoint.address, PATH)
+            logger.info("metrics at %s%s", endpoint.url, PATH)
         if status is not None:
             of_status = partial(status_page, services)
             status.serve({STATUS: of_status, METRICS: whole, PARTITIONS: partitions})

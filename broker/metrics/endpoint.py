@@ -54,10 +54,13 @@ class MetricsEndpoint:
         self.port: int = self._server.server_port
 
     @property
-    def address(self) -> str:
-        """Host and port, as in a URL."""
+    def url(self) -> str:
+        """Scheme, host and port."""
         host = str(self._server.server_address[0])
-        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        scheme = "http" if self._protection.context is None else "https"
+        return (
+            f"{scheme}://[{host}]:{self.port}" if ":" in host else f"{scheme}://{host}:{self.port}"
+        )
 
     def serve(self, pages: Mapping[str, Callable[[], bytes]]) -> None:
         """Begin to answer with pages by path; they are made on the endpoint's thread."""

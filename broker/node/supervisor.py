@@ -86,7 +86,7 @@ class Supervisor:
             gathered = GatheredMetrics(self._members)
             pages = {PATH: METRICS, PARTITIONS_PATH: PARTITIONS}
             endpoint.serve({path: partial(gathered.page, name) for path, name in pages.items()})
-            logger.info("metrics of all brokers at http://%s%s", endpoint.address, PATH)
+            logger.info("metrics of all brokers at %s%s", endpoint.url, PATH)
 
     def _status(self) -> bytes:
         """How everything is; on the thread of the status socket."""

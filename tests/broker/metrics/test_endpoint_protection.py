@@ -78,6 +78,17 @@ def test_metrics_come_over_tls_and_whoever_speaks_none_hurts_nobody(tmp_path: Pa
         assert status(secure) == 200
 
 
+def test_the_url_says_whether_there_is_tls(tmp_path: Path) -> None:
+    keys = Authority().issue("broker", tmp_path).as_keystore()
+    for config, scheme in (
+        (config_of({}), "http"),
+        (config_of(keys, metrics_ssl_enable=True), "https"),
+    ):
+        served = MetricsEndpoint("127.0.0.1", 0, protection_of(config))
+        assert served.url == f"{scheme}://127.0.0.1:{served.port}"
+        served.close()
+
+
 def test_a_client_without_the_certificate_that_metrics_want_is_refused(tmp_path: Path) -> None:
     authority = Authority()
     keys = authority.issue("broker", tmp_path).as_keystore()
