@@ -96,7 +96,7 @@ lock: ## Pin the versions installed now into requirements/
 	@$(PY) scripts/lock.py
 
 # By name, since earlier versions kept data in build/ too: build/pipeline and build/spark_jobs.
-BUILT := build/apache build/compiled build/benchmarks build/lib build/bdist.*
+BUILT := build/apache build/compiled build/.compiled-* build/benchmarks build/lib build/bdist.*
 CACHES := .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov
 
 clean: ## Remove what was built or fetched, not data and not .venv

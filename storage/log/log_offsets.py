@@ -19,6 +19,14 @@ from typing import Final
 from protocol.errors import ApiError, ErrorCode
 
 NEVER_CLEANED: Final = -1
+NAMES: Final = (
+    "cleaned_offset",
+    "high_watermark",
+    "log_end_offset",
+    "log_start_offset",
+    "recovery_point",
+    "truncations",
+)
 
 _recovery_points = Lock()
 """Held for a moment: a flush that ends on a thread must not raise the recovery point of a log that
@@ -29,14 +37,7 @@ is being cut, and flushes of one log may end together. One for all logs, as idle
 class LogOffsets:
     """Plain fields to read, as the paths of Produce and Fetch do; methods to move them."""
 
-    __slots__ = (
-        "cleaned_offset",
-        "high_watermark",
-        "log_end_offset",
-        "log_start_offset",
-        "recovery_point",
-        "truncations",
-    )
+    __slots__ = NAMES
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class LogOffsets:
         assert self.cleaned_offset <= end, self
 
     def __repr__(self) -> str:
-        return ", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)
+        return ", ".join(f"{name}={getattr(self, name)}" for name in NAMES)
 
     def advance_high_watermark(self, offset: int) -> bool:
         """Raise the high watermark to `offset`, at most to the end; returns whether it moved."""

@@ -81,3 +81,8 @@ def test_dataclass_with_a_compiled_class_that_may_not_be_there_yet_is_refused() 
     with pytest.raises(UncompilableError, match="line 8: a dataclass has a field of Thing"):
         compilable(source, frozenset({"a.b"}))
     assert "['Thing']" in compilable(source, frozenset({"a.c"}))
+
+
+def test_reading_slots_is_refused_as_compiled_classes_have_none() -> None:
+    with pytest.raises(UncompilableError, match="line 2: a compiled class has no __slots__"):
+        compilable(text("names = Thing.__slots__\n"))
