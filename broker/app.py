@@ -193,6 +193,7 @@ def _push_ends(base: Foundation, parts: Parts, undo: UndoStack) -> None:
     services = parts.services
     undo.push("stopping groups", services.groups.stop)
     undo.push("stopping transactions", services.transactions.stop)
+    undo.push("stopping deliveries", parts.deliveries.stop)
     undo.push("stopping cluster", parts.cluster.stop)
     undo.push("stopping housekeeping", parts.housekeeping.stop)
     if parts.token_expiry is not None:

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROOMS: Final = (
+    "protocol/delays",
     "protocol/records",
     "storage",
     "storage/append",
     "storage/compaction",
+    "storage/delays",
     "storage/log",
     "storage/producer",
     "storage/segment",

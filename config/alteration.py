@@ -59,7 +59,9 @@ def validate_topic_config(
             raise ConfigError(f"Null value not supported for topic configs: {name}")
         _, attribute, key = TOPIC_KEYS[name]
         values[attribute] = parse_value(name, key, text)
-    _check_compaction_lags(_with(defaults, values))
+    config = _with(defaults, values)
+    _check_compaction_lags(config)
+    _check_delays(config)
     return values
 
 
@@ -141,6 +143,22 @@ def _check_compaction_lags(config: TopicConfig) -> None:
         raise ConfigError(
             f"conflict topic config setting min.compaction.lag.ms ({low})"
             f" > max.compaction.lag.ms ({high})"
+        )
+
+
+def _check_delays(config: TopicConfig) -> None:
+    if not config.delivery_delay_enable:
+        return
+    if "compact" in config.cleanup_policy:
+        raise ConfigError(
+            "conflict topic config setting delivery.delay.enable=true and cleanup.policy=compact: "
+            "records that wait are not compacted"
+        )
+    default, most = config.delivery_delay_ms, config.delivery_delay_max_ms
+    if default > most:
+        raise ConfigError(
+            f"conflict topic config setting delivery.delay.ms ({default})"
+            f" > delivery.delay.max.ms ({most})"
         )
 
 

@@ -56,6 +56,18 @@ class TopicConfig:
     )
     """How long compaction keeps a tombstone for readers who are still behind it."""
 
+    delivery_delay_enable: bool = boolean(False, importance=LOW, acts=True)
+    """Whether a record waits that says so in `deliver-at` or `deliver-after` (docs/messaging.md).
+
+    What waits already is delivered all the same when this is turned off. Not with compaction.
+    """
+
+    delivery_delay_max_ms: int = long(604_800_000, low=0, importance=LOW, acts=True)
+    """Longest delay of a record; one that asks for more is refused."""
+
+    delivery_delay_ms: int = long(0, low=0, importance=LOW, acts=True)
+    """Delay of records whose headers say nothing, where `delivery.delay.enable` is set."""
+
     file_delete_delay_ms: int = long(
         60_000, low=0, acts=True, broker_keys=("log.segment.delete.delay.ms",)
     )

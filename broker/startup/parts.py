@@ -18,6 +18,7 @@ from broker.coordinators.peers import Peers
 from broker.coordinators.producer_id_blocks import ProducerIdBlocks
 from broker.coordinators.services import CoordinatorServices
 from broker.coordinators.transactions import TransactionCoordinators
+from broker.delivery.deliveries import Deliveries
 from broker.fetch.fetch_sessions import FetchSessions
 from broker.maintenance.failed_disks import FailedDisks, FailureAnnouncement
 from broker.maintenance.housekeeping import Housekeeping
@@ -63,6 +64,7 @@ class Parts:
     cluster: Cluster
     applied: ControlRequests
     """What becomes of `services.control`."""
+    deliveries: Deliveries
     housekeeping: Housekeeping
     cleaner: LogCleaner | None
     """None when nothing is compacted here."""
@@ -86,7 +88,8 @@ def put_together(base: Foundation) -> Parts:
     cluster = cluster_parts(base)
     coordination = _coordination(base, cluster)
     services = _services(base, cluster, coordination)
-    _listen(base, services)
+    deliveries = Deliveries(base.machine.background, base.storage.compute_pool)
+    _listen(base, services, deliveries)
     machine, config, logs = base.machine, base.config, base.storage.logs
     loop, threads = machine.background, base.storage.disk_threads
     housekeeping = Housekeeping(config, logs, loop, threads, cluster.replicas.note_starts)
@@ -103,7 +106,9 @@ def put_together(base: Foundation) -> Parts:
     sources = Sources(services, machine.supervision, files, listeners, housekeeping, cleaner, sasl)
     metrics = metrics_at(base.addresses.metrics, sources)
     expiry = token_expiry(services)
-    return Parts(services, cluster.cluster, applied, housekeeping, cleaner, metrics, expiry)
+    return Parts(
+        services, cluster.cluster, applied, deliveries, housekeeping, cleaner, metrics, expiry
+    )
 
 
 async def configure(base: Foundation, parts: Parts) -> None:
@@ -211,7 +216,7 @@ def _services(
     )
 
 
-def _listen(base: Foundation, services: BrokerServices) -> None:
+def _listen(base: Foundation, services: BrokerServices, deliveries: Deliveries) -> None:
     """Have each part hear of what others do."""
     machine, logs, replicas = base.machine, services.logs, services.replicas
     announcement = FailureAnnouncement(
@@ -221,9 +226,10 @@ def _listen(base: Foundation, services: BrokerServices) -> None:
     logs.on_failure = FailedDisks(logs, machine.stop.give_up, announce).note
     replicas.on_leadership_change(services.groups.partition_changed)
     replicas.on_leadership_change(services.transactions.partition_changed)
+    replicas.on_leadership_change(deliveries.partition_changed)
     services.topic_configs.dynamic.on_change(services.quotas.changed)
     base.addresses.limits.throttle_ms = partial(_throttle_connection, services)
-    services.topic_configs.on_change(partial(_apply_topic_config, services))
+    services.topic_configs.on_change(partial(_apply_topic_config, services, deliveries))
     services.metadata.on_update(
         partial(forget_deleted_topics, logs, services.topic_configs, services.groups)
     )
@@ -234,9 +240,12 @@ def _throttle_connection(services: BrokerServices, address: str) -> int:
     return rates.throttle_ms(address, services.clock.monotonic_ms()) if rates.is_enabled else 0
 
 
-async def _apply_topic_config(services: BrokerServices, topic: str, config: TopicConfig) -> None:
+async def _apply_topic_config(
+    services: BrokerServices, deliveries: Deliveries, topic: str, config: TopicConfig
+) -> None:
     if config.unclean_leader_election_enable:
         services.controller.allow_unclean()
     partitions = list(services.replicas.by_topic.get(topic, {}).values())
     async for partition in services.slices().each(partitions):
         services.replicas.configure(partition, config)
+        deliveries.config_changed(partition)

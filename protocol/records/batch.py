@@ -9,7 +9,8 @@ Layout of a batch of format 2, big-endian (KIP-98; `DefaultRecordBatch` in Apach
           16  magic                       1   2
           17  crc                         4   CRC-32C of everything from position 21 on
           21  attributes                  2   codec (bits 0-2), log append time (3),
-                                              transactional (4), control (5), delete horizon (6)
+                                              transactional (4), control (5), delete horizon (6),
+                                              and ours: delay (14)
           23  last_offset_delta           4
           27  base_timestamp              8   or the delete horizon, when bit 6 is set
           35  max_timestamp               8
@@ -67,6 +68,8 @@ LOG_APPEND_TIME_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
 CONTROL_BIT: Final = 0x20
 DELETE_HORIZON_BIT: Final = 0x40
+DELAY_BIT: Final = 0x4000
+"""Ours: the batch waits, was delivered, or cancels (`waiting_batch`). Clients do not look at it."""
 
 SEQUENCE_SPACE: Final = 1 << 31
 
@@ -138,6 +141,12 @@ class BatchHeader(NamedTuple):
     def is_control(self) -> bool:
         """Holds a marker for the brokers and clients rather than records of users."""
         return self.attributes & CONTROL_BIT != 0
+
+    @property
+    def ends_transaction(self) -> bool:
+        """A control batch of a producer; the other kind waits, and has sequence numbers."""
+        is_control = self.attributes & CONTROL_BIT != 0
+        return is_control and self.base_sequence == NO_SEQUENCE and self.producer_id >= 0
 
     @property
     def is_log_append_time(self) -> bool:
@@ -239,6 +248,13 @@ def assign_base_offset(
     """Write offset and leader epoch into the batch at `position`; its checksum stays true."""
     _OFFSET.pack_into(buffer, position, base_offset)
     _INT32.pack_into(buffer, position + 12, leader_epoch)
+
+
+def assign_attributes(buffer: bytearray | memoryview, position: int, attributes: int) -> None:
+    """Write other attributes into the batch at `position`, and renew its checksum."""
+    size: int = LENGTH_OVERHEAD + _INT32.unpack_from(buffer, position + LENGTH_POSITION)[0]
+    _INT16.pack_into(buffer, position + CHECKED_POSITION, attributes)
+    _UINT32.pack_into(buffer, position + CRC_POSITION, compute_crc(buffer, position, size))
 
 
 def assign_log_append_time(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.records.batch import (
     CONTROL_BIT,
+    DELAY_BIT,
     LOG_APPEND_TIME_BIT,
     MAGIC,
     NO_LEADER_EPOCH,
@@ -55,6 +56,7 @@ def build_batch(  # noqa: PLR0913 - one keyword for each field of the format
     base_sequence: int = NO_SEQUENCE,
     is_transactional: bool = False,
     is_control: bool = False,
+    is_of_delays: bool = False,
     timestamp_type: TimestampType = TimestampType.CREATE_TIME,
 ) -> bytearray:
     """One batch of `records`, at least one, with offsets that follow each other.
@@ -74,6 +76,7 @@ def build_batch(  # noqa: PLR0913 - one keyword for each field of the format
         | (LOG_APPEND_TIME_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
         | (TRANSACTIONAL_BIT if is_transactional else 0)
         | (CONTROL_BIT if is_control else 0)
+        | (DELAY_BIT if is_of_delays else 0)
     )
     header = BatchHeader(
         base_offset=base_offset,

@@ -11,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from protocol.records.batch import CODEC_MASK, HEADER_BYTES, replace_records
+from protocol.delays.delayed_batch import wrap
+from protocol.records.batch import CODEC_MASK, HEADER_BYTES, parse_header, replace_records
 from protocol.records.compression import compress, decompress
 from protocol.records.validation import NEWEST_VERSION, check_produced, check_size
 
@@ -25,11 +26,20 @@ def recompress(
     now_ms: int,
     api_version: int = NEWEST_VERSION,
 ) -> bytearray | memoryview:
-    """Check a client's batch by `rules`, and return it in their codec.
+    """Check a client's batch by `rules`, and return it in their codec, or a waiting batch of it.
 
     Raises what `check_produced` raises, and MESSAGE_TOO_LARGE when the result is. Takes
     milliseconds for a batch of 1 MB, up to 100 with gzip; safe on any thread.
     """
+    sound = _recompressed(batch, rules, now_ms, api_version)
+    if rules.delays is None:
+        return sound
+    return wrap(sound, parse_header(sound), rules.delays, now_ms)
+
+
+def _recompressed(
+    batch: bytearray | memoryview, rules: ProduceRules, now_ms: int, api_version: int
+) -> bytearray | memoryview:
     target = rules.target_codec
     header = check_produced(
         batch, dataclasses.replace(rules, target_codec=None, is_hurried=False), now_ms, api_version

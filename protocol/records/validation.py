@@ -20,6 +20,7 @@ from protocol.records.batch import (
     CHECKED_POSITION,
     CODEC_MASK,
     CONTROL_BIT,
+    DELAY_BIT,
     DELETE_HORIZON_BIT,
     HEADER_BYTES,
     LENGTH_OVERHEAD,
@@ -38,6 +39,8 @@ from protocol.records.record import INT64_MAX, INT64_MIN, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from protocol.delays.delay_headers import DelayLimits
 
 FIRST_VERSION_WITH_ZSTD: Final = 7
 FIRST_VERSION_WITH_MAGIC_2: Final = 3
@@ -62,7 +65,7 @@ _CODECS: Final = tuple(Codec)
 _ZSTD: Final = int(Codec.ZSTD)
 """Looking members of an enumeration up costs more than all other comparisons of a header."""
 
-_REFUSED_BITS: Final = CONTROL_BIT | DELETE_HORIZON_BIT | LOG_APPEND_TIME_BIT
+_REFUSED_BITS: Final = CONTROL_BIT | DELAY_BIT | DELETE_HORIZON_BIT | LOG_APPEND_TIME_BIT
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,6 +84,8 @@ class ProduceRules:
     max_decompressed_bytes: int = DEFAULT_LIMIT
     is_hurried: bool = False
     """Whether a batch that decompresses to many bytes is left to others (LargeContentsError)."""
+    delays: DelayLimits | None = None
+    """What the topic says of delayed records; None without `delivery.delay.enable`."""
 
 
 class RecordError(NamedTuple):
@@ -335,6 +340,8 @@ def _check_attributes(header: BatchHeader, api_version: int) -> None:
         raise ApiError(
             ErrorCode.INVALID_TIMESTAMP, "only the broker may mark timestamps as its own"
         )
+    if header.attributes & DELAY_BIT:
+        raise invalid("only the broker may write batches that wait or were delivered")
     if header.has_delete_horizon:
         raise invalid("only the broker may set a delete horizon")
 

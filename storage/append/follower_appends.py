@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.errors import ApiError, ErrorCode
-from protocol.records.batch import compute_crc, iterate_headers
+from protocol.records.batch import DELAY_BIT, compute_crc, iterate_headers
 from storage.append.append_info import NO_TIMESTAMP, AppendInfo
 from storage.producer.producer_recovery import read_marker
 
@@ -172,6 +172,8 @@ class FollowerAppends:
         segment, offsets, epochs = self._segments.active, self._offsets, self._epochs
         for position, header in run:
             assert header.base_offset >= offsets.log_end_offset, (header, offsets)
+            if header.attributes & DELAY_BIT:
+                self._files.note_delay(header, segment.size)
             segment.account_header(header)
             if header.partition_leader_epoch > epochs.latest:
                 epochs.assign(header.partition_leader_epoch, header.base_offset)
@@ -180,7 +182,7 @@ class FollowerAppends:
                 self._note_producer(header, view[position : position + header.size_in_bytes])
 
     def _note_producer(self, header: BatchHeader, batch: memoryview) -> None:
-        if not header.is_control:
+        if not header.ends_transaction:
             self._producers.update(header, header.base_offset)
             return
         marker = read_marker(header, batch, header.base_offset)

@@ -54,9 +54,12 @@ class Cleanable:
 
 
 def assess(log: Log, now_ms: int) -> Cleanable | None:
-    """What there is to clean in `log`; None when it is not compacted or has one segment only."""
+    """What there is to clean in `log`; None when it is not compacted or has one segment only.
+
+    None too where records wait or have waited: compaction knows nothing of them.
+    """
     segments = log.segments
-    if COMPACT not in log.config.cleanup_policy or len(segments) == 1:
+    if COMPACT not in log.config.cleanup_policy or len(segments) == 1 or log.delays.exist:
         return None
     first_dirty = _first_dirty(log)
     first_uncleanable = max(first_dirty, _first_uncleanable(log, first_dirty, now_ms))

@@ -11,7 +11,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from storage.compaction.batch_filter import LastOfProducer
-from storage.segment.file_names import SEGMENT_SUFFIXES, TRANSACTION_INDEX, segment_file
+from storage.segment.file_names import (
+    DELAY_INDEX,
+    SEGMENT_SUFFIXES,
+    TRANSACTION_INDEX,
+    segment_file,
+)
 
 
 class SourceSegment(NamedTuple):
@@ -102,7 +107,7 @@ class CleanedGroup:
         return [
             segment_file(directory, self.sources[0], suffix)
             for suffix in SEGMENT_SUFFIXES
-            if self.has_aborted or suffix != TRANSACTION_INDEX
+            if suffix != DELAY_INDEX and (self.has_aborted or suffix != TRANSACTION_INDEX)
         ]
 
 

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 from storage.append.append_source import FROM_CLIENT
 from storage.append.follower_appends import FollowerAppends
 from storage.append.leader_appends import LeaderAppends
+from storage.delays.delaying_appends import DelayingAppends
+from storage.delays.log_delays import LogDelays
 from storage.log.flushes import Flushes
 from storage.log.log_contents import LogContents
 from storage.log.log_reader import LogReader
@@ -105,6 +107,8 @@ class Log:
         self.rolls = Rolls(contents, self.rules, self.flushes, settings.draw_below)
         self.leader_appends = LeaderAppends(contents, self.rules, self.rolls)
         self.follower_appends = FollowerAppends(contents, self.rules, self.rolls)
+        if config.delivery_delay_enable:
+            self.prepare_delays()
         self.reader = LogReader(contents)
         self.read = self.reader.read
         """No method of its own, for a call less."""
@@ -121,6 +125,8 @@ class Log:
     @config.setter
     def config(self, config: TopicConfig) -> None:
         self.rules.change(config)
+        if config.delivery_delay_enable:
+            self.prepare_delays()
 
     @property
     def last_stable_offset(self) -> int:
@@ -132,6 +138,22 @@ class Log:
         stable = min(max(unstable, offsets.log_start_offset), offsets.high_watermark)
         assert offsets.log_start_offset <= stable, (stable, offsets)
         return stable
+
+    @property
+    def delays(self) -> LogDelays:
+        """What of it has to do with delays."""
+        return LogDelays(self._contents())
+
+    def prepare_delays(self) -> bool:
+        """Have appends go by delays, if records wait, have waited, or may; returns whether so.
+
+        Once they do, they go on to do so. Call it when this broker begins to lead.
+        """
+        if type(self.leader_appends) is LeaderAppends and (
+            self.config.delivery_delay_enable or self.delays.exist
+        ):
+            self.leader_appends = DelayingAppends(self._contents(), self.rules, self.rolls)
+        return isinstance(self.leader_appends, DelayingAppends)
 
     # Appends
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from config.topic import TopicConfig
+    from protocol.records.batch import BatchHeader
     from storage.log.leader_epochs import LeaderEpochs
     from storage.log.log_settings import LogPlace
     from storage.log.segments import Segments
@@ -70,6 +71,11 @@ class LogFiles:
         """Note a transaction whose marker stands in the active segment."""
         with self.place.directory:
             self.segments.active.aborted_index.append(aborted)
+
+    def note_delay(self, header: BatchHeader, position: int) -> None:
+        """Note a batch with the delay bit that was written to the active segment."""
+        with self.place.directory:
+            self.segments.active.note_delay(header, position)
 
     def write_pending(self) -> None:
         """Write what is kept in memory to be written together, or for want of a descriptor."""

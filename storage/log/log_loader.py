@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from storage.delays.delay_index import ENTRY as DELAY_ENTRY
 from storage.directory import partition_metadata
 from storage.errors import DamagedFileError
 from storage.log import epoch_recovery
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from config.topic import TopicConfig
 
 LOGGER = logging.getLogger(__name__)
+
+SPARSE_FILES = {file_names.TRANSACTION_INDEX, file_names.DELAY_INDEX}
+"""Indexes that most segments do not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ class _Loader:
             is_flushed = next_base is not None and next_base < self.hints.recovery_point
             if self.hints.was_clean or is_flushed:
                 self._adopt(segment, found)
-            elif not found.size and file_names.TRANSACTION_INDEX not in found.index_sizes:
+            elif not found.size and not SPARSE_FILES & found.index_sizes.keys():
                 offsets = found.index_sizes.get(file_names.OFFSET_INDEX)
                 times = found.index_sizes.get(file_names.TIME_INDEX)
                 segment.adopt_empty(offsets, times)
@@ -173,9 +177,19 @@ class _Loader:
         if not segment.adopt(found.size, offsets, times) or not is_complete:
             self._note(f"the indexes of {segment.path} are missing or damaged: rebuilt")
             segment.rebuild_indexes()
+        if file_names.DELAY_INDEX in found.index_sizes:
+            self._adopt_delays(segment, found.index_sizes[file_names.DELAY_INDEX])
+
+    def _adopt_delays(self, segment: Segment, size: int) -> None:
+        segment.adopt_delays(size)
+        if size % DELAY_ENTRY.size:
+            self._note(f"the delay index of {segment.path} is damaged: rebuilt")
+            segment.rebuild_delays()
 
     def _recover(self, segment: Segment, found: SegmentFiles, next_base: int | None) -> bool:
         """Check a segment, which may not go beyond the next; True when the log must end in it."""
+        if file_names.DELAY_INDEX in found.index_sizes:
+            segment.adopt_delays(found.index_sizes[file_names.DELAY_INDEX])
         recovered = recover_segment(segment, found.size, self.hints.recovery_point, self.epochs)
         self.outcome.bytes_read += recovered.bytes_read
         self.outcome.bytes_cut += recovered.bytes_cut

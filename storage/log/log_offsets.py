@@ -14,9 +14,12 @@ Sources: `UnifiedLog` and `LocalLog` in Apache Kafka; KIP-101 for the high water
 from __future__ import annotations
 
 from threading import Lock
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NEVER_CLEANED: Final = -1
 NAMES: Final = (
@@ -26,6 +29,7 @@ NAMES: Final = (
     "log_start_offset",
     "recovery_point",
     "truncations",
+    "waiting_from",
 )
 
 _recovery_points = Lock()
@@ -59,6 +63,8 @@ class LogOffsets:
         """Up to here compaction has seen to it that keys are unique; -1: it has never been here."""
         self.truncations = 0
         """What began before the last one, a flush or a cleaning, says nothing about the log now."""
+        self.waiting_from: Callable[[], int] | None = None
+        """Where this broker delivers what waits, gives the first offset of that."""
         self.check()
 
     def check(self) -> None:

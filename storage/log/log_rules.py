@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from config.key import LONG_MAX
+from protocol.delays.delay_headers import DelayLimits
 from protocol.records.compression import Codec
 from protocol.records.validation import ProduceRules
 
@@ -70,7 +71,15 @@ def _produce_rules(config: TopicConfig) -> ProduceRules:
         target_codec=TARGET_CODECS[config.compression_type],
         compression_level=_compression_level(config),
         is_hurried=True,
+        delays=_delay_limits(config),
     )
+
+
+def _delay_limits(config: TopicConfig) -> DelayLimits | None:
+    if not config.delivery_delay_enable:
+        return None
+    largest = min(config.max_message_bytes, config.segment_bytes)
+    return DelayLimits(config.delivery_delay_ms, config.delivery_delay_max_ms, largest)
 
 
 def _compression_level(config: TopicConfig) -> int | None:

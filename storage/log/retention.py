@@ -7,7 +7,10 @@ segments from the old end go, and only below the high watermark. A limit of -1 i
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from storage.delays.log_delays import NOTHING_WAITS, LogDelays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +46,8 @@ class LogFacts(NamedTuple):
     """Where each segment ends and the next begins; of the active one, the log end offset."""
     high_watermark: int
     log_start_offset: int
+    needed_from: int = NOTHING_WAITS
+    """The first offset of records that wait for their delivery; what holds them stays."""
 
 
 def count_deletable(
@@ -51,11 +56,11 @@ def count_deletable(
     """How many segments, counted from the oldest, may go; the active one may be among them."""
     count = _count_before_start(log)
     if DELETE in config.cleanup_policy:
-        count = max(
-            count,
+        old = max(
             _count_expired(segments, config.retention_ms, now_ms),
             _count_excess(segments, config.retention_bytes),
         )
+        count = max(count, min(old, bisect_right(log.end_offsets, log.needed_from)))
     replicated = 0
     while replicated < count and log.end_offsets[replicated] <= log.high_watermark:
         replicated += 1
@@ -94,9 +99,10 @@ def _count_excess(segments: Sequence[OldSegment], retention_bytes: int) -> int:
 class Retention:
     """What one log gives up."""
 
-    __slots__ = ("_files", "_offsets", "_rolls", "_rules")
+    __slots__ = ("_delays", "_files", "_offsets", "_rolls", "_rules")
 
     def __init__(self, contents: LogContents, rules: LogRules, rolls: Rolls) -> None:
+        self._delays = LogDelays(contents)
         self._files = contents.files
         self._offsets = contents.offsets
         self._rules = rules
@@ -111,7 +117,9 @@ class Retention:
         segments = files.segments
         with files.place.directory:
             ends = [*segments.base_offsets[1:], offsets.log_end_offset]
-            log = LogFacts(ends, offsets.high_watermark, offsets.log_start_offset)
+            log = LogFacts(
+                ends, offsets.high_watermark, offsets.log_start_offset, self._delays.needed_from()
+            )
             count = count_deletable(list(segments), log, self._rules.config, now_ms)
             if count == 0:
                 return []

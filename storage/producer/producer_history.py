@@ -72,7 +72,7 @@ def _stretches_before(
 
 def _goes_on(producer: Producer, header: BatchHeader) -> bool:
     """Put a batch before those remembered if it belongs there; returns whether more may."""
-    if header.producer_id != producer.producer_id or header.is_control:
+    if header.producer_id != producer.producer_id or header.ends_transaction:
         return True
     oldest = producer.batches[0]
     is_next = (header.last_sequence + 1) % SEQUENCE_SPACE == oldest.base_sequence

@@ -104,7 +104,7 @@ def replay_segment(
             break
         if header.producer_id < 0:
             continue
-        if not header.is_control:
+        if not header.ends_transaction:
             producers.update(header, header.base_offset)
             continue
         batch = segment.file.read_at(position, header.size_in_bytes)

@@ -9,8 +9,9 @@ LOG: Final = ".log"
 OFFSET_INDEX: Final = ".index"
 TIME_INDEX: Final = ".timeindex"
 TRANSACTION_INDEX: Final = ".txnindex"
+DELAY_INDEX: Final = ".delays"
 SNAPSHOT: Final = ".snapshot"
-SEGMENT_SUFFIXES: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
+SEGMENT_SUFFIXES: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, DELAY_INDEX)
 
 DELETED: Final = ".deleted"
 CLEANED: Final = ".cleaned"

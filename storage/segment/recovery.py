@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from protocol.records.batch import DELAY_BIT
 from storage.errors import DamagedFileError
 from storage.segment.batch_scan import CheckedScan
 
@@ -48,8 +49,12 @@ def recover_segment(
     scan = CheckedScan(segment.file, segment.base_offset, start, size)
     next_offset = segment.base_offset
     has_markers = False
-    for _, header in scan:
+    if segment.delays is not None:
+        segment.delays.salvage(start)
+    for position, header in scan:
         has_markers = has_markers or header.is_control
+        if header.attributes & DELAY_BIT:
+            segment.note_delay(header, position)
         segment.account_header(header)
         epochs.note(header.partition_leader_epoch, header.base_offset)
         next_offset = header.next_offset

@@ -11,6 +11,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from protocol.records.batch import DELAY_BIT
+from storage.delays.delay_index import DelayEntry, DelayIndex, kind_of
 from storage.segment import file_names
 from storage.segment.batch_scan import CHUNK_BYTES, walk_headers
 from storage.segment.pending_write import PendingWrite
@@ -126,6 +128,25 @@ class Segment(SegmentReading):
             header.size_in_bytes, header.base_offset, header.last_offset, header.max_timestamp
         )
 
+    def note_delay(self, header: BatchHeader, position: int) -> None:
+        """Note a written batch with the delay bit, at a position in this segment."""
+        if self.delays is None:
+            self.delays = DelayIndex(self._disk.filesystem, self._directory, self.base_offset)
+        kind = kind_of(header)
+        self.delays.append(DelayEntry(header.base_offset, position, kind, header.max_timestamp))
+
+    def adopt_delays(self, size: int) -> None:
+        """Take over a file of `size` bytes with what has to do with delays."""
+        self.delays = DelayIndex(self._disk.filesystem, self._directory, self.base_offset, size)
+
+    def rebuild_delays(self) -> None:
+        """Note anew what has to do with delays, from the headers in the log."""
+        if self.delays is not None:
+            self.delays.salvage(0)
+        for position, header in walk_headers(self.file, 0, self.size, CHUNK_BYTES):
+            if header.attributes & DELAY_BIT:
+                self.note_delay(header, position)
+
     def prepare_truncation(self, offset: int) -> Callable[[], None]:
         """Open what it takes to cut off the batch that holds `offset` and all after it.
 
@@ -137,6 +158,8 @@ class Segment(SegmentReading):
         file = self.file
         indexes = (self.offset_index, self.time_index, self.aborted_index)
         cuts = [index.prepare_truncation(found.base_offset) for index in indexes]
+        if self.delays is not None:
+            cuts.append(self.delays.prepare_truncation(found.base_offset))
         position = found.position
 
         def cut() -> None:
@@ -189,6 +212,8 @@ class Segment(SegmentReading):
         if self.max_timestamp >= 0:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
         self.aborted_index.write_pending()
+        if self.delays is not None:
+            self.delays.write_pending()
         self.offset_index.trim()
         self.time_index.trim()
 
@@ -201,6 +226,8 @@ class Segment(SegmentReading):
             self.offset_index.sync()
             self.time_index.sync()
             self.aborted_index.sync()
+            if self.delays is not None:
+                self.delays.sync()
 
     def write_index_entries(self) -> None:
         """Write the index entries that wait in memory."""
@@ -208,6 +235,8 @@ class Segment(SegmentReading):
         self.offset_index.write_pending()
         self.time_index.write_pending()
         self.aborted_index.write_pending()
+        if self.delays is not None:
+            self.delays.write_pending()
 
     def close(self) -> None:
         """Write what is pending and let go of everything; the segment can still be used."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from config.topic import TopicConfig
     from protocol.records.batch import BatchHeader
+    from storage.delays.delay_index import DelayIndex
     from storage.disk import Disk
     from storage.filesystem import File
     from storage.segment.pending_write import PendingWrite
@@ -59,6 +60,7 @@ class SegmentReading(ABC):
         "aborted_index",
         "base_offset",
         "created_ms",
+        "delays",
         "is_index_full",
         "known_first_timestamp",
         "offset_index",
@@ -79,6 +81,8 @@ class SegmentReading(ABC):
         self.offset_index = OffsetIndex(disk, directory, base_offset, index_bytes)
         self.time_index = TimeIndex(disk, directory, base_offset, index_bytes)
         self.aborted_index = AbortedIndex(disk.filesystem, directory, base_offset)
+        self.delays: DelayIndex | None = None
+        """Where it holds what has to do with delays; None where it never did."""
         self.is_index_full = False
         """One of the indexes has no room for another entry."""
         self.was_used = False

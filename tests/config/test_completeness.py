@@ -29,40 +29,47 @@ LISTS_SINCE_4 = {
     "log.dirs",
 }
 # What Apache Kafka has no key for; the page says so.
-OURS = {("topic", "flush.replicas")} | {
-    ("broker", name)
-    for name in (
-        "audit.log.allowed",
-        "audit.log.max.lines.per.second",
-        "connection.log.max.lines.per.second",
-        "authorizer.max.cached.decisions",
-        "broker.cpus",
-        "broker.processes",
-        "broker.processes.directory",
-        "broker.processes.restart.backoff.max.ms",
-        "broker.processes.restart.backoff.ms",
-        "broker.processes.stop.timeout.ms",
-        "broker.processes.sync.timeout.ms",
-        "connection.buffer.max.bytes",
-        "max.new.partitions.per.request",
-        "max.request.elements",
-        "max.ssl.handshakes",
-        "queued.max.request.elements",
-        "quota.max.tracked.clients",
-        "metrics.host",
-        "metrics.password",
-        "metrics.port",
-        "metrics.ssl.enable",
-        "metrics.user",
-        "reserved.file.descriptors",
-        "ssl.handshake.timeout.ms",
-        "status.socket",
-        "status.socket.metrics",
-        "ssl.store.check.interval.ms",
-        "transactional.id.pattern.max.length",
-        "zookeeper.request.max.bytes",
-    )
-}
+OURS = (
+    {("topic", "flush.replicas")}
+    | {
+        ("broker", name)
+        for name in (
+            "audit.log.allowed",
+            "audit.log.max.lines.per.second",
+            "connection.log.max.lines.per.second",
+            "authorizer.max.cached.decisions",
+            "broker.cpus",
+            "broker.processes",
+            "broker.processes.directory",
+            "broker.processes.restart.backoff.max.ms",
+            "broker.processes.restart.backoff.ms",
+            "broker.processes.stop.timeout.ms",
+            "broker.processes.sync.timeout.ms",
+            "connection.buffer.max.bytes",
+            "max.new.partitions.per.request",
+            "max.request.elements",
+            "max.ssl.handshakes",
+            "queued.max.request.elements",
+            "quota.max.tracked.clients",
+            "metrics.host",
+            "metrics.password",
+            "metrics.port",
+            "metrics.ssl.enable",
+            "metrics.user",
+            "reserved.file.descriptors",
+            "ssl.handshake.timeout.ms",
+            "status.socket",
+            "status.socket.metrics",
+            "ssl.store.check.interval.ms",
+            "transactional.id.pattern.max.length",
+            "zookeeper.request.max.bytes",
+        )
+    }
+    | {
+        ("topic", name)
+        for name in ("delivery.delay.enable", "delivery.delay.max.ms", "delivery.delay.ms")
+    }
+)
 # Apache Kafka's authorizers read them, and its brokers have no rows for them.
 OF_AUTHORIZERS = {("broker", "super.users"), ("broker", "allow.everyone.if.no.acl.found")}
 # Required where metadata is kept in a Raft quorum, which it is not here.

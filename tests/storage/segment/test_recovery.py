@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from config.topic import TopicConfig
 from storage.errors import DirectoryRefusedError
-from storage.segment.batch_scan import CHUNK_BYTES
 from storage.segment.timestamp_offset import TimestampOffset
 from tests.storage.produced import (
     NOW_MS,
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
     from storage.log.log import Log
 
-LARGE = TopicConfig()
 HINTS = {"high_watermark": 10**6}
 
 
@@ -62,22 +59,6 @@ def test_everything_appended_is_there_after_a_crash(tmp_path: Path) -> None:
     assert again.producers.producers[7].last_sequence == 79
     assert outcome.notes == []
     assert again.topic_id == log.topic_id
-
-
-@pytest.mark.parametrize("before", [0, 1, 1000, CHUNK_BYTES - 100, CHUNK_BYTES])
-def test_batches_larger_than_what_is_read_at_once_are_kept(tmp_path: Path, before: int) -> None:
-    log = new_log(tmp_path, LARGE)
-    for size in (before, 2 * CHUNK_BYTES, 2 * CHUNK_BYTES):
-        if size:
-            append(log, batch(1, value=bytes(size)))
-    append(log, batch(3))
-    end_offset = log.log_end_offset
-    log.release()
-
-    again, outcome = reopen(tmp_path, LARGE)
-
-    assert (again.log_end_offset, outcome.bytes_cut) == (end_offset, 0)
-    assert all_offsets(again) == list(range(end_offset))
 
 
 def test_torn_tail_is_cut_and_said(tmp_path: Path) -> None:

@@ -1,0 +1,94 @@
+"""What is due in one partition, gathered into one batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker.delivery.sources import OpenedBatch
+from broker.delivery.waiting_queue import Waiting
+from protocol.delays.delivered_batch import DueRecord, build_delivered
+from protocol.records.builder import TimestampType
+from protocol.records.compression import Codec
+from storage.log.log_rules import TARGET_CODECS
+
+if TYPE_CHECKING:
+    from broker.delivery.followed_log import FollowedLog
+    from config.topic import TopicConfig
+
+MOST_RECORDS: Final = 256
+MOST_BYTES: Final = 1 << 16
+"""Of one batch, but for a single record that is larger: it is made on the event loop."""
+RECORD_BYTES: Final = 128
+HEADER_BYTES: Final = 10
+BATCH_BYTES: Final = 128
+"""What records, their headers and batches take besides keys, values and names; none takes more."""
+SLOW_CODECS: Final = {Codec.GZIP, Codec.ZSTD}
+"""Not for a record that is large by itself: it would hold up the event loop."""
+
+
+class DueBatch:
+    """Records in the order in which they are due, taken out of the queue."""
+
+    def __init__(self, config: TopicConfig) -> None:
+        self._config = config
+        self._most_bytes = min(MOST_BYTES, config.segment_bytes - BATCH_BYTES)
+        self._due: list[DueRecord] = []
+        self._codec = Codec.NONE
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    @property
+    def last(self) -> Waiting:
+        """The last record, up to which all is delivered with this batch."""
+        return Waiting(self._due[-1].due_ms, self._due[-1].record.offset)
+
+    def gather(self, log: FollowedLog, now_ms: int) -> memoryview | None:
+        """Take what is due by `now_ms`, as much as fits.
+
+        Returns a waiting batch that has to be opened beside the event loop, if nothing could be
+        taken for want of it.
+        """
+        queue, sources = log.queue, log.sources
+        while len(self._due) < MOST_RECORDS and self._size < self._most_bytes:
+            head = queue.peek()
+            if head is None or head.due_ms > now_ms:
+                break
+            found = None if log.is_gone(head.offset) else sources.find(head.offset)
+            if found is None:
+                queue.pop()
+            elif isinstance(found, OpenedBatch):
+                if not self._take(found, head):
+                    break
+                queue.pop()
+            else:
+                return None if self._due else found
+        return None
+
+    def build(self, needed_from: int) -> memoryview:
+        """The batch to be appended, compressed as the topic wants it, or as the first record was.
+
+        Nothing that waits besides these records has a lower offset than `needed_from`.
+        """
+        config = self._config
+        wanted = TARGET_CODECS[config.compression_type]
+        codec = self._codec if wanted is None else wanted
+        if self._size > MOST_BYTES and codec in SLOW_CODECS:
+            codec = Codec.NONE
+        is_stamped = config.message_timestamp_type == "LogAppendTime"
+        kind = TimestampType.LOG_APPEND_TIME if is_stamped else TimestampType.CREATE_TIME
+        return memoryview(build_delivered(self._due, needed_from, codec, kind))
+
+    def _take(self, opened: OpenedBatch, waiting: Waiting) -> bool:
+        record = opened.record(waiting.offset)
+        size = RECORD_BYTES + len(record.key or b"") + len(record.value or b"")
+        for name, value in record.headers:
+            size += HEADER_BYTES + len(name) + len(value or b"")
+        if self._due and self._size + size > self._most_bytes:
+            return False
+        if not self._due:
+            self._codec = opened.codec
+        self._due.append(DueRecord(waiting.due_ms, record))
+        self._size += size
+        return True

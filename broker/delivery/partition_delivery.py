@@ -1,0 +1,194 @@
+"""Delivery in one partition, as long as this broker leads it.
+
+    load       how far delivery has come, and what waits, from the log
+    follow     what was appended since
+    deliver    what is due, as one batch that is appended; again and again
+    wait       until something is due, or appended
+
+A batch is built and appended in one go, right after the log was followed to its end. So nothing can
+be appended in between that would have had to be delivered before, which is what the delivery point
+in the batch says (`protocol.delays.delivered_batch`). Whatever fails throws away what is known,
+and the log is loaded again: what was delivered stands in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from broker.delivery.due_batch import DueBatch
+from broker.delivery.followed_log import FollowedLog
+from broker.delivery.sources import OpenedBatch, open_batch
+from broker.runtime.supervision import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
+from protocol.errors import ApiError, ErrorCode
+from storage.append.append_source import FROM_COORDINATOR
+from storage.delays.delaying_appends import DelayingAppends
+
+if TYPE_CHECKING:
+    from broker.partitions.partition import Partition
+    from broker.runtime.compute_pool import ComputePool
+    from broker.runtime.event_loop import BackgroundLoop
+
+logger = logging.getLogger(__name__)
+
+LONGEST_WAIT_MS: Final = 1_000
+"""Then the clock is looked at again: it may have been set."""
+ONE_ACK: Final = 1
+CANCELLATIONS_KEPT: Final = 1_000
+"""So many may be of records that do not wait any more."""
+
+
+class PartitionDelivery:
+    """The work on one partition; `run` is its task, and `stop` ends it."""
+
+    def __init__(
+        self, partition: Partition, loop: BackgroundLoop, compute_pool: ComputePool
+    ) -> None:
+        """The log's appends must look at delays (`Log.prepare_delays`)."""
+        self.partition = partition
+        self._log = partition.log
+        self._name = f"{partition.topic}-{partition.index}"
+        self._clock, self._timers, _, self._slices, self._note = loop
+        self._compute_pool = compute_pool
+        self._followed: FollowedLog | None = None
+        self._is_over = False
+        self._waker: asyncio.Future[None] | None = None
+        appends = self._log.leader_appends
+        assert isinstance(appends, DelayingAppends)
+        self._appends = appends
+        appends.listen(self._poke, self._check_waiting)
+        self._log.offsets.waiting_from = self._needed_from
+
+    def __len__(self) -> int:
+        """Records that wait, as far as is known."""
+        return 0 if self._followed is None else len(self._followed.queue)
+
+    def stop(self) -> None:
+        """Another broker delivers, or nobody."""
+        self._is_over = True
+        self._appends.listen(None, None)
+        self._log.offsets.waiting_from = None
+        self._wake()
+
+    def is_over(self) -> bool:
+        """Whether `stop` was called."""
+        return self._is_over
+
+    async def run(self) -> None:
+        """Deliver until `stop` is called, or the disk fails."""
+        pause_ms = FIRST_PAUSE_MS
+        while not self._is_over:
+            try:
+                followed = self._followed = FollowedLog(self._log, self._slices)
+                await followed.follow(self.is_over)
+                if len(followed.queue):
+                    count = len(followed.queue)
+                    logger.info("delivery: %s has %d records that wait", self._name, count)
+                pause_ms = FIRST_PAUSE_MS
+                await self._serve(followed)
+            except Exception as error:  # noqa: BLE001 - told
+                self._forget()
+                if self._is_over or self._log.directory.failure is not None:
+                    return  # the replica is another's, or its disk has failed, which was told
+                self._tell(error)
+                await self._wait(pause_ms)
+                pause_ms = min(2 * pause_ms, LONGEST_PAUSE_MS)
+        self._forget()
+
+    async def _serve(self, followed: FollowedLog) -> None:
+        slices = self._slices()
+        while not self._is_over:
+            if followed.is_poked:
+                await followed.follow(self.is_over)
+                if self.is_over():
+                    return
+            batch = DueBatch(self._log.config)
+            unopened = batch.gather(followed, self._clock.now_ms())
+            if unopened is not None:
+                followed.sources.add(await self._opened(unopened))
+            elif len(batch):
+                self._append(batch, followed)
+                await slices.give_way()
+            else:
+                await self._wait(self._pause_until_due(followed))
+
+    def _append(self, batch: DueBatch, followed: FollowedLog) -> None:
+        assert not followed.is_poked, "something that waits was not taken into account"
+        records = followed.records
+        needed_from = followed.needed_from()
+        data = batch.build(needed_from)
+        self.partition.append_records(data, ONE_ACK, FROM_COORDINATOR, self._clock.now_ms())
+        records.delivered = batch.last
+        followed.is_poked = True  # the delivery itself is to be followed
+        if len(records.cancelled) > CANCELLATIONS_KEPT:
+            records.forget_passed(needed_from)
+
+    async def _opened(self, batch: memoryview) -> OpenedBatch:
+        """The batch, opened beside the event loop."""
+        arrived: asyncio.Future[OpenedBatch] = asyncio.get_running_loop().create_future()
+
+        def complete(opened: OpenedBatch) -> None:
+            if not arrived.done():
+                arrived.set_result(opened)
+
+        def fail(error: Exception) -> None:
+            if not arrived.done():
+                arrived.set_exception(error)
+
+        self._compute_pool.run(partial(open_batch, batch)).then(complete, fail)
+        return await arrived
+
+    def _pause_until_due(self, followed: FollowedLog) -> int | None:
+        """None when nothing waits."""
+        head = followed.queue.peek()
+        if head is None:
+            return None
+        return min(max(head.due_ms - self._clock.now_ms(), 1), LONGEST_WAIT_MS)
+
+    async def _wait(self, pause_ms: int | None) -> None:
+        """Return when something was appended, or after the pause."""
+        self._waker = waker = asyncio.get_running_loop().create_future()
+        timer = None if pause_ms is None else self._timers.schedule(pause_ms, self._wake)
+        try:
+            await waker
+        finally:
+            self._waker = None
+            if timer is not None:
+                timer.cancel()
+
+    def _poke(self) -> None:
+        """Something was appended."""
+        if self._followed is not None:
+            self._followed.is_poked = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waker is not None and not self._waker.done():
+            self._waker.set_result(None)
+
+    def _needed_from(self) -> int:
+        """For retention: nothing before this offset waits."""
+        if self._followed is None:
+            return self._log.delays.point().waiting_from
+        return self._followed.needed_from()
+
+    def _check_waiting(self, offset: int) -> None:
+        """For cancellations: raises ApiError unless a record waits at `offset`."""
+        if self._followed is None or not self._followed.is_loaded:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "what waits is being loaded")
+        if not self._followed.waits(offset):
+            raise ApiError(ErrorCode.INVALID_RECORD, f"no record waits at offset {offset}")
+
+    def _forget(self) -> None:
+        followed, self._followed = self._followed, None
+        if followed is not None:
+            followed.queue.close()
+
+    def _tell(self, error: Exception) -> None:
+        if isinstance(error, ApiError):
+            text = "delivery: %s is interrupted, trying again: %s"
+            logger.warning(text, self._name, error)
+        else:
+            self._note(f"delivery of {self._name}", error, "delivery")

@@ -1,0 +1,61 @@
+"""From what a producer sends to what is appended, in a topic with delays.
+
+`wrap` looks into the records of a batch that was found sound. It stays as it is if none of them has
+a delay; otherwise all of it goes into a waiting batch, and what has no delay is delivered at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from protocol.delays.delay_headers import are_direct, cancelled_offsets, delivery_times
+from protocol.delays.waiting_batch import build_cancellation, build_waiting
+from protocol.errors import ApiError, ErrorCode
+from protocol.records.record import record_bytes
+from protocol.records.varints import read_varint
+
+if TYPE_CHECKING:
+    from protocol.delays.delay_headers import DelayLimits
+    from protocol.records.batch import BatchHeader
+
+LARGE_BYTES: Final = 1 << 16
+LARGE_COMPRESSED_BYTES: Final = 1 << 13
+"""Looking into a larger batch may take milliseconds: it is done beside the event loop."""
+
+ADDED_BYTES: Final = 256
+"""What delivery adds to a record, a batch of its own included, is less."""
+
+
+def wrap(
+    batch: bytearray | memoryview, header: BatchHeader, limits: DelayLimits, now_ms: int
+) -> bytearray | memoryview:
+    """What to append instead of `batch`, which is sound and was received at `now_ms`.
+
+    Raises RecordsRejectedError(INVALID_RECORD) for headers that are wrong, and MESSAGE_TOO_LARGE
+    for a record that could not be delivered.
+    """
+    body = record_bytes(batch, header)
+    offsets = cancelled_offsets(body, header.record_count)
+    if offsets is not None:
+        return build_cancellation(header, offsets, now_ms)
+    times = delivery_times(body, header.record_count, limits, now_ms)
+    if are_direct(times):
+        return batch
+    _check_sizes(body, limits.largest_bytes)
+    return build_waiting(batch, header, times, now_ms)
+
+
+def _check_sizes(body: bytes | bytearray, most: int) -> None:
+    """Refuse a record that does not fit into the log without the batch's compression."""
+    if len(body) + ADDED_BYTES <= most:
+        return
+    position = 0
+    while position < len(body):
+        length, start = read_varint(body, position)
+        position = start + length
+        if length + ADDED_BYTES > most:
+            raise ApiError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"a record of {length} bytes waits: uncompressed and with {ADDED_BYTES} bytes more "
+                f"it must fit into max.message.bytes and segment.bytes, {most}",
+            )

@@ -1,0 +1,212 @@
+"""The `.delays` of a segment: where in it the batches stand that have to do with delays.
+
+Entries of 24 bytes in the order of the log: offset of the batch, its position with its kind in the
+lowest byte, its latest timestamp. The file is absent where there is no such batch, which is the
+rule, and a segment without one has no object of this class.
+
+What a batch says is always read from the log: the index only spares reading all of it. An entry
+gets here after its batch is in the log, so that a crash may lose it; recovery adds it again. Should
+the file not be opened for want of descriptors, entries wait in memory, and readers find them there.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from struct import Struct
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from protocol.records.batch import CONTROL_BIT, NO_SEQUENCE, TRANSACTIONAL_BIT
+from storage.errors import EXHAUSTION, DamagedFileError
+from storage.segment import file_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from protocol.records.batch import BatchHeader
+    from storage.filesystem import File, FileSystem
+
+ENTRY: Final = Struct(">qqq")
+ENTRIES_AT_A_TIME: Final = 256
+PENDING_ENTRIES: Final = 64
+"""So many are written together; until then a reader gets them from memory."""
+_KIND_BITS: Final = 8
+
+
+class DelayKind(IntEnum):
+    """What a batch with the delay bit is, as its header tells."""
+
+    WAITING = 1
+    """Records that wait, or a cancellation."""
+    DELIVERED = 2
+    ENDED = 3
+    """The end of a transaction."""
+
+
+class DelayEntry(NamedTuple):
+    """One batch that has to do with delays."""
+
+    offset: int
+    position: int
+    kind: DelayKind
+    timestamp: int
+
+
+def kind_of(header: BatchHeader) -> DelayKind:
+    """The kind of a batch with the delay bit."""
+    if not header.attributes & CONTROL_BIT:
+        return DelayKind.DELIVERED
+    if header.attributes & TRANSACTIONAL_BIT and header.base_sequence == NO_SEQUENCE:
+        return DelayKind.ENDED
+    return DelayKind.WAITING
+
+
+class DelayIndex:
+    """Read and extended in place; holds how many entries there are, and those not yet written."""
+
+    __slots__ = ("_base_offset", "_count", "_directory", "_filesystem", "_pending")
+
+    def __init__(
+        self, filesystem: FileSystem, directory: str, base_offset: int, size: int = 0
+    ) -> None:
+        """`size` is that of the file, if there is one."""
+        self._filesystem = filesystem
+        self._directory = directory
+        self._base_offset = base_offset
+        self._count = size // ENTRY.size
+        """Entries in the file."""
+        self._pending: tuple[DelayEntry, ...] = ()
+
+    def __len__(self) -> int:
+        return self._count + len(self._pending)
+
+    @property
+    def path(self) -> str:
+        """Where the file is, or would be."""
+        return file_names.segment_file(self._directory, self._base_offset, file_names.DELAY_INDEX)
+
+    def append(self, entry: DelayEntry) -> None:
+        """Add an entry at the end; some are written together, or when there are descriptors."""
+        self._pending = (*self._pending, entry)
+        if len(self._pending) >= PENDING_ENTRIES:
+            try:
+                self.write_pending()
+            except OSError as error:
+                if error.errno not in EXHAUSTION:
+                    raise
+
+    def write_pending(self) -> None:
+        """Write the entries held in memory to the file."""
+        if self._pending:
+            file = self._filesystem.open(self.path, create=True)
+            file.write_at(self._count * ENTRY.size, b"".join(map(_packed, self._pending)))
+            self._count += len(self._pending)
+            self._pending = ()
+
+    def entries_from(self, offset: int) -> Iterator[DelayEntry]:
+        """Entries of batches at or after `offset`, in order, as they were when this is called.
+
+        Raises DamagedFileError where there is no entry.
+        """
+        slot, written, pending = self._slot_of(offset), self._count, self._pending
+        file = self._open() if slot < written else None
+        while file is not None and slot < written:
+            count = min(ENTRIES_AT_A_TIME, written - slot)
+            yield from self._read(file, slot, count)
+            slot += count
+        yield from pending[max(slot - written, 0) :]
+
+    def last_delivered(self, before: int) -> DelayEntry | None:
+        """The last delivered batch before an offset; None when this segment has none."""
+        slot = self._slot_of(before)
+        for entry in reversed(self._pending[: max(slot - self._count, 0)]):
+            if entry.kind is DelayKind.DELIVERED:
+                return entry
+        slot = min(slot, self._count)
+        file = self._open() if slot else None
+        while file is not None and slot:
+            count = min(ENTRIES_AT_A_TIME, slot)
+            slot -= count
+            for entry in reversed(self._read(file, slot, count)):
+                if entry.kind is DelayKind.DELIVERED:
+                    return entry
+        return None
+
+    def prepare_truncation(self, offset: int) -> Callable[[], None]:
+        """Open what it takes to drop the entries at or after `offset`; returns what drops them."""
+        slot, written = self._slot_of(offset), self._count
+        file = self._open() if slot < written else None
+
+        def truncate() -> None:
+            self._pending = self._pending[: max(slot - written, 0)]
+            if file is not None:
+                self._count = slot
+                file.truncate(slot * ENTRY.size)
+
+        return truncate
+
+    def salvage(self, position: int) -> None:
+        """After a crash: keep the sound entries of batches that begin before `position`."""
+        self._pending = ()
+        if not self._filesystem.exists(self.path):
+            self._count = 0
+            return
+        file = self._open()
+        self._count = file.size() // ENTRY.size
+        sound = self._count_sound(file, position)
+        self._count = sound
+        file.truncate(sound * ENTRY.size)
+
+    def sync(self) -> None:
+        """Wait for the disk."""
+        if self._filesystem.exists(self.path):
+            self._open().sync()
+
+    def _count_sound(self, file: File, position: int) -> int:
+        last = DelayEntry(self._base_offset - 1, -1, DelayKind.WAITING, 0)
+        slot = 0
+        try:
+            for first in range(0, self._count, ENTRIES_AT_A_TIME):
+                for entry in self._read(file, first, min(ENTRIES_AT_A_TIME, self._count - first)):
+                    is_next = entry.offset > last.offset and entry.position > last.position
+                    if not is_next or entry.position >= position:
+                        return slot
+                    last, slot = entry, slot + 1
+        except DamagedFileError:
+            pass  # what stands before is counted, the rest is added again
+        return slot
+
+    def _slot_of(self, offset: int) -> int:
+        """The first entry at or after `offset`."""
+        low, high = 0, self._count
+        file = self._open() if high and offset > self._base_offset else None
+        while file is not None and low < high:
+            middle = (low + high) // 2
+            if self._read(file, middle, 1)[0].offset < offset:
+                low = middle + 1
+            else:
+                high = middle
+        if low < self._count:
+            return low
+        return low + sum(entry.offset < offset for entry in self._pending)
+
+    def _open(self) -> File:
+        return self._filesystem.open(self.path)
+
+    def _read(self, file: File, slot: int, count: int) -> list[DelayEntry]:
+        data = file.read_at(slot * ENTRY.size, count * ENTRY.size)
+        if len(data) < count * ENTRY.size:
+            raise DamagedFileError(f"{self.path}: there is no entry {slot + count - 1}")
+        try:
+            return [_unpacked(*fields) for fields in ENTRY.iter_unpack(data)]
+        except ValueError as error:
+            raise DamagedFileError(f"{self.path}: {error}") from None
+
+
+def _packed(entry: DelayEntry) -> bytes:
+    place = entry.position << _KIND_BITS | entry.kind
+    return ENTRY.pack(entry.offset, place, entry.timestamp)
+
+
+def _unpacked(offset: int, place: int, timestamp: int) -> DelayEntry:
+    kind = DelayKind(place & (1 << _KIND_BITS) - 1)
+    return DelayEntry(offset, place >> _KIND_BITS, kind, timestamp)

@@ -1,0 +1,1 @@
+"""What our broker has besides what Apache Kafka has, measured."""

@@ -1,0 +1,135 @@
+"""What a log with delays ought to hold, found by reading all of it: no index, no queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from protocol.delays.delivered_batch import CREATED_AT, SOURCE
+from protocol.delays.waiting_batch import CANCELLED, parse_waiting
+from protocol.records.batch import DELAY_BIT, parse_header
+from protocol.records.control import ControlType, parse_marker
+from protocol.records.record import Record, iterate_records
+
+if TYPE_CHECKING:
+    from storage.log.log import Log
+
+HEADERS_ADDED = {SOURCE, CREATED_AT, "delivery-point"}
+
+
+@dataclass
+class Waited:
+    """A record that waited."""
+
+    record: Record
+    """As its producer sent it, under the offset at which it waited."""
+    stated_ms: int | None
+    """When it was to be delivered at the earliest; None in a transaction without its end."""
+    ready_at: int
+    """Offset of what made it ready: its own batch, or the end of its transaction."""
+    is_cancelled: bool = False
+
+
+@dataclass
+class Delivered:
+    """A record that was delivered."""
+
+    at: int
+    """Offset in the log."""
+    record: Record
+    source: int
+
+
+@dataclass
+class JudgedLog:
+    """All that has to do with delays in one log."""
+
+    waited: dict[int, Waited] = field(default_factory=dict)
+    delivered: list[Delivered] = field(default_factory=list)
+    direct: dict[int, Record] = field(default_factory=dict)
+    undecided: dict[int, list[tuple[Waited, int]]] = field(default_factory=dict)
+    """Records of open transactions with the time that they state, by producer id."""
+
+    @property
+    def delivered_sources(self) -> list[int]:
+        return [one.source for one in self.delivered]
+
+
+def judge(log: Log, from_offset: int = 0) -> JudgedLog:
+    """Read the log."""
+    found = JudgedLog()
+    begin = max(from_offset, log.log_start_offset)
+    for batch in log.read_batches(begin, log.log_end_offset):
+        header = parse_header(batch)
+        if not header.attributes & DELAY_BIT:
+            found.direct.update((record.offset, record) for record in iterate_records(batch))
+        elif not header.is_control:
+            found.delivered += [_delivered(record) for record in iterate_records(batch)]
+        elif header.ends_transaction:
+            _end(found, batch)
+        else:
+            _wait(found, batch)
+    return found
+
+
+def _end(found: JudgedLog, batch: memoryview) -> None:
+    header, marker = parse_header(batch), parse_marker(batch)
+    assert marker is not None
+    for one, time in found.undecided.pop(header.producer_id, ()):
+        if marker.type is ControlType.COMMIT:
+            one.stated_ms = _stated(time, header.max_timestamp)
+            one.ready_at = header.base_offset
+
+
+def _wait(found: JudgedLog, batch: memoryview) -> None:
+    header, waiting = parse_header(batch), parse_waiting(batch)
+    if waiting.type == CANCELLED:
+        for offset in found.waited.keys() & set(waiting.numbers):
+            found.waited[offset].is_cancelled = True
+        return
+    for index, record in enumerate(iterate_records(waiting.inner)):
+        moved = record._replace(offset=header.base_offset + index)
+        one = found.waited[moved.offset] = Waited(moved, None, header.base_offset)
+        if header.is_transactional:
+            timed = (one, waiting.numbers[index])
+            found.undecided.setdefault(header.producer_id, []).append(timed)
+        else:
+            one.stated_ms = _stated(waiting.numbers[index], waiting.received_ms)
+
+
+def check_order(found: JudgedLog) -> None:
+    """Deliveries come in the order of (due, source), each record once and not before it may."""
+    keys = [(one.record.timestamp, one.source) for one in found.delivered]
+    assert keys == sorted(set(keys))
+    assert len(set(found.delivered_sources)) == len(found.delivered)
+    for one in found.delivered:
+        waited = found.waited.get(one.source)
+        if waited is None:
+            continue  # retention has taken the batch in which it waited
+        assert waited.stated_ms is not None, "its transaction is not committed"
+        assert one.at > waited.ready_at
+        assert one.record.timestamp >= waited.stated_ms
+        original = waited.record
+        assert (one.record.key, one.record.value) == (original.key, original.value)
+        own = tuple(header for header in one.record.headers if header[0] not in HEADERS_ADDED)
+        assert own == original.headers
+        added = dict(one.record.headers)
+        assert added[CREATED_AT] == b"%d" % original.timestamp
+
+
+def check_complete(found: JudgedLog) -> None:
+    """All that was to be delivered was, and nothing else."""
+    delivered = set(found.delivered_sources)
+    for offset, one in found.waited.items():
+        is_wanted = one.stated_ms is not None and not one.is_cancelled
+        assert (offset in delivered) == is_wanted, (offset, one)
+
+
+def _delivered(record: Record) -> Delivered:
+    source = dict(record.headers)[SOURCE]
+    assert source is not None
+    return Delivered(record.offset, record, int(source))
+
+
+def _stated(time: int, since_ms: int) -> int:
+    return since_ms - 1 - time if time < 0 else time

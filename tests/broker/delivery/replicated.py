@@ -1,0 +1,166 @@
+"""Three replicas of a partition with delays, and their leader, in virtual time.
+
+Each has a disk in memory and a clock that may be wrong. What followers get, who leads and who is
+killed is said by the test; delivery is the broker's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from broker.delivery.deliveries import Deliveries
+from broker.partitions.partition import Partition
+from broker.runtime.deferred import Deferred
+from broker.runtime.event_loop import BackgroundLoop
+from broker.runtime.timers import Timers
+from config.topic import TopicConfig
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+from protocol.records.batch import parse_header
+from protocol.records.recompression import recompress
+from protocol.records.validation import AsideError
+from storage.append.append_source import FROM_CLIENT, FROM_COORDINATOR, FROM_RECOMPRESSION
+from storage.directory.log_directory import LogDirectory
+from storage.disk import Disk
+from storage.log.log_loader import LoadHints, create_log, load_log
+from storage.log.log_settings import LogPlace, LogSettings
+from tests.broker.replica_fetchers.harness import surroundings
+from tests.simulation.machine.disk import SimulatedDisk
+from tests.storage.produced import NOW_MS, TOPIC_ID
+from tests.support.broker_parts.slices import one_step_at_a_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+    from random import Random
+
+    from storage.append.append_info import AppendInfo
+    from storage.log.log import Log
+
+DELAYING = TopicConfig(segment_bytes=3000, index_interval_bytes=200, delivery_delay_enable=True)
+
+
+class SkewedClock:
+    """The time of the loop, and an error that a test may change."""
+
+    def __init__(self) -> None:
+        self.skew_ms = 0
+
+    def now_ms(self) -> int:
+        return NOW_MS + self.monotonic_ms() + self.skew_ms
+
+    def monotonic_ms(self) -> int:
+        return round(asyncio.get_running_loop().time() * 1000)
+
+
+class AtOnce:
+    """In place of the compute pool: the result is there when it is asked for."""
+
+    def run(self, work: Callable[[], Any]) -> Deferred[Any]:
+        outcome: Deferred[Any] = Deferred()
+        outcome.complete(work())
+        return outcome
+
+
+class Replica:
+    """One broker with its log."""
+
+    def __init__(self, number: int, config: TopicConfig) -> None:
+        self.number = number
+        self.config = config
+        self.clock = SkewedClock()
+        self.disk = SimulatedDisk(lambda: NOW_MS)
+        self.log: Log = create_log(self._place(), config, LogSettings(), NOW_MS)
+        self.failures: list[BaseException] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin_life(self) -> None:
+        """Timers and deliveries as they are at a broker's start."""
+        timers = Timers(asyncio.get_running_loop())
+        loop = BackgroundLoop(self.clock, timers, self._spawn, one_step_at_a_time, self._note)
+        self.deliveries = Deliveries(loop, AtOnce())  # type: ignore[arg-type]
+        services = surroundings(self.number, timers, self.clock)
+        self.partition = Partition(self.log, services)
+
+    def lead(self, epoch: int) -> None:
+        """Become the only replica in sync."""
+        state = LeaderAndIsrPartitionState(
+            partition_index=0,
+            controller_epoch=1,
+            leader=self.number,
+            leader_epoch=epoch,
+            isr=[self.number],
+            partition_epoch=epoch,
+            replicas=[self.number],
+        )
+        assert self.partition.assume(state)
+        self.deliveries.partition_changed(self.partition, True)
+
+    def resign(self) -> None:
+        """Another leads from now on."""
+        self.deliveries.partition_changed(self.partition, False)
+
+    def die(self, recovery_point: int, random: Random | None = None) -> None:
+        """End the process, or cut the power if chance is given, and load the log again."""
+        for task in self._tasks:
+            task.cancel()
+        if random is None:
+            self.disk.end_life()
+        else:
+            self.disk.lose_power(random)
+        hints = LoadHints(was_clean=False, recovery_point=recovery_point)
+        self.log, _ = load_log(self._place(), self.config, LogSettings(), hints)
+        self.begin_life()
+
+    def append(self, batch: memoryview) -> AppendInfo:
+        """What the leader does with a client's batch."""
+        now_ms = self.clock.now_ms()
+        try:
+            return self.partition.append_records(batch, -1, FROM_CLIENT, now_ms)
+        except AsideError:
+            ready = memoryview(recompress(batch, self.log.produce_rules, now_ms))
+            return self.partition.append_records(ready, -1, FROM_RECOMPRESSION, now_ms)
+
+    def append_marker(self, batch: memoryview) -> AppendInfo:
+        """What the leader does with the end of a transaction."""
+        return self.partition.append_records(batch, -1, FROM_COORDINATOR, self.clock.now_ms())
+
+    def fetch_from(self, leader: Replica, most_batches: int) -> None:
+        """Copy some of what the leader has more."""
+        batches = leader.log.read_batches(self.log.log_end_offset, leader.log.log_end_offset)
+        for _, batch in zip(range(most_batches), batches, strict=False):
+            self.log.append_as_follower(bytes(batch), leader.clock.now_ms())
+        self.log.advance_high_watermark(self.log.log_end_offset)
+
+    def truncate_where_it_differs_from(self, leader: Replica) -> None:
+        """What a follower does first: power that fails may bring back what was cut off."""
+        theirs = {
+            header.base_offset: header.crc for header in map(parse_header, _batches(leader.log))
+        }
+        for header in map(parse_header, list(_batches(self.log))):
+            if header.base_offset < leader.log.log_start_offset:
+                continue
+            if theirs.get(header.base_offset) != header.crc:
+                self.log.truncate_to(header.base_offset)
+                return
+
+    def _place(self) -> LogPlace:
+        return LogPlace(LogDirectory("/data", Disk(self.disk)), "letters", 0, TOPIC_ID)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> object:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.failures.append(error)
+
+    def _note(self, name: str, error: BaseException, kind: str = "") -> None:
+        error.add_note(f"{name} {kind}")
+        self.failures.append(error)
+
+
+def _batches(log: Log) -> Iterator[memoryview]:
+    return log.read_batches(log.log_start_offset, log.log_end_offset)

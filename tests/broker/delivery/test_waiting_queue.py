@@ -1,0 +1,97 @@
+"""The queue of what waits: in order, whatever is in files, and small in memory."""
+
+from __future__ import annotations
+
+import errno
+import heapq
+import os
+from random import Random
+from typing import TYPE_CHECKING
+
+from broker.delivery.waiting_queue import KEPT_IN_HEAP, MOST_IN_HEAP, Waiting, WaitingQueue
+from storage.filesystem import LocalFileSystem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+COUNT = 5 * MOST_IN_HEAP
+
+
+class FullFileSystem(LocalFileSystem):
+    """There is no room for another file."""
+
+    def replace(self, path: str, data: bytes, *, sync: bool) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def drawn(count: int) -> list[Waiting]:
+    random = Random(3)
+    return [Waiting(random.randrange(10_000), number) for number in range(count)]
+
+
+def drained(queue: WaitingQueue) -> list[Waiting]:
+    taken = []
+    while (head := queue.peek()) is not None:
+        assert queue.pop() == head
+        taken.append(head)
+    return taken
+
+
+def test_entries_come_in_order_though_most_are_in_files(tmp_path: Path) -> None:
+    queue = WaitingQueue(LocalFileSystem(), str(tmp_path))
+    entries = drawn(COUNT)
+    for entry in entries:
+        queue.push(entry)
+
+    assert len(queue) == COUNT
+    assert len(queue._heap) <= MOST_IN_HEAP
+    assert len(list(tmp_path.iterdir())) >= 3
+    assert queue.least_offset() == 0
+    assert drained(queue) == sorted(entries)
+    assert (len(queue), queue.least_offset()) == (0, None)
+    assert not list(tmp_path.iterdir())
+
+
+def test_entries_may_be_added_between_those_that_are_taken(tmp_path: Path) -> None:
+    queue, random = WaitingQueue(LocalFileSystem(), str(tmp_path)), Random(4)
+    held: list[Waiting] = []  # a heap, as the standard library has it
+    for number in range(3 * MOST_IN_HEAP):
+        entry = Waiting(random.randrange(number, number + 50_000), number)
+        queue.push(entry)
+        heapq.heappush(held, entry)
+        if number % 3 == 0:
+            assert queue.pop() == heapq.heappop(held)
+    assert drained(queue) == sorted(held)
+
+
+def test_close_removes_the_files(tmp_path: Path) -> None:
+    queue = WaitingQueue(LocalFileSystem(), str(tmp_path))
+    for entry in drawn(COUNT):
+        queue.push(entry)
+
+    queue.close()
+
+    assert queue.peek() is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_room_for_files_all_is_kept_in_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = WaitingQueue(FullFileSystem(), str(tmp_path))
+    entries = drawn(COUNT)
+    for entry in entries:
+        queue.push(entry)
+
+    assert drained(queue) == sorted(entries)
+    assert "cannot be written" in caplog.text
+
+
+def test_runs_are_cut_so_that_the_heap_keeps_what_is_due_first(tmp_path: Path) -> None:
+    queue = WaitingQueue(LocalFileSystem(), str(tmp_path))
+    for entry in drawn(MOST_IN_HEAP + 1):
+        queue.push(entry)
+
+    assert len(queue._heap) == KEPT_IN_HEAP

@@ -1,0 +1,130 @@
+"""Waiting and delivered batches: what is put in comes out, and clients may not write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.delays.delay_headers import DelayLimits
+from protocol.delays.delayed_batch import wrap
+from protocol.delays.delivered_batch import DeliveryPoint, DueRecord, build_delivered, parse_point
+from protocol.delays.waiting_batch import (
+    CANCELLED,
+    WAITING,
+    build_cancellation,
+    build_waiting,
+    is_cancellation,
+    parse_waiting,
+)
+from protocol.errors import ApiError, ErrorCode
+from protocol.records.batch import (
+    CONTROL_BIT,
+    DELAY_BIT,
+    assign_attributes,
+    compute_crc,
+    parse_header,
+)
+from protocol.records.builder import NewRecord, build_batch
+from protocol.records.compression import Codec
+from protocol.records.control import parse_marker
+from protocol.records.record import Record, iterate_records
+from protocol.records.validation import check_produced
+
+NOW_MS = 1_795_229_963_000
+
+
+def produced(count: int = 3, value: bytes = b"value", codec: Codec = Codec.LZ4) -> bytearray:
+    records = [NewRecord(NOW_MS - 5, b"key", value) for _ in range(count)]
+    return build_batch(
+        records,
+        codec=codec,
+        producer_id=7,
+        producer_epoch=2,
+        base_sequence=9,
+        is_transactional=True,
+    )
+
+
+def test_a_waiting_batch_is_its_producers_batch_for_sequences_and_offsets() -> None:
+    inner = produced()
+    header = parse_header(inner)
+
+    batch = build_waiting(inner, header, [-1, 5, -2], NOW_MS)
+
+    outer = parse_header(batch)
+    assert outer.attributes & (CONTROL_BIT | DELAY_BIT) == CONTROL_BIT | DELAY_BIT
+    assert outer.is_transactional
+    assert outer[9:12] == header[9:12]
+    assert (outer.last_sequence, outer.last_offset_delta) == (11, 2)
+    assert (outer.base_timestamp, outer.max_timestamp) == (NOW_MS, NOW_MS)
+    assert not outer.ends_transaction
+    assert outer.crc == compute_crc(batch, 0, len(batch))
+    assert len(list(iterate_records(batch))) == outer.record_count == 1
+    assert parse_marker(batch) is None
+    waiting = parse_waiting(batch)
+    assert (waiting.type, waiting.received_ms, waiting.numbers) == (WAITING, NOW_MS, (-1, 5, -2))
+    assert waiting.inner == inner
+
+
+@pytest.mark.parametrize("count", [1, 2, 100, 3000])
+def test_cancellations_are_told_from_what_waits_by_their_first_bytes(count: int) -> None:
+    header = parse_header(produced(count))
+    cancellation = build_cancellation(header, range(count), NOW_MS)
+    waiting = build_waiting(produced(count), header, range(count), NOW_MS)
+
+    assert is_cancellation(cancellation)
+    assert not is_cancellation(waiting)
+    assert parse_waiting(cancellation)[:3] == (CANCELLED, NOW_MS, tuple(range(count)))
+
+
+def test_a_batch_without_delays_stays_as_it_is() -> None:
+    batch = produced()
+    limits = DelayLimits(0, 1000, 1 << 20)
+    assert wrap(batch, parse_header(batch), limits, NOW_MS) is batch
+
+
+def test_a_record_that_could_not_be_delivered_is_refused() -> None:
+    batch = produced(1, bytes(10_000))
+    with pytest.raises(ApiError) as refused:
+        wrap(batch, parse_header(batch), DelayLimits(5, 1000, 10_000), NOW_MS)
+    assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+    several = produced(20, bytes(1000))
+    wrapped = wrap(several, parse_header(several), DelayLimits(5, 1000, 10_000), NOW_MS)
+    assert parse_waiting(wrapped).numbers == (-6,) * 20
+
+
+def test_a_delivered_batch_says_how_far_delivery_has_come() -> None:
+    due = [
+        DueRecord(NOW_MS + index, Record(50 - index, NOW_MS, b"k", b"v", (("own", b"x"),)))
+        for index in range(3)
+    ]
+
+    batch = build_delivered(due, 17, Codec.ZSTD)
+
+    header = parse_header(batch)
+    assert header.attributes & DELAY_BIT
+    assert not header.is_control
+    assert header.max_timestamp == NOW_MS + 2
+    assert parse_point(batch) == DeliveryPoint(NOW_MS + 2, 48, 17)
+    first, *_, last = iterate_records(batch)
+    created = ("delivery-created-at", b"%d" % NOW_MS)
+    assert last.headers == (("own", b"x"), ("delivery-source", b"48"), created)
+    assert first.headers[:2] == (("own", b"x"), ("delivery-source", b"50"))
+    assert first.timestamp == NOW_MS
+
+
+@pytest.mark.parametrize("bits", [DELAY_BIT, DELAY_BIT | CONTROL_BIT])
+def test_clients_may_not_write_what_only_the_broker_does(bits: int) -> None:
+    batch = build_batch([NewRecord(NOW_MS, None, b"x")])
+    assign_attributes(batch, 0, bits)
+    with pytest.raises(ApiError) as refused:
+        check_produced(batch)
+    assert refused.value.code is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("cut", range(1, 30))
+def test_damage_is_refused(cut: int) -> None:
+    batch = build_waiting(b"", parse_header(produced(1)), [1], NOW_MS)
+    with pytest.raises(ApiError) as refused:
+        parse_waiting(bytes(batch[:61]) + bytes(batch[61:-cut]))
+    assert refused.value.code is ErrorCode.INVALID_RECORD
