@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from compiled import modules
@@ -9,6 +12,12 @@ from compiled.activation import ROOT
 from compiled.source_text import compilable
 
 SOURCES = modules.sources(ROOT)
+BEGINS = """
+import sys
+from compiled import modules
+import broker.__main__, broker.node.__main__, broker.node.member_lock, storage.compaction.__main__
+print([name for name in sys.modules if name in {names}])
+"""
 
 
 def test_what_is_named_exists() -> None:
@@ -24,3 +33,12 @@ def test_module_can_be_compiled_as_it_stands(source: str) -> None:
     changed = compilable(text, compiled)
 
     assert changed.count("\n") == text.count("\n")
+
+
+@pytest.mark.process
+def test_nothing_compiled_is_imported_before_it_is_decided_what_to_run() -> None:
+    program = BEGINS.format(names=sorted(map(modules.name_of, SOURCES)))
+    shown = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == "[]\n"
