@@ -7,8 +7,9 @@ alternate who goes first; a first, smaller round warms both up and is not counte
 measured on brokers of its own, because a restart would throw the warmth away; so are the start
 after a crash (`recovery`), `compaction`, and three brokers (`replication`, `partitions`,
 `catch-up`), which are compared with Apache Kafka 3.9.1, TLS and SASL (`security`), and two brokers
-of ours beside one of Apache Kafka's (`node`). The rows `canned` have a client in C that sends the
-same request over and over.
+of ours beside one of Apache Kafka's (`node`). The rows `canned` and
+`flushed-produce`, whose producers wait for the disk, have a client in C that sends the same request
+over and over.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from tests.benchmarks.measurement.performance_tools import PerformanceToolError
 from tests.benchmarks.measurement.report import RowReport
 from tests.benchmarks.measurement.rows import ROWS as ROWS_OF_TOOLS
 from tests.benchmarks.measurement.rows import Result, Row
+from tests.benchmarks.measurement.waiting_records import WAITING_ROWS
 from tests.benchmarks.node import NodeRows
 from tests.benchmarks.recovery import RecoveryRows
 from tests.benchmarks.replication import ReplicationRows
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
-ROWS = ROWS_OF_TOOLS | CANNED_ROWS
+ROWS = ROWS_OF_TOOLS | CANNED_ROWS | WAITING_ROWS
 OUTPUT = REPOSITORY / "build" / "benchmarks"
 DEFAULT_ROUNDS = 3
 WARM_UP_SHARE = 4

@@ -69,7 +69,7 @@ def canned_produce_row(load: Canned, requests: int) -> Row:
 
     def measure(broker: BrokerProcess, topic: str, count: int) -> Result:
         with FreshTopic(broker, topic, load.connections):
-            frames = _begin(broker, topic, load)
+            frames = begin(broker, topic, load)
             before = broker.cpu_seconds()
             reached = send(broker.port, count, frames, error_at_of_produce(topic))
             cpu_seconds = broker.cpu_seconds() - before
@@ -84,7 +84,7 @@ def canned_fetch_row(load: Canned, requests: int) -> Row:
 
     def measure(broker: BrokerProcess, topic: str, count: int) -> Result:
         with FreshTopic(broker, topic, load.connections):
-            frames = _begin(broker, topic, Canned(load.connections, 16 * 1024))
+            frames = begin(broker, topic, Canned(load.connections, 16 * 1024))
             filled = FETCHED_BATCHES * load.connections
             send(broker.port, filled, frames, error_at_of_produce(topic))
             frames = [_fetch(topic, number, load) for number in range(load.connections)]
@@ -103,7 +103,7 @@ def flushed_produce_row(connections: int, partitions: int, requests: int) -> Row
     def measure(broker: BrokerProcess, topic: str, count: int) -> Result:
         with FreshTopic(broker, topic, partitions, {"flush.messages": "1"}):
             load = Canned(partitions, SINGLE_RECORD_BYTES)
-            frames = _begin(broker, topic, load) * (connections // partitions)
+            frames = begin(broker, topic, load) * (connections // partitions)
             before = broker.cpu_seconds()
             error_at = error_at_of_produce(topic)
             reached = send(broker.port, count, frames, error_at, in_flight=1)
@@ -125,7 +125,7 @@ def _result(size: int, seconds: float, cpu_seconds: float) -> Result:
     return Result(megabytes_per_second, megabytes_per_second, cpu_seconds)
 
 
-def _begin(broker: BrokerProcess, topic: str, load: Canned) -> list[bytes]:
+def begin(broker: BrokerProcess, topic: str, load: Canned) -> list[bytes]:
     """Return the frames that produce, each of them sent once.
 
     Apache Kafka names leaders of a new topic before they lead, and the client gives up at an error.
