@@ -1,8 +1,9 @@
-"""Three brokers of one make with 10,000 partitions of three replicas each: what so many cost.
+"""Three brokers of one make with 30,000 partitions of three replicas each: what so many cost.
 
 `python -m tests.benchmarks.many_partitions` prints the rows alone; `make bench ARGS="--rows
-partitions"` does as well. Ours are measured beside Apache Kafka 3.9.1. Whatever the rounds, a make
-is measured once: making the partitions takes longest.
+partitions"` does as well. Ours are measured beside Apache Kafka 3.9.1, which gets 10,000. Whatever
+the rounds, a make is measured once: making the partitions takes longest. The rows of one broker
+come from `resting_partitions`.
 
     create      from the request for the first topic until all brokers say that all partitions of
                 all topics have a leader and all replicas in sync
@@ -31,6 +32,7 @@ from tests.benchmarks.measurement.contestants import APACHE, OURS
 from tests.benchmarks.measurement.report import RowReport
 from tests.benchmarks.measurement.rows import Result
 from tests.benchmarks.replication import BROKERS, MEGABYTE, Brokers, kill_and_wait
+from tests.benchmarks.resting_partitions import OneBrokerRows
 from tests.support.brokers.broker_process import BrokerError
 from tests.support.processes.waiting import wait_until
 
@@ -46,7 +48,8 @@ SLOW_POLL_SECONDS = 0.25
 class Size:
     """How many partitions, and how long they are watched."""
 
-    topics: int = 10
+    topics: int = 30
+    topics_of_apache: int = 10
     partitions_of_each: int = 1000
     settling_seconds: float = 15.0
     idle_seconds: float = 30.0
@@ -54,11 +57,16 @@ class Size:
     @property
     def text(self) -> str:
         """For the names of rows."""
-        return f"three brokers, 3.9.1, {self.topics * self.partitions_of_each:,} partitions"
+        count, others = (
+            topics * self.partitions_of_each for topics in (self.topics, self.topics_of_apache)
+        )
+        return f"three brokers, 3.9.1, {count:,} partitions (Apache {others:,})"
 
 
 FULL = Size()
-SMOKE = Size(topics=2, partitions_of_each=6, settling_seconds=0.1, idle_seconds=0.5)
+SMOKE = Size(
+    topics=2, topics_of_apache=2, partitions_of_each=6, settling_seconds=0.1, idle_seconds=0.5
+)
 
 
 class ManyPartitionsRows:
@@ -66,6 +74,7 @@ class ManyPartitionsRows:
 
     def __init__(self, *, is_smoke: bool = False) -> None:
         self._size = size = SMOKE if is_smoke else FULL
+        self.one_broker = OneBrokerRows(is_smoke=is_smoke)
         self._create = RowReport(f"{size.text}: create", "s", "≤ 1.0")
         self._idle = RowReport(f"{size.text}: idle", "% of a CPU", "≤ 1.0")
         self._memory = RowReport(f"{size.text}: resident memory", "MB", "≤ 0.2")
@@ -74,10 +83,12 @@ class ManyPartitionsRows:
     @property
     def reports(self) -> list[RowReport]:
         """In the order of the table."""
-        return [self._create, self._idle, self._memory, self._elect]
+        rows = [self._create, self._idle, self._memory, self._elect]
+        return [*self.one_broker.reports, *rows]
 
     def measure(self, makes: Sequence[str], directory: Path, rounds: int) -> None:
         """Measure each make, once."""
+        self.one_broker.measure(makes, directory / "one")
         for make in makes:
             place = directory / make
             with Brokers(make, place) as brokers:
@@ -87,7 +98,8 @@ class ManyPartitionsRows:
             shutil.rmtree(place, ignore_errors=True)
 
     def _measure_creation(self, brokers: Brokers, make: str) -> None:
-        names = [f"many-{number}" for number in range(self._size.topics)]
+        topics = self._size.topics_of_apache if make == APACHE else self._size.topics
+        names = [f"many-{number}" for number in range(topics)]
         count = self._size.partitions_of_each
         admin = AdminClient({"bootstrap.servers": brokers.bootstrap, "log_level": 0})
         cpu_before, started = brokers.cpu_seconds(), time.monotonic()
@@ -125,11 +137,15 @@ def main(arguments: Sequence[str] | None = None) -> list[RowReport]:
     parser = argparse.ArgumentParser(prog="many_partitions", description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="a few partitions")
     parser.add_argument("--only", choices=(OURS, APACHE))
+    parser.add_argument("--one-broker", action="store_true", help="only the rows of one broker")
     options = parser.parse_args(arguments)
     rows = ManyPartitionsRows(is_smoke=options.smoke)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         makes = (options.only,) if options.only else (OURS, APACHE)
-        rows.measure(makes, Path(directory), 1)
+        if options.one_broker:
+            rows.one_broker.measure(makes, Path(directory))
+        else:
+            rows.measure(makes, Path(directory), 1)
     report.show(rows.reports, Console(width=180), "Many partitions")
     return rows.reports
 
