@@ -3,7 +3,7 @@
 `python -m tests.benchmarks.many_partitions` prints the rows alone; `make bench ARGS="--rows
 partitions"` does as well. Ours are measured beside Apache Kafka 3.9.1, which gets 10,000. Whatever
 the rounds, a make is measured once: making the partitions takes longest. The rows of one broker
-come from `resting_partitions`.
+come from `partitions.one_broker`.
 
     create      from the request for the first topic until all brokers say that all partitions of
                 all topics have a leader and all replicas in sync
@@ -31,8 +31,8 @@ from tests.benchmarks.measurement import report
 from tests.benchmarks.measurement.contestants import APACHE, OURS
 from tests.benchmarks.measurement.report import RowReport
 from tests.benchmarks.measurement.rows import Result
+from tests.benchmarks.partitions.one_broker import OneBrokerRows
 from tests.benchmarks.replication import BROKERS, MEGABYTE, Brokers, kill_and_wait
-from tests.benchmarks.resting_partitions import OneBrokerRows
 from tests.support.brokers.broker_process import BrokerError
 from tests.support.processes.waiting import wait_until
 

@@ -49,8 +49,8 @@ MEGABYTE = 1 << 20
 RECORD_BYTES = 1024
 UNASKED_VERSION = 9
 """Of Metadata; what waits for the creation asks in another one."""
-FORGETFUL = {"broker.session.timeout.ms": "500", "broker.heartbeat.interval.ms": "100"}
-"""Else Apache's controller makes its restarted broker wait until the killed one's session ends."""
+FORGETFUL = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "500"}
+"""Apache's controller makes a restarted broker wait until the killed one's session ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""What many partitions cost one broker; `tests.benchmarks.many_partitions` prints the rows."""
