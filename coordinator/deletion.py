@@ -44,10 +44,7 @@ def delete_group(
         return ErrorCode.GROUP_ID_NOT_FOUND, []
     if group.state is not GroupState.EMPTY:
         return ErrorCode.NON_EMPTY_GROUP, []
-    records = [
-        offset_tombstone(group.group_id, topic, partition)
-        for topic, partition in store.places_of(group.group_id)
-    ]
+    records = offsets_of_topics(group.group_id, None, store)
     return ErrorCode.NONE, [*records, group_tombstone(group.group_id)]
 
 
@@ -60,10 +57,19 @@ def delete_offsets(
     has_members = group.state is not GroupState.EMPTY
     if has_members and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return _refused(ErrorCode.NON_EMPTY_GROUP), []
+    consumed = {each.name for each in request.topics if has_members and group.consumes(each.name)}
+    response, records = delete_unsubscribed(request, consumed, store)
+    return response, records + _tombstone_if_left_empty(group, store, len(records))
+
+
+def delete_unsubscribed(
+    request: OffsetDeleteRequest, consumed: Collection[str], store: OffsetStore
+) -> tuple[OffsetDeleteResponse, list[OffsetsRecord]]:
+    """Tombstones for the offsets of topics that are not among those that are consumed."""
     response = _refused(ErrorCode.NONE)
     records = []
     for topic in request.topics:
-        is_consumed = has_members and group.consumes(topic.name)
+        is_consumed = topic.name in consumed
         error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_consumed else ErrorCode.NONE
         answers = [
             PartitionResponse(partition_index=each.partition_index, error_code=error)
@@ -71,21 +77,28 @@ def delete_offsets(
         ]
         response.topics.append(TopicResponse(name=topic.name, partitions=answers))
         records += [
-            offset_tombstone(group.group_id, topic.name, each.partition_index)
+            offset_tombstone(request.group_id, topic.name, each.partition_index)
             for each in topic.partitions
-            if not is_consumed and store.has(group.group_id, topic.name, each.partition_index)
+            if not is_consumed and store.has(request.group_id, topic.name, each.partition_index)
         ]
-    return response, records + _tombstone_if_left_empty(group, store, len(records))
+    return response, records
+
+
+def offsets_of_topics(
+    group_id: str, topics: Collection[str] | None, store: OffsetStore
+) -> list[OffsetsRecord]:
+    """Tombstones for a group's offsets in some topics, or in all."""
+    return [
+        offset_tombstone(group_id, topic, partition)
+        for topic, partition in store.places_of(group_id, topics)
+    ]
 
 
 def delete_topics(
     group: ClassicGroup, topics: Collection[str], store: OffsetStore
 ) -> list[OffsetsRecord]:
     """Tombstones for the group's offsets of deleted topics."""
-    records = [
-        offset_tombstone(group.group_id, topic, partition)
-        for topic, partition in store.places_of(group.group_id, topics)
-    ]
+    records = offsets_of_topics(group.group_id, topics, store)
     return records + _tombstone_if_left_empty(group, store, len(records))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from protocol.errors import ErrorCode
 
 RecordT = TypeVar("RecordT")
+ResultT = TypeVar("ResultT")
 
 
 class Answer(NamedTuple):
@@ -67,7 +69,14 @@ class ShardEffects(Generic[RecordT]):
         self.committed_answers.append(CommittedAnswer(reply, response, refuse))
 
 
+@dataclass(slots=True)
 class Effects(ShardEffects[OffsetsRecord]):
     """The outcome of one request or one timer of groups."""
 
-    __slots__ = ()
+    jobs: list[Steps[None]] = field(default_factory=list)
+    """Work that may be long. The broker takes its steps one by one, after everything else, also if
+    the append failed; it carries out the effects of a step before it takes the next."""
+
+
+Steps = Generator["Effects | None", None, ResultT]
+"""The steps of a piece of work; between two of them others are served."""

@@ -17,6 +17,8 @@ class TimerKind(enum.Enum):
     """Members that joined must have asked for their assignment by now."""
     SESSION = enum.auto()
     """A member's session, or the time a pending member has to come back."""
+    CONSUMER_GROUP = enum.auto()
+    """The earliest deadline of a consumer group of the newer protocol."""
 
 
 class TimerKey(NamedTuple):

@@ -1,13 +1,24 @@
 """Records of `__consumer_offsets`: typed on the way through a shard, bytes in the log.
 
 Value versions are the ones Apache Kafka 3.9 writes: GroupMetadataValue 3; OffsetCommitValue 3, or 1
-for an old client's own retention, which only that version has.
+for an old client's own retention, which only that version has. Those of consumer groups of the
+newer protocol have one version each; they are made in `coordinator.consumer_groups.records`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
+from protocol.messages import consumer_group_records
+from protocol.messages.consumer_group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+)
 from protocol.messages.consumer_offsets_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -23,17 +34,34 @@ if TYPE_CHECKING:
 
     from coordinator.groups.group import ClassicGroup
     from coordinator.offsets.offset_store import CommittedOffset
+    from protocol.schema import Coded
 
 GROUP_VALUE_VERSION = 3
 OFFSET_VALUE_VERSION = 3
 OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
 
 
+ConsumerGroupKey = (
+    ConsumerGroupMetadataKey
+    | ConsumerGroupPartitionMetadataKey
+    | ConsumerGroupMemberMetadataKey
+    | ConsumerGroupTargetAssignmentMetadataKey
+    | ConsumerGroupTargetAssignmentMemberKey
+    | ConsumerGroupCurrentMemberAssignmentKey
+    | ConsumerGroupRegularExpressionKey
+)
+CONSUMER_GROUP_RECORDS: dict[int, tuple[type[ConsumerGroupKey], type[Coded]]] = {
+    key.KEY_TYPE: (key, getattr(consumer_group_records, key.__name__.removesuffix("Key") + "Value"))
+    for key in get_args(ConsumerGroupKey)
+}
+"""Classes of keys and values of consumer groups, by key type."""
+
+
 class OffsetsRecord(NamedTuple):
     """One record: a key and its new value, None for a tombstone."""
 
-    key: OffsetCommitKey | GroupMetadataKey
-    value: OffsetCommitValue | GroupMetadataValue | None
+    key: OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey
+    value: OffsetCommitValue | GroupMetadataValue | Coded | None
 
 
 def offset_record(
@@ -121,11 +149,13 @@ def encode_value(record: OffsetsRecord) -> bytes | None:
         return value.encode_versioned(
             OFFSET_VALUE_VERSION_WITH_EXPIRY if expires else OFFSET_VALUE_VERSION
         )
-    return None if value is None else value.encode_versioned(GROUP_VALUE_VERSION)
+    if isinstance(value, GroupMetadataValue):
+        return value.encode_versioned(GROUP_VALUE_VERSION)
+    return None if value is None else value.encode_versioned()
 
 
 def decode(key: bytes, value: bytes | None) -> OffsetsRecord | None:
-    """Inverse of the two above; None for kinds of record that classic groups do not have.
+    """Inverse of the two above; None for kinds of record that no group here has.
 
     Raises DecodeError for a damaged record, and for a value version that this code does not know.
     """
@@ -139,6 +169,13 @@ def decode(key: bytes, value: bytes | None) -> OffsetsRecord | None:
         offset_key = OffsetCommitKey.decode(0, key, 2)
         return OffsetsRecord(
             offset_key, None if value is None else OffsetCommitValue.decode_versioned(value)[1]
+        )
+    classes = CONSUMER_GROUP_RECORDS.get(key_type)
+    if classes is not None:
+        key_class, value_class = classes
+        return OffsetsRecord(
+            key_class.decode(0, key, 2),
+            None if value is None else value_class.decode_versioned(value)[1],
         )
     if key_type < 0:
         raise DecodeError(f"key of an offsets record starts with {key[:2]!r}")

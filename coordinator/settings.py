@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from coordinator.consumer_groups.settings import ConsumerGroupSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +25,5 @@ class GroupSettings:
     """offsets.retention.minutes in milliseconds."""
     new_member_join_timeout_ms: int = 300_000
     """How long a new member may keep a JoinGroup parked. Not a key; fixed in Apache Kafka too."""
+    consumer: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
+    """Those of groups of the newer protocol."""

@@ -7,34 +7,47 @@ log and calls `on_loaded`. Nothing here waits: a reply that must wait is parked 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from coordinator import deletion
+from coordinator.consumer_groups import listing as consumer_listing
+from coordinator.consumer_groups.consumer_shard import expired_offsets
+from coordinator.consumer_groups.records import group_tombstones
 from coordinator.effects import Effects
 from coordinator.groups import listing
-from coordinator.groups.group import NO_MEMBER_ID, ClassicGroup
+from coordinator.groups.group import NO_MEMBER_ID
 from coordinator.groups.join import REBALANCE_TIMEOUT_SINCE, Caller, Joining, Joins
 from coordinator.groups.membership import Membership
-from coordinator.groups.rebalance import Rebalance
 from coordinator.groups.responses import join_error, sync_error
 from coordinator.groups.states import GroupEvent
 from coordinator.groups.sync import Syncs
 from coordinator.offsets import offset_reads
+from coordinator.offsets.consumer_commits import (
+    Committing,
+    check_commit,
+    check_fetch,
+    check_transactional_commit,
+)
 from coordinator.offsets.offset_commits import OffsetCommits
-from coordinator.offsets.offset_store import NO_PRODUCER, OffsetStore
 from coordinator.offsets.transactional_commits import TransactionalCommits
 from coordinator.ports import TimerKind
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_offsets_records import OffsetCommitKey
+from coordinator.shard_state import ShardState
+from protocol.errors import ApiError, ErrorCode
 from protocol.messages.group_membership import LeaveGroupResponse
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Sequence
+    from uuid import UUID
 
+    from coordinator.consumer_groups.topics import Topics
     from coordinator.ports import MemberIds, Reply, TimerKey, Timers
     from coordinator.records import OffsetsRecord
     from coordinator.settings import GroupSettings
-    from protocol.messages.consumer_offsets_records import GroupMetadataValue, OffsetCommitValue
+    from protocol.messages.consumer_groups import (
+        ConsumerGroupDescribeResponse,
+    )
     from protocol.messages.group_membership import (
         HeartbeatRequest,
         JoinGroupRequest,
@@ -57,57 +70,20 @@ if TYPE_CHECKING:
     )
 
 
-class GroupShard:
+class GroupShard(ShardState):
     """The groups whose ids hash to one partition."""
 
-    def __init__(self, settings: GroupSettings, timers: Timers, new_id: MemberIds) -> None:
-        self._settings = settings
-        self._groups: dict[str, ClassicGroup] = {}
-        self._offsets = OffsetStore()
-        self._rebalance = Rebalance(settings, timers)
+    def __init__(
+        self, settings: GroupSettings, timers: Timers, new_id: MemberIds, topics: Topics
+    ) -> None:
+        super().__init__(settings, timers, new_id, topics)
         self._joins = Joins(settings, timers, new_id, self._rebalance)
         self._syncs = Syncs(self._rebalance)
         self._membership = Membership(self._rebalance)
         self._commits = OffsetCommits(settings, self._rebalance)
         self._transactional_commits = TransactionalCommits(settings)
 
-    @property
-    def group_ids(self) -> Collection[str]:
-        """All groups, those with nothing but offsets too."""
-        return self._groups.keys()
-
-    def find(self, group_id: str) -> ClassicGroup | None:
-        """One group; read only."""
-        return self._groups.get(group_id)
-
-    # Replay
-
-    def replay(
-        self, record: OffsetsRecord, log_offset: int = 0, producer_id: int = NO_PRODUCER
-    ) -> None:
-        """Apply one record of the log, freshly appended or read back.
-
-        `producer_id` is that of a transactional batch, whose positions wait for its marker.
-        """
-        key = record.key
-        if isinstance(key, OffsetCommitKey):
-            if record.value is None:
-                self._offsets.remove(key)
-                self._drop_if_vestigial(self._groups.get(key.group))
-            else:
-                value = cast("OffsetCommitValue", record.value)
-                self._offsets.put(key, value, log_offset, producer_id)
-                self._group(key.group)
-        elif record.value is None:
-            self._drop_group(key.group)
-            if self._offsets.has_any(key.group):
-                self._group(key.group)
-        else:
-            self._group(key.group).restore(cast("GroupMetadataValue", record.value))
-
-    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """Apply a marker of the log: the producer's pending positions become final or go."""
-        self._offsets.end_transaction(producer_id, is_commit=is_commit)
+    # Life
 
     def on_loaded(self, now_ms: int) -> Effects:
         """The log has been replayed: members' sessions begin, too large groups shrink."""
@@ -117,6 +93,7 @@ class GroupShard:
                 self._rebalance.restart_session(group, member, now_ms)
             if len(group.members) > self._settings.max_size:
                 self._rebalance.prepare(group, now_ms, effects)
+        self.consumers.on_loaded(now_ms)
         return effects
 
     def on_unloaded(self) -> Effects:
@@ -133,9 +110,26 @@ class GroupShard:
                 member.joining = member.syncing = None
             group.enter(GroupEvent.REMOVED, group.state_since_ms)
         self._groups.clear()
+        self.consumers.on_unloaded()
         return effects
 
     # Membership
+
+    def handle_change_to_classic(self, group_id: str) -> list[OffsetsRecord]:
+        """Forget a consumer group that has no members, since somebody joins a classic one.
+
+        Raises ApiError INCONSISTENT_GROUP_PROTOCOL if it has some.
+        """
+        group = self.consumers.groups.find(group_id)
+        if group is None:
+            return []
+        if group.members:
+            raise ApiError(
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+                f"Cannot join the consumer group {group_id} with the classic protocol because the "
+                "group migration is disabled.",
+            )
+        return group_tombstones(group)
 
     def handle_join(
         self,
@@ -204,6 +198,8 @@ class GroupShard:
 
     def expire(self, key: TimerKey, now_ms: int) -> Effects:
         """A timer went off. One that is out of date does nothing."""
+        if key.kind is TimerKind.CONSUMER_GROUP:
+            return self.consumers.expire(key.group_id, now_ms)
         effects = Effects()
         group = self._groups.get(key.group_id)
         if group is None:
@@ -227,8 +223,18 @@ class GroupShard:
         now_ms: int,
     ) -> Effects:
         """Store positions. The caller has filled in topic names (version 10 sends ids)."""
-        group = self._groups.get(request.group_id)
-        return self._commits.commit(group, request, api_version, reply, now_ms)
+        consumers = self.consumers.groups.find(request.group_id)
+        if consumers is None:
+            group = self._groups.get(request.group_id)
+            return self._commits.commit(group, request, api_version, reply, now_ms)
+        who = Committing(
+            request.member_id, request.group_instance_id, request.generation_id_or_member_epoch
+        )
+        try:
+            check_commit(consumers, who, api_version, partial(self._partitions_of, request.topics))
+        except ApiError as error:
+            return self._commits.refuse(request, error.code, reply)
+        return self._commits.store(request, reply, now_ms)
 
     def handle_transactional_commit(
         self,
@@ -237,8 +243,30 @@ class GroupShard:
         now_ms: int,
     ) -> Effects:
         """Store positions that count once the producer's transaction is committed."""
-        group = self._groups.get(request.group_id)
-        return self._transactional_commits.commit(group, request, reply, now_ms)
+        consumers = self.consumers.groups.find(request.group_id)
+        if consumers is None:
+            group = self._groups.get(request.group_id)
+            return self._transactional_commits.commit(group, request, reply, now_ms)
+        who = Committing(request.member_id, request.group_instance_id, request.generation_id)
+        try:
+            check_transactional_commit(consumers, who, partial(self._partitions_of, request.topics))
+        except ApiError as error:
+            return self._transactional_commits.refuse(request, error.code, reply)
+        return self._transactional_commits.store(request, reply, now_ms)
+
+    def _partitions_of(
+        self, topics: Sequence[OffsetCommitRequest.Topic | TxnOffsetCommitRequest.Topic]
+    ) -> Iterator[tuple[UUID | None, int]]:
+        for topic in topics:
+            view = self._topics.find(topic.name)
+            for each in topic.partitions:
+                yield None if view is None else view.topic_id, each.partition_index
+
+    def check_offset_fetch(self, request: OffsetFetchRequest.Group) -> None:
+        """Raise ApiError if a consumer group's offsets are asked for by a member that it was."""
+        consumers = self.consumers.groups.find(request.group_id)
+        if consumers is not None:
+            check_fetch(consumers, request.member_id, request.member_epoch)
 
     def handle_offset_fetch(
         self, request: OffsetFetchRequest.Group, *, require_stable: bool = False
@@ -250,6 +278,10 @@ class GroupShard:
         self, request: OffsetDeleteRequest
     ) -> tuple[OffsetDeleteResponse, list[OffsetsRecord]]:
         """Forget positions of topics that no member consumes."""
+        consumers = self.consumers.groups.find(request.group_id)
+        if consumers is not None:
+            topics = consumers.subscriptions.topics
+            return deletion.delete_unsubscribed(request, topics, self._offsets)
         group = self._groups.get(request.group_id)
         return deletion.delete_offsets(group, request, self._offsets)
 
@@ -259,13 +291,18 @@ class GroupShard:
             group = self._groups.get(group_id)
             if group is not None:
                 yield deletion.delete_topics(group, topics, self._offsets)
+            elif group_id in self.consumers.groups:
+                yield deletion.offsets_of_topics(group_id, topics, self._offsets)
 
     def expire_offsets(self, group_id: str, now_ms: int) -> list[OffsetsRecord]:
         """Tombstones for the group's expired offsets, and for the group if none is left."""
+        retention_ms = self._settings.offsets_retention_ms
+        consumers = self.consumers.groups.find(group_id)
+        if consumers is not None:
+            return expired_offsets(consumers, self._offsets, retention_ms, now_ms)
         group = self._groups.get(group_id)
         if group is None:
             return []
-        retention_ms = self._settings.offsets_retention_ms
         return deletion.expire_offsets(group, self._offsets, retention_ms, now_ms)
 
     # Groups as tools see them
@@ -277,33 +314,39 @@ class GroupShard:
 
         The groups are those at the first step; others may be added or removed before the last.
         """
-        return listing.listed(list(self._groups.values()), states, types)
+        return chain(
+            listing.listed(list(self._groups.values()), states, types),
+            consumer_listing.listed(list(self.consumers.groups), states, types),
+        )
 
     def handle_describe(self, group_id: str, api_version: int) -> DescribeGroupsResponse.Group:
-        """One group and its members."""
-        return listing.described(group_id, self._groups.get(group_id), api_version)
+        """One classic group and its members."""
+        is_other = group_id in self.consumers.groups
+        return listing.described(
+            group_id, self._groups.get(group_id), api_version, is_of_another_kind=is_other
+        )
+
+    def handle_describe_consumers(
+        self, group_id: str
+    ) -> Generator[None, None, ConsumerGroupDescribeResponse.Group]:
+        """One consumer group and its members, in steps."""
+        group = self.consumers.groups.find(group_id)
+        if group is not None:
+            return (yield from self.consumers.describe(group))
+        reason = f"Group {group_id} not found."
+        if group_id in self._groups:
+            reason = f"Group {group_id} is not a consumer group."
+        return consumer_listing.not_described(group_id, ErrorCode.GROUP_ID_NOT_FOUND, reason)
 
     def handle_delete_group(self, group_id: str) -> tuple[ErrorCode, list[OffsetsRecord]]:
         """Forget a group that has no members."""
-        return deletion.delete_group(self._groups.get(group_id), self._offsets)
-
-    def _group(self, group_id: str) -> ClassicGroup:
-        group = self._groups.get(group_id)
-        if group is None:
-            group = self._groups[group_id] = ClassicGroup(group_id)
-        return group
-
-    def _drop_group(self, group_id: str) -> None:
-        group = self._groups.pop(group_id, None)
-        if group is not None:
-            self._rebalance.cancel_timers(group)
-            group.enter(GroupEvent.REMOVED, group.state_since_ms)
-
-    def _drop_if_vestigial(self, group: ClassicGroup | None) -> None:
-        if group is None or not group.is_vestigial:
-            return
-        if not self._offsets.has_any(group.group_id):
-            self._drop_group(group.group_id)
+        consumers = self.consumers.groups.find(group_id)
+        if consumers is None:
+            return deletion.delete_group(self._groups.get(group_id), self._offsets)
+        if consumers.members:
+            return ErrorCode.NON_EMPTY_GROUP, []
+        tombstones = deletion.offsets_of_topics(group_id, None, self._offsets)
+        return ErrorCode.NONE, tombstones + group_tombstones(consumers)
 
 
 def _left_unknown(member: LeaveGroupRequest.Member) -> LeaveGroupResponse.Member:

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.coordinators.shard_runtime import ShardRuntime, ShardServices, Stage
 from coordinator import records
+from coordinator.effects import Effects
 from coordinator.records import OffsetsRecord
 from coordinator.shard import GroupShard
 from protocol.records.control import ControlType, parse_marker
 
 if TYPE_CHECKING:
     from broker.partitions.partition import Partition
+    from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.timers import Cancellable
-    from coordinator.effects import Effects
+    from coordinator.consumer_groups.topics import Topics
+    from coordinator.effects import ShardEffects, Steps
     from coordinator.ports import MemberIds, TimerKey
     from coordinator.settings import GroupSettings
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
+    from storage.producer.verification_guards import VerificationGuard
+
+
+class GroupParts(NamedTuple):
+    """What all shards of groups are made with."""
+
+    new_id: MemberIds
+    topics: Topics
+    loop: BackgroundLoop
 
 
 class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
@@ -29,9 +42,10 @@ class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
         partition: Partition,
         surroundings: ShardServices,
         settings: GroupSettings,
-        new_id: MemberIds,
+        parts: GroupParts,
     ) -> None:
-        self.groups = GroupShard(settings, self, new_id)
+        self.groups = GroupShard(settings, self, parts.new_id, parts.topics)
+        self._loop = parts.loop
         self._running: dict[TimerKey, Cancellable] = {}
         super().__init__(partition, surroundings, records, self.groups.replay)
 
@@ -62,6 +76,25 @@ class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
     def content(self) -> str:
         """The number of groups, in words."""
         return f"{len(self.groups.group_ids)} groups"
+
+    def run(
+        self, effects: ShardEffects[OffsetsRecord], guard: VerificationGuard | None = None
+    ) -> bool:
+        """Append, replay, answer; then begin the jobs, each in a task of its own."""
+        is_done = super().run(effects, guard)
+        if isinstance(effects, Effects):
+            for job in effects.jobs:
+                self._loop.spawn(self._work(job), "job of a consumer group")
+        return is_done
+
+    async def _work(self, steps: Steps[None]) -> None:
+        """Take the steps of a job, until it is done, fails to append, or the shard is unloaded."""
+        with contextlib.closing(steps):
+            async for effects in self._loop.slices().each(steps):
+                if self.stage is not Stage.ACTIVE:
+                    return
+                if effects is not None and not self.run(effects):
+                    return
 
     # coordinator.ports.Timers
 

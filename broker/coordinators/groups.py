@@ -8,10 +8,13 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from broker.coordinators.group_shard_runtime import GroupShardRuntime
+from broker.coordinators.group_shard_runtime import GroupParts, GroupShardRuntime
+from broker.coordinators.group_topics import GroupTopics
 from broker.coordinators.shard_runtime import ShardServices, Stage
 from broker.coordinators.shards import Shards, contained
 from controller.topics.topic_names import GROUP_METADATA_TOPIC
+from coordinator.consumer_groups.assignors.names import assignor_names
+from coordinator.consumer_groups.settings import NO_OVERRIDES, ConsumerGroupSettings
 from coordinator.settings import GroupSettings
 from protocol.errors import ApiError, ErrorCode
 from protocol.uuids import UUID_BYTES, from_random_bytes
@@ -19,15 +22,17 @@ from protocol.uuids import UUID_BYTES, from_random_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from broker.metadata.metadata_cache import MetadataCache
     from broker.partitions.partition import Partition
     from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.timers import Cancellable
     from config.broker import BrokerConfig
+    from coordinator.consumer_groups.settings import GroupOverrides
 
 MINUTE_MS = 60_000
 
 
-def group_settings(config: BrokerConfig) -> GroupSettings:
+def group_settings(config: BrokerConfig, overrides: GroupOverrides) -> GroupSettings:
     """The settings of groups in a broker's configuration."""
     return GroupSettings(
         min_session_timeout_ms=config.group_min_session_timeout_ms,
@@ -36,6 +41,16 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
         max_size=config.group_max_size,
         offset_metadata_max_bytes=config.offset_metadata_max_bytes,
         offsets_retention_ms=config.offsets_retention_minutes * MINUTE_MS,
+        consumer=ConsumerGroupSettings(
+            session_timeout_ms=config.group_consumer_session_timeout_ms,
+            heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
+            max_size=config.group_consumer_max_size,
+            assignment_interval_ms=config.group_consumer_assignment_interval_ms,
+            assignors=assignor_names(config.group_consumer_assignors),
+            pattern_refresh_interval_ms=config.group_consumer_regex_refresh_interval_ms,
+            pattern_max_length=config.group_consumer_regex_max_length,
+            overrides=overrides,
+        ),
     )
 
 
@@ -48,14 +63,25 @@ class GroupCoordinators(Shards[GroupShardRuntime]):
     """Shards of groups, and their periodic work."""
 
     def __init__(
-        self, config: BrokerConfig, loop: BackgroundLoop, partition_count: Callable[[], int]
+        self,
+        config: BrokerConfig,
+        loop: BackgroundLoop,
+        partition_count: Callable[[], int],
+        metadata: MetadataCache,
+        overrides: GroupOverrides = NO_OVERRIDES,
     ) -> None:
-        """`partition_count` returns how many partitions `__consumer_offsets` has, or will have."""
-        settings = group_settings(config)
+        """`partition_count` returns how many partitions `__consumer_offsets` has, or will have.
+
+        `overrides` is what is configured for single groups.
+        """
+        settings = group_settings(config, overrides)
+        parts = GroupParts(new_member_id, GroupTopics(metadata), loop)
+        self.assignors = settings.consumer.assignors
+        """The server-side assignors of consumer groups."""
         surroundings = ShardServices(loop.clock, loop.timers, config.offsets_commit_timeout_ms)
 
         def make(partition: Partition) -> GroupShardRuntime:
-            return GroupShardRuntime(partition, surroundings, settings, new_member_id)
+            return GroupShardRuntime(partition, surroundings, settings, parts)
 
         super().__init__(GROUP_METADATA_TOPIC, loop, make, partition_count)
         self._clean_up_interval_ms = config.offsets_retention_check_interval_ms

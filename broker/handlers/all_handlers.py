@@ -12,6 +12,7 @@ from broker.handlers.brokers import (
     log_dirs,
 )
 from broker.handlers.groups import (
+    consumer_groups,
     find_coordinator,
     listing,
     membership,
@@ -51,6 +52,7 @@ MODULES = (
     api_versions,
     client_quotas,
     cluster,
+    consumer_groups,
     control,
     create_partitions,
     create_topics,

@@ -79,6 +79,8 @@ class MetadataCache:
         """Whether this broker has just joined a cluster and has had no UpdateMetadata yet."""
         self.revision = 0
         """Changes with every update of anything."""
+        self.created_revision = 0
+        """The revision in which the latest topic appeared."""
         self.derived: dict[tuple[object, ...], object] = {}
         """Answers made from the cache, under keys of their makers; emptied by each update."""
         self._names: dict[UUID, str] = {}
@@ -186,6 +188,7 @@ class MetadataCache:
         if topic is None or topic.topic_id != told.topic_id:
             self._forget(name)
             topic = self.topics[name] = TopicMetadata(name, told.topic_id)
+            self.created_revision = self.revision
             if told.topic_id != ZERO_UUID:
                 self._names[told.topic_id] = name
         topic.revision = self.revision

@@ -151,7 +151,9 @@ def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:
     auto_topics = AutoTopics(config, metadata, topics, spawn)
     auto_topics.is_alone = not config.zookeeper_connect
     internal_topics = InternalTopics(config, metadata, auto_topics, spawn)
-    groups = GroupCoordinators(config, loop, lambda: internal_topics.partition_count(GROUP_KEY))
+    groups = GroupCoordinators(
+        config, loop, lambda: internal_topics.partition_count(GROUP_KEY), metadata
+    )
     producer_ids = ProducerIdBlocks(lambda: allocate_producer_ids(store, config.broker_id))
     services = CoordinatorServices(
         config=config,

@@ -12,16 +12,17 @@ from config.rules import OneOf
 class GroupKeys:
     """Consumer groups, classic and of the newer protocol, and their coordinator."""
 
-    group_consumer_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE)
+    group_consumer_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE, acts=True)
     """Wait between two assignments of one consumer group."""
 
     group_consumer_assignors: tuple[str, ...] = strings(
         "org.apache.kafka.coordinator.group.assignor.UniformAssignor",
         "org.apache.kafka.coordinator.group.assignor.RangeAssignor",
+        acts=True,
     )
     """Assignors the broker offers to consumer groups; the first is the default."""
 
-    group_consumer_heartbeat_interval_ms: int = integer(5000, low=1)
+    group_consumer_heartbeat_interval_ms: int = integer(5000, low=1, acts=True)
     """How often members of consumer groups send heartbeats."""
 
     group_consumer_max_assignment_interval_ms: int = integer(15_000, low=0)
@@ -33,7 +34,7 @@ class GroupKeys:
     group_consumer_max_session_timeout_ms: int = integer(60_000, low=1)
     """Upper bound of a group's own session timeout."""
 
-    group_consumer_max_size: int = integer(INT_MAX, low=1)
+    group_consumer_max_size: int = integer(INT_MAX, low=1, acts=True)
     """Members a consumer group may have."""
 
     group_consumer_migration_policy: str = string(
@@ -52,10 +53,12 @@ class GroupKeys:
     group_consumer_min_session_timeout_ms: int = integer(45_000, low=1)
     """Lower bound of a group's own session timeout."""
 
-    group_consumer_regex_refresh_interval_ms: int = integer(600_000, low=10_000, internal=True)
+    group_consumer_regex_refresh_interval_ms: int = integer(
+        600_000, low=10_000, internal=True, acts=True
+    )
     """How often subscriptions by pattern are matched anew."""
 
-    group_consumer_session_timeout_ms: int = integer(45_000, low=1)
+    group_consumer_session_timeout_ms: int = integer(45_000, low=1, acts=True)
     """Silence after which a member of a consumer group is removed."""
 
     group_coordinator_append_linger_ms: int = integer(10, low=0)
@@ -73,7 +76,7 @@ class GroupKeys:
     """Whether Apache Kafka 3.9 uses its newer coordinator."""
 
     group_coordinator_rebalance_protocols: tuple[str, ...] = strings(
-        "classic", choices=("classic", "consumer", "share", "streams")
+        "classic", "consumer", choices=("classic", "consumer", "share", "streams"), acts=True
     )
     """Group protocols that are offered."""
 

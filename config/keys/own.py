@@ -32,6 +32,9 @@ class OwnKeys:
     connection_log_max_lines_per_second: int = integer(100, low=1, importance=LOW, acts=True)
     """Lines that tell why a connection was closed, as for a failed log-in; the rest is counted."""
 
+    group_consumer_regex_max_length: int = integer(1024, low=1, importance=LOW, acts=True)
+    """Longest regular expression by which a consumer may subscribe, in characters."""
+
     max_new_partitions_per_request: int = integer(10_000, low=1, importance=LOW, acts=True)
     """Partitions that one request may create, in all its topics together."""
 

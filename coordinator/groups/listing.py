@@ -38,13 +38,16 @@ def listed(
             )
 
 
-def described(group_id: str, group: ClassicGroup | None, api_version: int) -> Described:
+def described(
+    group_id: str, group: ClassicGroup | None, api_version: int, *, is_of_another_kind: bool = False
+) -> Described:
     """A group and its members; protocol and subscriptions only while it is STABLE."""
     if group is None:
         is_error = api_version >= ERROR_SINCE
+        reason = "is not a classic group" if is_of_another_kind else "not found"
         return Described(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND if is_error else ErrorCode.NONE,
-            error_message=shortened(f"Group {group_id} not found.") if is_error else None,
+            error_message=shortened(f"Group {group_id} {reason}.") if is_error else None,
             group_id=group_id,
             group_state=GroupState.DEAD.value,
             protocol_type="",

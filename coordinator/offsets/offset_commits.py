@@ -68,7 +68,6 @@ class OffsetCommits:
         now_ms: int,
     ) -> Effects:
         """Store the positions, or refuse them all."""
-        effects = Effects()
         error = _commit_error(group, request, api_version)
         if (
             group is not None
@@ -77,8 +76,23 @@ class OffsetCommits:
         ):
             self._rebalance.touch(group, group.members[request.member_id], now_ms)
         if error is not ErrorCode.NONE:
-            effects.answer(reply, commit_error(request, error))
-            return effects
+            return self.refuse(request, error, reply)
+        return self.store(request, reply, now_ms)
+
+    @staticmethod
+    def refuse(
+        request: OffsetCommitRequest, error: ErrorCode, reply: Reply[OffsetCommitResponse]
+    ) -> Effects:
+        """Refuse all positions of somebody who may not commit."""
+        effects = Effects()
+        effects.answer(reply, commit_error(request, error))
+        return effects
+
+    def store(
+        self, request: OffsetCommitRequest, reply: Reply[OffsetCommitResponse], now_ms: int
+    ) -> Effects:
+        """Store the positions of somebody who may commit."""
+        effects = Effects()
         response = self._store(request, now_ms, effects)
 
         def refuse(storage_error: ErrorCode) -> OffsetCommitResponse:

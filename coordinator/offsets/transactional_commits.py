@@ -60,11 +60,25 @@ class TransactionalCommits:
         now_ms: int,
     ) -> Effects:
         """Store the positions, to wait for the transaction's marker, or refuse them all."""
-        effects = Effects()
         error = _error(group, request)
         if error is not ErrorCode.NONE:
-            effects.answer(reply, commit_error(request, error))
-            return effects
+            return self.refuse(request, error, reply)
+        return self.store(request, reply, now_ms)
+
+    @staticmethod
+    def refuse(
+        request: TxnOffsetCommitRequest, error: ErrorCode, reply: Reply[TxnOffsetCommitResponse]
+    ) -> Effects:
+        """Refuse all positions of somebody who may not commit."""
+        effects = Effects()
+        effects.answer(reply, commit_error(request, error))
+        return effects
+
+    def store(
+        self, request: TxnOffsetCommitRequest, reply: Reply[TxnOffsetCommitResponse], now_ms: int
+    ) -> Effects:
+        """Store the positions of somebody who may commit."""
+        effects = Effects()
         effects.producer = ProducerIdentity(request.producer_id, request.producer_epoch)
         response = self._store(request, now_ms, effects)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from coordinator.transactions.patterns import Pattern
+from coordinator.patterns import Pattern
 from coordinator.transactions.states import STATES_BY_NAME
 from protocol.errors import ErrorCode
 from protocol.messages.producers import DescribeTransactionsResponse, ListTransactionsResponse

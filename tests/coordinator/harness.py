@@ -26,6 +26,7 @@ from protocol.messages.group_membership import (
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from tests.coordinator.few_topics import FewTopics
 from tests.support.broker_parts.steps import finished
 
 if TYPE_CHECKING:
@@ -88,8 +89,11 @@ class VirtualTimers:
 class Harness:
     """One shard and everything around it."""
 
-    def __init__(self, settings: GroupSettings | None = None) -> None:
+    def __init__(
+        self, settings: GroupSettings | None = None, topics: FewTopics | None = None
+    ) -> None:
         self.settings = settings or GroupSettings()
+        self.topics = topics or FewTopics()
         self.now_ms = 1_000_000
         self.ids = 0
         self.log: list[LogEntry] = []
@@ -97,7 +101,7 @@ class Harness:
         self.commit_error: ErrorCode | None = None
         self.inboxes: list[Inbox] = []
         self.timers = VirtualTimers(self)
-        self.shard = GroupShard(self.settings, self.timers, self._new_id)
+        self.shard = GroupShard(self.settings, self.timers, self._new_id, self.topics)
 
     def run(self, effects: ShardEffects[OffsetsRecord]) -> None:
         """Do what the broker does with the outcome of a decision."""
@@ -118,6 +122,10 @@ class Harness:
             refusal = self.commit_error
             response = committed.refuse(refusal) if refusal else committed.response
             committed.reply.complete(response)
+        for job in getattr(effects, "jobs", ()):
+            for step in job:
+                if step is not None:
+                    self.run(step)
 
     def append(self, records: Iterable[OffsetsRecord], producer_id: int = NO_PRODUCER) -> None:
         for record in records:
@@ -150,7 +158,7 @@ class Harness:
 
     def restarted(self) -> Harness:
         """Another broker that has loaded what this one appended."""
-        other = Harness(self.settings)
+        other = Harness(self.settings, self.topics)
         other.now_ms = self.now_ms
         other.ids = self.ids
         for entry in self.log:

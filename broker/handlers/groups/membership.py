@@ -19,7 +19,7 @@ from broker.requests.authorization import is_allowed_on_group
 from broker.runtime.deferred import Deferred
 from coordinator.groups.group import NO_MEMBER_ID
 from coordinator.groups.join import Caller
-from coordinator.groups.responses import join_error, sync_error
+from coordinator.groups.responses import group_storage_error, join_error, sync_error
 from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.group_membership import (
@@ -57,6 +57,7 @@ def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGrou
     caller = Caller(context.client_id or "", context.client_host, version)
     try:
         shard = _shard(context, request.group_id)
+        _change_to_classic(shard, request.group_id)
     except ApiError as error:
         is_refused = error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED
         member_id = NO_MEMBER_ID if is_refused else request.member_id
@@ -64,6 +65,15 @@ def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGrou
     else:
         shard.run(shard.groups.handle_join(request, caller, reply, context.now_ms))
     return reply if version >= NULL_PROTOCOL_SINCE else reply.map(_without_null_protocol)
+
+
+def _change_to_classic(shard: GroupShardRuntime, group_id: str) -> None:
+    """Make room for a classic group, where there is a consumer group without members."""
+    tombstones = shard.groups.handle_change_to_classic(group_id)
+    if tombstones:
+        failure = shard.forget(tombstones)
+        if failure is not ErrorCode.NONE:
+            raise ApiError(group_storage_error(failure))
 
 
 def _without_null_protocol(response: JoinGroupResponse) -> JoinGroupResponse:

@@ -141,6 +141,11 @@ def _fetch_group(
             response.topics.append(_no_offsets(topic, ErrorCode.NONE))
             yield
         return
+    try:
+        shard.groups.check_offset_fetch(request)
+    except ApiError as error:
+        response.error_code = error.code
+        return
     refused = yield from _refusals(context, request)
     groups = shard.groups
     fetched = yield from groups.handle_offset_fetch(request, require_stable=require_stable)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from controller.topics.topics import NewTopic
 from coordinator import records
 from protocol.errors import ErrorCode
+from protocol.messages.consumer_offsets_records import GroupMetadataKey
 from protocol.messages.group_membership import HeartbeatRequest
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.offset_commit import OffsetCommitRequest
@@ -92,6 +93,7 @@ def test_group_forms_and_its_generation_is_in_the_log(tmp_path: Path) -> None:
         assert record.key is not None
         decoded = records.decode(record.key, record.value)
         assert decoded is not None
+        assert isinstance(decoded.key, GroupMetadataKey)
         assert decoded.key.group == GROUP
         assert record.timestamp == broker.clock.now_ms()
 

@@ -148,6 +148,8 @@ OPEN = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 """What everybody may ask."""
 FILTERED = {ApiKey.LIST_GROUPS, ApiKey.LIST_TRANSACTIONS, ApiKey.DESCRIBE_CLUSTER}
 """What refuses nobody, and leaves out what the client may not see: tests of their own, below."""
+OF_ONE_BROKER = {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE}
+"""What clusters do not serve; `tests/broker/handlers/groups/test_consumer_groups.py` tests it."""
 OF_SECURITY = {
     *(ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS),
     *(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS),
@@ -191,7 +193,7 @@ def of_case(case: Case) -> str:
 
 
 def test_every_api_is_in_the_table() -> None:
-    assert {case.key for case in CASES} | OPEN | FILTERED | OF_SECURITY >= {
+    assert {case.key for case in CASES} | OPEN | FILTERED | OF_SECURITY | OF_ONE_BROKER >= {
         ApiKey(key) for key in ROUTES
     }
 

@@ -24,24 +24,23 @@ def ask(version: int, *, is_in_cluster: bool) -> Any:
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_a_broker_that_is_alone_promises_transactions_of_version_2(version: int) -> None:
+def test_a_broker_that_is_alone_promises_all_that_it_supports(version: int) -> None:
     answer = ask(version, is_in_cluster=False)
     assert answer.finalized_features_epoch >= 0
-    [finalised] = answer.finalized_features
-    assert (finalised.name, finalised.max_version_level) == ("transaction.version", 2)
+    finalised = {each.name: each.max_version_level for each in answer.finalized_features}
+    assert finalised == {"group.version": 1, "transaction.version": 2}
 
 
 def test_features_that_can_be_at_level_0_are_listed_from_version_4_on() -> None:
     assert ask(3, is_in_cluster=False).supported_features == []
-    [supported] = ask(4, is_in_cluster=False).supported_features
-    assert (supported.name, supported.min_version, supported.max_version) == (
-        "transaction.version",
-        0,
-        2,
-    )
+    supported = ask(4, is_in_cluster=False).supported_features
+    assert [(each.name, each.min_version, each.max_version) for each in supported] == [
+        ("group.version", 0, 1),
+        ("transaction.version", 0, 2),
+    ]
 
 
 def test_nothing_is_promised_where_brokers_of_apache_3_may_be() -> None:
     answer = ask(4, is_in_cluster=True)
     assert answer.finalized_features == []
-    assert len(answer.supported_features) == 1
+    assert len(answer.supported_features) == 2

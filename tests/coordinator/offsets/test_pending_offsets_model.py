@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from coordinator.settings import GroupSettings
 from protocol.errors import ErrorCode
-from protocol.messages.consumer_offsets_records import OffsetCommitKey
+from protocol.messages.consumer_offsets_records import GroupMetadataKey, OffsetCommitKey
 from protocol.messages.offset_fetch import OffsetDeleteRequest
 from tests.coordinator.harness import Harness
 
@@ -177,6 +177,7 @@ def key(entry: LogEntry) -> object:
     name = entry.record.key
     if isinstance(name, OffsetCommitKey):
         return name.group, name.topic, name.partition
+    assert isinstance(name, GroupMetadataKey)
     return name.group
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.transactions.patterns import LARGEST_BYTES, LONGEST_MATCH, Pattern
+from coordinator.patterns import LARGEST_BYTES, LONGEST_MATCH, Pattern
 from protocol.errors import ApiError, ErrorCode
 from tests.golden import java_patterns
 

@@ -1,0 +1,152 @@
+"""ConsumerGroupHeartbeat and ConsumerGroupDescribe: groups of the newer protocol (KIP-848).
+
+ConsumerGroupHeartbeat 0-1: v1 regular expressions, and member ids that clients choose (KIP-1082).
+ConsumerGroupDescribe 0-1: v1 the protocol of each member (KIP-1099). The first asks for READ on the
+group and DESCRIBE on the topics it names, the second for DESCRIBE on the group and on every topic
+of its assignments.
+
+Both are answered with UNSUPPORTED_VERSION where `group.coordinator.rebalance.protocols` has no
+"consumer", and in clusters: brokers of Apache Kafka 3.9 may join, which could not coordinate such a
+group.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.metadata.features import GROUP_VERSION
+from broker.requests.api_table import handles
+from broker.requests.authorization import allowed, is_allowed_on_group
+from broker.requests.authorized_operations import authorized_operations
+from broker.requests.encoded_response import encoded_in_slices
+from broker.requests.steps import in_steps
+from broker.runtime.deferred import Deferred, in_background
+from coordinator.consumer_groups.heartbeats.checks import check_request
+from coordinator.consumer_groups.heartbeats.heartbeat import HeartbeatCaller
+from coordinator.consumer_groups.heartbeats.responses import heartbeat_error
+from coordinator.consumer_groups.listing import not_described
+from protocol.acl_types import AclOperation, ResourceType
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.consumer_groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.requests.context import Context
+    from broker.requests.steps import Steps
+    from broker.security.authorizer import Authorizer
+
+CONSUMER_PROTOCOL = "consumer"
+HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
+
+Described = ConsumerGroupDescribeResponse.Group
+
+
+def _is_served(context: Context) -> bool:
+    broker = context.broker
+    protocols = broker.config.group_coordinator_rebalance_protocols
+    is_finalised = GROUP_VERSION.finalised(is_in_cluster=broker.is_in_cluster) > 0
+    return is_finalised and CONSUMER_PROTOCOL in protocols
+
+
+@handles(ConsumerGroupHeartbeatRequest, versions="0-1")
+@in_steps
+def consumer_group_heartbeat(
+    context: Context, request: ConsumerGroupHeartbeatRequest
+) -> Steps[ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]]:
+    """Join, stay in or leave a group; answered when what it changes is committed."""
+    try:
+        _check(context, request)
+        groups = context.broker.groups
+        check_request(request, context.api_version, groups.assignors)
+        shard = groups.shard_for(request.group_id)
+        for topic in request.subscribed_topic_names or ():
+            shard.groups.consumers.prepare_hash(topic)
+            yield
+    except ApiError as error:
+        return heartbeat_error(error)
+    reply: Deferred[ConsumerGroupHeartbeatResponse] = Deferred()
+    caller = HeartbeatCaller(context.client_id or "", context.client_host, _may_describe(context))
+    shard.run(shard.groups.consumers.heartbeat(request, caller, reply, context.now_ms))
+    return reply
+
+
+def _check(context: Context, request: ConsumerGroupHeartbeatRequest) -> None:
+    if not _is_served(context):
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    if not is_allowed_on_group(context, AclOperation.READ, request.group_id):
+        raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    names = set(request.subscribed_topic_names or ())
+    if allowed(context, AclOperation.DESCRIBE, ResourceType.TOPIC, names) != names:
+        raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
+def _may_describe(context: Context) -> partial[bool]:
+    """Whether the client may know of a topic: a question that outlives the request."""
+    broker = context.broker
+    return partial(_is_visible, broker.authorizer, context.principal, context.client_host)
+
+
+def _is_visible(authorizer: Authorizer | None, principal: str, host: str, topic: str) -> bool:
+    return authorizer is None or authorizer.would_allow(
+        principal, host, AclOperation.DESCRIBE, ResourceType.TOPIC, topic
+    )
+
+
+@handles(ConsumerGroupDescribeRequest, versions="0-1")
+def consumer_group_describe(
+    context: Context, request: ConsumerGroupDescribeRequest
+) -> Deferred[ConsumerGroupDescribeResponse]:
+    """State and members of each group, with what they own and shall own."""
+
+    async def work() -> ConsumerGroupDescribeResponse:
+        response = ConsumerGroupDescribeResponse(groups=[])
+        is_served = _is_served(context)
+        for group_id in request.group_ids:
+            if not is_served:
+                group = not_described(group_id, ErrorCode.UNSUPPORTED_VERSION, None)
+            else:
+                group = await _describe(context, group_id)
+            if request.include_authorized_operations and not group.error_code:
+                group.authorized_operations = authorized_operations(
+                    context, ResourceType.GROUP, group_id
+                )
+            response.groups.append(group)
+        return await encoded_in_slices(context, response)
+
+    return in_background(context.broker.spawn, work(), "consumer groups described")
+
+
+async def _describe(context: Context, group_id: str) -> Described:
+    try:
+        if not is_allowed_on_group(context, AclOperation.DESCRIBE, group_id):
+            raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        shard = context.broker.groups.shard_for_member(group_id)
+    except ApiError as error:
+        return not_described(group_id, error.code, None)
+    group = await _last(context, shard.groups.handle_describe_consumers(group_id))
+    topics = {
+        each.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for each in assignment.topic_partitions
+    }
+    if allowed(context, AclOperation.DESCRIBE, ResourceType.TOPIC, topics) != topics:
+        return not_described(group_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
+    return group
+
+
+async def _last(context: Context, steps: Steps[Described]) -> Described:
+    """What the steps return, once they are done."""
+    slices = context.broker.slices()
+    while True:
+        await slices.give_way()
+        try:
+            next(steps)
+        except StopIteration as end:
+            described: Described = end.value
+            return described

@@ -1,0 +1,1 @@
+"""ConsumerGroupHeartbeat: the one request by which members join, stay in and leave a group."""

@@ -1,0 +1,137 @@
+"""What is wrong with a ConsumerGroupHeartbeat, before and after its member is looked up.
+
+Messages are those of Apache Kafka, as clients show them to their users.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from coordinator.consumer_groups.member import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    STATIC_LEAVING_EPOCH,
+    ConsumerMember,
+)
+from protocol.errors import ApiError, ErrorCode
+from protocol.wire import MAX_STRING_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coordinator.consumer_groups.member import Owned
+    from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
+
+MEMBER_ID_OF_CLIENT_SINCE = 1
+"""The version from which on clients choose their member ids (KIP-1082)."""
+REJOIN = "The member must abandon all its partitions and rejoin."
+
+
+def check_request(
+    request: ConsumerGroupHeartbeatRequest, api_version: int, assignors: Sequence[str]
+) -> None:
+    """Raise ApiError for a request that is wrong whatever the group is like."""
+    epoch = request.member_epoch
+    if api_version >= MEMBER_ID_OF_CLIENT_SINCE or epoch > 0 or epoch == LEAVING_EPOCH:
+        _check_not_blank(request.member_id, "MemberId can't be empty.")
+    _check_not_blank(request.group_id, "GroupId can't be empty.")
+    _check_not_blank(request.instance_id, "InstanceId can't be empty.")
+    _check_not_blank(request.rack_id, "RackId can't be empty.")
+    if epoch == JOINING_EPOCH:
+        _check_joining(request)
+    elif epoch == STATIC_LEAVING_EPOCH and request.instance_id is None:
+        _refuse("InstanceId can't be null.")
+    elif epoch < STATIC_LEAVING_EPOCH:
+        _refuse("MemberEpoch is invalid.")
+    assignor = request.server_assignor
+    if assignor is not None and assignor not in assignors:
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {assignor} is not supported. Supported assignors: "
+            f"{', '.join(assignors)}.",
+        )
+    if len((request.member_id or "").encode()) > MAX_STRING_BYTES:
+        _refuse("MemberId is too long.")
+
+
+def _check_joining(request: ConsumerGroupHeartbeatRequest) -> None:
+    if request.rebalance_timeout_ms == -1:
+        _refuse("RebalanceTimeoutMs must be provided in first request.")
+    if request.topic_partitions is None or request.topic_partitions:
+        _refuse("TopicPartitions must be empty when (re-)joining.")
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        _refuse(
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
+            "(re-)joining."
+        )
+
+
+def _check_not_blank(value: str | None, message: str) -> None:
+    if value is not None and not value.strip():
+        _refuse(message)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise ApiError(ErrorCode.INVALID_REQUEST, message)
+
+
+def check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> None:
+    """Raise FENCED_MEMBER_EPOCH unless the member is in the epoch that it says.
+
+    One epoch behind is right if the answer that brought the next one was lost: then it owns
+    nothing that it should not.
+    """
+    epoch = request.member_epoch
+    if epoch in (JOINING_EPOCH, member.member_epoch):
+        return
+    if epoch > member.member_epoch:
+        relation = "greater"
+    elif epoch == member.previous_member_epoch and _owns_no_more(request, member.assigned):
+        return
+    else:
+        relation = "smaller"
+    raise ApiError(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has a {relation} member epoch ({epoch}) than the one known by "
+        f"the group coordinator ({member.member_epoch}). {REJOIN}",
+    )
+
+
+def _owns_no_more(request: ConsumerGroupHeartbeatRequest, assigned: Owned) -> bool:
+    owned = request.topic_partitions
+    return owned is not None and all(
+        topic.topic_id in assigned and set(topic.partitions) <= assigned[topic.topic_id].keys()
+        for topic in owned
+    )
+
+
+def unknown_member(member_id: str, group_id: str) -> ApiError:
+    """The error for somebody who is not a member."""
+    return ApiError(
+        ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}."
+    )
+
+
+def check_instance(
+    member: ConsumerMember | None, member_id: str, instance_id: str
+) -> ConsumerMember:
+    """The static member, if it is still the one that asks; raises ApiError."""
+    if member is None:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if member.member_id != member_id:
+        raise ApiError(
+            ErrorCode.FENCED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {instance_id} was fenced by member "
+            f"{member.member_id}.",
+        )
+    return member
+
+
+def check_released(member: ConsumerMember, member_id: str, instance_id: str) -> None:
+    """Raise UNRELEASED_INSTANCE_ID unless the instance has left for a while."""
+    if member.member_epoch != STATIC_LEAVING_EPOCH:
+        raise ApiError(
+            ErrorCode.UNRELEASED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {instance_id} cannot join the group "
+            f"because the instance id is owned by {member.member_id} member.",
+        )

@@ -1,0 +1,110 @@
+"""Members that leave, by their own will or because they were silent for too long."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from coordinator.consumer_groups.group import recount, rematch
+from coordinator.consumer_groups.heartbeats.checks import check_instance, unknown_member
+from coordinator.consumer_groups.heartbeats.responses import departure_success
+from coordinator.consumer_groups.member import STATIC_LEAVING_EPOCH
+from coordinator.consumer_groups.records import (
+    current_record,
+    epoch_record,
+    member_tombstones,
+    pattern_tombstone,
+)
+from coordinator.effects import Effects
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coordinator.consumer_groups.group import ConsumerGroup
+    from coordinator.consumer_groups.member import ConsumerMember
+    from coordinator.consumer_groups.shard_parts import ShardParts
+    from protocol.messages.consumer_groups import (
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
+    )
+
+logger = logging.getLogger(__name__)
+
+
+class Departures:
+    """Decides on who leaves the consumer groups of a shard."""
+
+    def __init__(self, parts: ShardParts) -> None:
+        self._parts = parts
+
+    def check_room(self, group: ConsumerGroup, member_id: str) -> None:
+        """Raise GROUP_MAX_SIZE_REACHED if the group is full and this is not a member."""
+        limit = self._parts.settings.max_size
+        if len(group.members) >= limit and member_id not in group.members:
+            raise ApiError(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                f"The consumer group has reached its maximum capacity of {limit} members.",
+            )
+
+    def leave(
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, effects: Effects
+    ) -> ConsumerGroupHeartbeatResponse:
+        """A member leaves, or a static one for a while. Raises ApiError."""
+        member_id, instance_id = request.member_id, request.instance_id
+        if instance_id is None:
+            member = group.members.get(member_id)
+            if member is None:
+                raise unknown_member(member_id, group.group_id)
+        else:
+            member = check_instance(group.static_member(instance_id), member_id, instance_id)
+            if request.member_epoch == STATIC_LEAVING_EPOCH:
+                effects.records.append(current_record(group.group_id, _resting(member)))
+                return departure_success(member_id, STATIC_LEAVING_EPOCH)
+        self.remove(group, [member], effects)
+        return departure_success(member_id, request.member_epoch)
+
+    def expire(self, group: ConsumerGroup, now_ms: int) -> Effects:
+        """The group's timer went off: remove members that are late."""
+        effects = Effects()
+        late = self._parts.watches.expired(group, now_ms)
+        for member in late:
+            logger.info(
+                "group %s: member %s removed, as its session or rebalance timeout is over",
+                group.group_id,
+                member.member_id,
+            )
+        if late:
+            self.remove(group, late, effects)
+        return effects
+
+    def remove(
+        self, group: ConsumerGroup, members: Sequence[ConsumerMember], effects: Effects
+    ) -> None:
+        """Remove members; the group goes to its next epoch."""
+        group_id = group.group_id
+        subscriptions = group.subscriptions.copy()
+        leaving: Counter[str] = Counter()
+        for member in members:
+            effects.records += member_tombstones(group_id, member.member_id)
+            recount(subscriptions, member, None)
+            if member.pattern:
+                leaving[member.pattern] += 1
+        for pattern, count in leaving.items():
+            if group.subscriptions.patterns[pattern] == count:
+                effects.records.append(pattern_tombstone(group_id, pattern))
+                rematch(subscriptions, group.resolved.get(pattern), None)
+        metadata_hash = self._parts.hashes.of_group(subscriptions.topics)
+        effects.records.append(epoch_record(group_id, group.epoch + 1, metadata_hash))
+        for member in members:
+            self._parts.watches.forget_member(group_id, member.member_id)
+
+
+def _resting(member: ConsumerMember) -> ConsumerMember:
+    """A static member that will be back: it keeps what it owns, but nothing to give up."""
+    assigned = {
+        topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in member.assigned.items()
+    }
+    return replace(member, member_epoch=STATIC_LEAVING_EPOCH, assigned=assigned, revoking={})

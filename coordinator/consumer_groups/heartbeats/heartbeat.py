@@ -1,0 +1,370 @@
+"""ConsumerGroupHeartbeat: joining, staying in and leaving a group, and learning what to consume.
+
+In the order of what a heartbeat may change, each with its record:
+
+    the member        new, replaced (a static member's next incarnation), or subscribed anew
+    the group epoch   if subscriptions changed, or the topics that they name
+    the target        if it is of an older epoch than the group's, and the last one is
+                      `group.consumer.assignment.interval.ms` old
+    what it owns      one step towards the target (`reconciliation`)
+
+Most heartbeats change nothing, and cost a few look-ups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from coordinator.consumer_groups.group import (
+    ConsumerGroup,
+    preferred_assignor,
+    recount,
+    recount_assignors,
+    rematch,
+)
+from coordinator.consumer_groups.heartbeats.checks import (
+    check_epoch,
+    check_instance,
+    check_released,
+    unknown_member,
+)
+from coordinator.consumer_groups.heartbeats.departures import Departures
+from coordinator.consumer_groups.heartbeats.regular_expressions import (
+    PatternChange,
+    RegularExpressions,
+)
+from coordinator.consumer_groups.heartbeats.responses import (
+    heartbeat_error,
+    heartbeat_success,
+    refuse,
+)
+from coordinator.consumer_groups.member import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    STATIC_LEAVING_EPOCH,
+    ConsumerMember,
+    MemberState,
+)
+from coordinator.consumer_groups.reconciliation import Surroundings, reconciled
+from coordinator.consumer_groups.records import (
+    current_record,
+    epoch_record,
+    member_record,
+    member_tombstones,
+    target_record,
+    topics_tombstone,
+)
+from coordinator.consumer_groups.target import Change, assign_later, assign_now, is_small
+from coordinator.effects import Effects
+from protocol.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+    from coordinator.consumer_groups.member import Target
+    from coordinator.consumer_groups.shard_parts import ShardParts
+    from coordinator.consumer_groups.watches import Watch
+    from coordinator.effects import Steps
+    from coordinator.ports import Reply
+    from protocol.messages.consumer_groups import (
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
+    )
+
+HASHED_AT_ONCE = 100
+"""Topics whose hashes are computed within a heartbeat: two milliseconds."""
+
+
+class HeartbeatCaller(NamedTuple):
+    """The client of a heartbeat, from its connection."""
+
+    client_id: str
+    client_host: str
+    may_describe: Callable[[str], bool]
+    """Whether it may know that a topic exists: a regular expression matches no others."""
+
+
+class _Heartbeat(NamedTuple):
+    """One heartbeat of a member that stays or joins."""
+
+    request: ConsumerGroupHeartbeatRequest
+    caller: HeartbeatCaller
+    group: ConsumerGroup
+    effects: Effects
+    now_ms: int
+
+
+class Heartbeats:
+    """Decides on heartbeats for the consumer groups of a shard."""
+
+    def __init__(
+        self,
+        parts: ShardParts,
+        group_for: Callable[[ConsumerGroupHeartbeatRequest, Effects], ConsumerGroup],
+    ) -> None:
+        """`group_for` finds or makes the group of a request, or raises ApiError."""
+        self._parts = parts
+        self._group_for = group_for
+        self._patterns = RegularExpressions(parts)
+        self._departures = Departures(parts)
+
+    def heartbeat(
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        caller: HeartbeatCaller,
+        reply: Reply[ConsumerGroupHeartbeatResponse],
+        now_ms: int,
+    ) -> Effects:
+        """Decide on one heartbeat, whose fields have been checked (`check_request`)."""
+        effects = Effects()
+        try:
+            group = self._group_for(request, effects)
+            if request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
+                response = self._departures.leave(group, request, effects)
+            else:
+                response = self._stay(_Heartbeat(request, caller, group, effects, now_ms))
+        except ApiError as error:
+            refused = Effects()
+            refused.answer(reply, heartbeat_error(error))
+            return refused
+        effects.answer_when_committed(reply, response, refuse)
+        return effects
+
+    def _stay(self, beat: _Heartbeat) -> ConsumerGroupHeartbeatResponse:
+        request, group, effects = beat.request, beat.group, beat.effects
+        self._departures.check_room(group, request.member_id)
+        member_id = request.member_id or self._parts.new_id()
+        member = self._member(beat, member_id)
+        updated = _updated(member, request, beat.caller)
+        if updated != member:
+            effects.records.append(member_record(group.group_id, updated))
+        changed_names = updated.topics != member.topics
+        change = self._patterns.change(
+            group, member, updated, beat.caller.may_describe, effects, beat.now_ms
+        )
+        must_bump = changed_names or change is PatternChange.RESOLVED
+        next_epoch, are_alike = self._group_epoch(beat, member, updated, must_bump=must_bump)
+        target_epoch, target = self._target(beat, member, updated, next_epoch, are_alike=are_alike)
+        has_changed = changed_names or change is not PatternChange.NONE
+        stepped = self._reconcile(beat, updated, target_epoch, target, has_changed=has_changed)
+        self._parts.watches.touch(group.group_id, member_id, beat.now_ms)
+        tells_assignment = (
+            request.member_epoch == JOINING_EPOCH
+            or _is_full(request)
+            or stepped.assigned != member.assigned
+        )
+        interval_ms = self._parts.settings.heartbeat_interval_of(group.group_id)
+        return heartbeat_success(stepped, interval_ms, tells_assignment=tells_assignment)
+
+    def _member(self, beat: _Heartbeat, member_id: str) -> ConsumerMember:
+        """The member as it was; a new one if it joins."""
+        request, group = beat.request, beat.group
+        joins = request.member_epoch == JOINING_EPOCH
+        instance_id = request.instance_id
+        if instance_id is None:
+            member = group.members.get(member_id)
+            if member is None:
+                if not joins:
+                    raise unknown_member(member_id, group.group_id)
+                return ConsumerMember(member_id)
+            check_epoch(member, request)
+            return member
+        present = group.static_member(instance_id)
+        if not joins:
+            member = check_instance(present, member_id, instance_id)
+            check_epoch(member, request)
+            return member
+        if present is None:
+            return group.members.get(member_id) or ConsumerMember(member_id)
+        check_released(present, member_id, instance_id)
+        return self._replace(beat, present, member_id)
+
+    def _replace(self, beat: _Heartbeat, present: ConsumerMember, member_id: str) -> ConsumerMember:
+        """Give the place of a static member to its next incarnation."""
+        group_id, records = beat.group.group_id, beat.effects.records
+        successor = replace(
+            present, member_id=member_id, member_epoch=JOINING_EPOCH, previous_member_epoch=0
+        )
+        records += member_tombstones(group_id, present.member_id)
+        records.append(member_record(group_id, successor))
+        records.append(target_record(group_id, member_id, beat.group.target_of(present)))
+        records.append(current_record(group_id, successor))
+        self._parts.watches.forget_member(group_id, present.member_id)
+        return successor
+
+    def _group_epoch(
+        self,
+        beat: _Heartbeat,
+        member: ConsumerMember,
+        updated: ConsumerMember,
+        *,
+        must_bump: bool,
+    ) -> tuple[int, bool]:
+        """The group's epoch after this heartbeat, and whether all subscribe to the same topics."""
+        group, effects, parts = beat.group, beat.effects, self._parts
+        watch = parts.watches.of(group.group_id)
+        subscriptions = group.subscriptions
+        revision = parts.topics.revision
+        has_expired = watch.checked_revision != revision or group.epoch < watch.checked_epoch
+        if not must_bump and (not has_expired or self._hashes_later(group, effects)):
+            return group.epoch, subscriptions.are_alike(len(group.members))
+        if updated != member:
+            subscriptions = subscriptions.copy()
+            recount(subscriptions, member, updated)
+            old = member.pattern
+            if old and old not in subscriptions.patterns:
+                rematch(subscriptions, group.resolved.get(old), None)
+        metadata_hash = parts.hashes.of_group(subscriptions.topics)
+        epoch = group.epoch
+        if must_bump or metadata_hash != group.metadata_hash:
+            epoch += 1
+            effects.records.append(epoch_record(group.group_id, epoch, metadata_hash))
+        watch.checked_revision, watch.checked_epoch = revision, epoch
+        if group.has_topics_record:
+            effects.records.append(topics_tombstone(group.group_id))
+        is_new = updated.member_id not in group.members and self._replaced(group, updated) is None
+        return epoch, subscriptions.are_alike(len(group.members) + is_new)
+
+    @staticmethod
+    def _replaced(group: ConsumerGroup, updated: ConsumerMember) -> ConsumerMember | None:
+        instance_id = updated.instance_id
+        return None if instance_id is None else group.static_member(instance_id)
+
+    def _hashes_later(self, group: ConsumerGroup, effects: Effects) -> bool:
+        """Whether hashing the group's topics has been put off, since there are many."""
+        watch = self._parts.watches.of(group.group_id)
+        if watch.is_hashing:
+            return True
+        missing = self._parts.hashes.missing(group.subscriptions.topics)
+        if len(missing) <= HASHED_AT_ONCE:
+            return False
+        watch.is_hashing = True
+        effects.jobs.append(self._hash(watch, missing))
+        return True
+
+    def _hash(self, watch: Watch, names: list[str]) -> Steps[None]:
+        try:
+            for name in names:
+                self._parts.hashes.prepare(name)
+                yield None
+        finally:
+            watch.is_hashing = False
+
+    def _target(
+        self,
+        beat: _Heartbeat,
+        member: ConsumerMember,
+        updated: ConsumerMember,
+        group_epoch: int,
+        *,
+        are_alike: bool,
+    ) -> tuple[int, Target]:
+        """The epoch of the target assignment after this heartbeat, and the member's part."""
+        group, parts = beat.group, self._parts
+        last = group.assignment_epoch, group.target_of(updated)
+        if group.assignment_epoch >= group_epoch:
+            return last
+        watch = parts.watches.of(group.group_id)
+        interval_ms = parts.settings.assignment_interval_of(group.group_id)
+        made_ms = group.assignment_timestamp_ms
+        if watch.is_assigning or (made_ms and beat.now_ms < made_ms + interval_ms):
+            return last
+        assignor = self._assignor(group, member, updated)
+        topics = group.subscriptions.topics | group.subscribed_topics(updated)
+        if not is_small(parts, group, topics):
+            watch.is_assigning = True
+            beat.effects.jobs.append(assign_later(parts, group.group_id, assignor, beat.now_ms))
+            return last
+        replaced = self._replaced(group, updated)
+        replaced_id = None if replaced is None else replaced.member_id
+        change = Change(group_epoch, are_alike, assignor, updated, replaced_id)
+        return group_epoch, assign_now(parts, group, change, beat.effects, beat.now_ms)
+
+    def _assignor(
+        self, group: ConsumerGroup, member: ConsumerMember, updated: ConsumerMember
+    ) -> str:
+        """What most members prefer, if it is configured; else the first that is."""
+        configured = self._parts.settings.assignors
+        counts = group.assignors.copy()
+        recount_assignors(counts, member, updated)
+        preferred = preferred_assignor(counts)
+        return preferred if preferred in configured else configured[0]
+
+    def _reconcile(
+        self,
+        beat: _Heartbeat,
+        member: ConsumerMember,
+        target_epoch: int,
+        target: Target,
+        *,
+        has_changed: bool,
+    ) -> ConsumerMember:
+        if not has_changed and member.is_reconciled_to(target_epoch):
+            return member
+        group, topics, watches = beat.group, self._parts.topics, self._parts.watches
+        subscribed = group.subscribed_topics(member)
+
+        def is_subscribed(topic_id: UUID) -> bool:
+            return topics.name_of(topic_id) in subscribed
+
+        stepped = reconciled(
+            member,
+            Surroundings(
+                target_epoch=target_epoch,
+                target=target,
+                is_subscribed=is_subscribed,
+                subscribes_to_nothing=not subscribed,
+                has_subscription_changed=has_changed,
+                owner_epoch=group.owner_epoch,
+                owned=beat.request.topic_partitions,
+            ),
+        )
+        if stepped == member:
+            return member
+        beat.effects.records.append(current_record(group.group_id, stepped))
+        if stepped.state is MemberState.UNREVOKED_PARTITIONS:
+            watches.await_revocation(group.group_id, stepped, beat.now_ms)
+        else:
+            watches.end_revocation(group.group_id, stepped.member_id)
+        return stepped
+
+
+def _updated(
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, caller: HeartbeatCaller
+) -> ConsumerMember:
+    """The member with what the request says of it; null fields say that nothing changed."""
+    changes: dict[str, object] = {}
+    if request.instance_id is not None:
+        changes["instance_id"] = request.instance_id
+    if request.rack_id is not None:
+        changes["rack_id"] = request.rack_id
+    if request.rebalance_timeout_ms != -1:
+        changes["rebalance_timeout_ms"] = request.rebalance_timeout_ms
+    if request.server_assignor is not None:
+        changes["assignor"] = request.server_assignor
+    if request.subscribed_topic_names is not None:
+        changes["topics"] = frozenset(request.subscribed_topic_names)
+    if request.subscribed_topic_regex is not None:
+        changes["pattern"] = request.subscribed_topic_regex
+    if member.classic is not None:
+        changes["classic"] = None
+    is_same_client = (member.client_id, member.client_host) == (
+        caller.client_id,
+        caller.client_host,
+    )
+    if is_same_client and not changes:
+        return member
+    changes |= {"client_id": caller.client_id, "client_host": caller.client_host}
+    return replace(member, **changes)  # type: ignore[arg-type]
+
+
+def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether the client says everything again: it may have lost an answer."""
+    says_topics = (
+        request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    )
+    return (
+        request.rebalance_timeout_ms != -1 and says_topics and request.topic_partitions is not None
+    )

@@ -1,0 +1,63 @@
+"""Answers to ConsumerGroupHeartbeat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coordinator.groups.responses import group_storage_error
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.consumer_groups import (
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatTopicPartitions,
+)
+
+if TYPE_CHECKING:
+    from coordinator.consumer_groups.member import ConsumerMember
+
+
+def heartbeat_error(error: ApiError) -> ConsumerGroupHeartbeatResponse:
+    """A refused heartbeat."""
+    return ConsumerGroupHeartbeatResponse(
+        error_code=error.code,
+        error_message=error.message,
+        member_epoch=0,
+        heartbeat_interval_ms=0,
+    )
+
+
+def heartbeat_success(
+    member: ConsumerMember, interval_ms: int, *, tells_assignment: bool
+) -> ConsumerGroupHeartbeatResponse:
+    """What a member is told: its epoch, and what it owns if that is new to it."""
+    assignment = None
+    if tells_assignment:
+        assignment = ConsumerGroupHeartbeatResponse.Assignment(
+            topic_partitions=[
+                ConsumerGroupHeartbeatTopicPartitions(
+                    topic_id=topic_id, partitions=sorted(partitions)
+                )
+                for topic_id, partitions in member.assigned.items()
+            ]
+        )
+    return ConsumerGroupHeartbeatResponse(
+        error_code=ErrorCode.NONE,
+        member_id=member.member_id,
+        member_epoch=member.member_epoch,
+        heartbeat_interval_ms=interval_ms,
+        assignment=assignment,
+    )
+
+
+def departure_success(member_id: str, member_epoch: int) -> ConsumerGroupHeartbeatResponse:
+    """The answer to who leaves."""
+    return ConsumerGroupHeartbeatResponse(
+        error_code=ErrorCode.NONE,
+        member_id=member_id,
+        member_epoch=member_epoch,
+        heartbeat_interval_ms=0,
+    )
+
+
+def refuse(error: ErrorCode) -> ConsumerGroupHeartbeatResponse:
+    """The answer when the records of a heartbeat could not be stored."""
+    return heartbeat_error(ApiError(group_storage_error(error)))

@@ -1,0 +1,176 @@
+"""The records of a consumer group, as Apache Kafka 4.3 writes them.
+
+    key type 3   the group's epoch, and the hash of the topics it subscribes to
+             4   topics with their racks; not written since 4.1, forgotten where it is found
+             5   a member: what it subscribes to
+             6   the epoch of the target assignment, and when it was computed
+             7   a member's part of the target assignment
+             8   what a member owns now
+            16   a regular expression, and the topics that it matches
+
+Where a record holds a set, partitions are in ascending order and topics in no particular one;
+Apache's order is that of its hash tables.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from coordinator.consumer_groups.member import stored_partitions
+from coordinator.records import OffsetsRecord
+from protocol.messages.consumer_group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+
+if TYPE_CHECKING:
+    from coordinator.consumer_groups.group import ConsumerGroup
+    from coordinator.consumer_groups.member import ConsumerMember, Target
+
+
+class ResolvedPattern(NamedTuple):
+    """The topics that a regular expression matched, and when."""
+
+    topics: frozenset[str]
+    version: int
+    timestamp_ms: int
+
+
+def member_record(group_id: str, member: ConsumerMember) -> OffsetsRecord:
+    """Store what a member subscribes to."""
+    return OffsetsRecord(
+        ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
+        ConsumerGroupMemberMetadataValue(
+            instance_id=member.instance_id,
+            rack_id=member.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            subscribed_topic_names=sorted(member.topics),
+            subscribed_topic_regex=member.pattern,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            server_assignor=member.assignor,
+            classic_member_metadata=member.classic,
+        ),
+    )
+
+
+def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> OffsetsRecord:
+    """Store the group's epoch."""
+    return OffsetsRecord(
+        ConsumerGroupMetadataKey(group_id=group_id),
+        ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
+    )
+
+
+def target_record(group_id: str, member_id: str, target: Target) -> OffsetsRecord:
+    """Store a member's part of the target assignment."""
+    return OffsetsRecord(
+        ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
+        ConsumerGroupTargetAssignmentMemberValue(
+            topic_partitions=[
+                ConsumerGroupTargetAssignmentMemberValue.TopicPartition(
+                    topic_id=topic_id, partitions=sorted(partitions)
+                )
+                for topic_id, partitions in target.items()
+            ]
+        ),
+    )
+
+
+def target_epoch_record(group_id: str, epoch: int, now_ms: int) -> OffsetsRecord:
+    """Store the epoch of the target assignment: it is complete."""
+    return OffsetsRecord(
+        ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
+        ConsumerGroupTargetAssignmentMetadataValue(
+            assignment_epoch=epoch, assignment_timestamp=now_ms
+        ),
+    )
+
+
+def current_record(group_id: str, member: ConsumerMember) -> OffsetsRecord:
+    """Store what a member owns."""
+    return OffsetsRecord(
+        ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),
+        ConsumerGroupCurrentMemberAssignmentValue(
+            member_epoch=member.member_epoch,
+            previous_member_epoch=member.previous_member_epoch,
+            state=member.state,
+            assigned_partitions=stored_partitions(member.assigned),
+            partitions_pending_revocation=stored_partitions(member.revoking),
+        ),
+    )
+
+
+def pattern_record(group_id: str, pattern: str, resolved: ResolvedPattern) -> OffsetsRecord:
+    """Store the topics that a regular expression matches."""
+    return OffsetsRecord(
+        ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern),
+        ConsumerGroupRegularExpressionValue(
+            topics=sorted(resolved.topics),
+            version=resolved.version,
+            timestamp=resolved.timestamp_ms,
+        ),
+    )
+
+
+def pattern_tombstone(group_id: str, pattern: str) -> OffsetsRecord:
+    """Forget a regular expression."""
+    key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern)
+    return OffsetsRecord(key, None)
+
+
+def topics_tombstone(group_id: str) -> OffsetsRecord:
+    """Forget what releases before 4.1 kept of topics."""
+    return OffsetsRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
+
+
+def member_tombstones(group_id: str, member_id: str) -> list[OffsetsRecord]:
+    """Forget a member, in the order in which replay lets go of it."""
+    names = {"group_id": group_id, "member_id": member_id}
+    return [
+        OffsetsRecord(ConsumerGroupCurrentMemberAssignmentKey(**names), None),
+        OffsetsRecord(ConsumerGroupTargetAssignmentMemberKey(**names), None),
+        OffsetsRecord(ConsumerGroupMemberMetadataKey(**names), None),
+    ]
+
+
+def group_tombstones(group: ConsumerGroup) -> list[OffsetsRecord]:
+    """Forget a group."""
+    group_id = group.group_id
+    ids = list(group.members)
+    current = [
+        OffsetsRecord(
+            ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=id_), None
+        )
+        for id_ in ids
+    ]
+    targets = [
+        OffsetsRecord(
+            ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=id_), None
+        )
+        for id_ in ids
+    ]
+    members = [
+        OffsetsRecord(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=id_), None)
+        for id_ in ids
+    ]
+    return [
+        *current,
+        *targets,
+        OffsetsRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None),
+        *members,
+        *(pattern_tombstone(group_id, pattern) for pattern in group.resolved),
+        topics_tombstone(group_id),
+        OffsetsRecord(ConsumerGroupMetadataKey(group_id=group_id), None),
+    ]

@@ -1,0 +1,59 @@
+"""The limits that a broker's configuration, and that of single groups, set for consumer groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class GroupOverrides(Protocol):
+    """What is configured for single groups (GROUP resources)."""
+
+    def value(self, group_id: str, name: str, default: int) -> int:
+        """The group's own value of a key, `default` without one."""
+
+
+class NoOverrides:
+    """No group has a configuration of its own."""
+
+    def value(self, group_id: str, name: str, default: int) -> int:  # noqa: ARG002
+        """Return `default`."""
+        return default
+
+
+NO_OVERRIDES = NoOverrides()
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupSettings:
+    """Attribute for attribute a key `group.consumer.…`; the defaults are Apache's."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    max_size: int = 2**31 - 1
+    assignment_interval_ms: int = 1_000
+    assignors: tuple[str, ...] = ("uniform", "range")
+    """The first is the default."""
+    pattern_refresh_interval_ms: int = 600_000
+    """group.consumer.regex.refresh.interval.ms"""
+    pattern_max_length: int = 1_024
+    """group.consumer.regex.max.length"""
+    overrides: GroupOverrides = NO_OVERRIDES
+
+    def session_timeout_of(self, group_id: str) -> int:
+        """consumer.session.timeout.ms of the group."""
+        return self.overrides.value(
+            group_id, "consumer.session.timeout.ms", self.session_timeout_ms
+        )
+
+    def heartbeat_interval_of(self, group_id: str) -> int:
+        """consumer.heartbeat.interval.ms of the group."""
+        return self.overrides.value(
+            group_id, "consumer.heartbeat.interval.ms", self.heartbeat_interval_ms
+        )
+
+    def assignment_interval_of(self, group_id: str) -> int:
+        """consumer.assignment.interval.ms of the group."""
+        return self.overrides.value(
+            group_id, "consumer.assignment.interval.ms", self.assignment_interval_ms
+        )

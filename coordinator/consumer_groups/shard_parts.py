@@ -1,0 +1,23 @@
+"""What decisions about consumer groups are made with; one for each shard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from coordinator.consumer_groups.groups import ConsumerGroups
+    from coordinator.consumer_groups.settings import ConsumerGroupSettings
+    from coordinator.consumer_groups.topics import TopicHashes, Topics
+    from coordinator.consumer_groups.watches import Watches
+    from coordinator.ports import MemberIds
+
+
+class ShardParts(NamedTuple):
+    """The parts of a shard that consumer groups use."""
+
+    settings: ConsumerGroupSettings
+    groups: ConsumerGroups
+    topics: Topics
+    hashes: TopicHashes
+    watches: Watches
+    new_id: MemberIds

@@ -1,0 +1,196 @@
+"""The next target assignment of a group: what the assignor is asked, and the records of its answer.
+
+A group of some size is assigned within the heartbeat that finds its target out of date, as in
+Apache Kafka 4.3. A larger one is assigned in steps, between which others are served, and its
+members go on with the former target meanwhile. The records of one such assignment are appended
+piece by piece. First those of members that lose partitions, without what they gain; then the
+others; the epoch last. So wherever the broker dies, no partition is in the targets of two members,
+and the group's epoch says that the assignment has to be made again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from coordinator.consumer_groups.assignors.ranges import assign_ranges
+from coordinator.consumer_groups.assignors.specification import (
+    MEMBERS_PER_STEP,
+    MemberSpecification,
+    Specification,
+)
+from coordinator.consumer_groups.assignors.uniform import assign_uniformly
+from coordinator.consumer_groups.group import NOTHING
+from coordinator.consumer_groups.records import target_epoch_record, target_record
+from coordinator.effects import Effects
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from collections.abc import Set as AbstractSet
+    from uuid import UUID
+
+    from coordinator.consumer_groups.assignors.specification import Assignment, Assignor
+    from coordinator.consumer_groups.group import ConsumerGroup
+    from coordinator.consumer_groups.member import ConsumerMember, Target
+    from coordinator.consumer_groups.shard_parts import ShardParts
+    from coordinator.effects import Steps
+
+T = TypeVar("T")
+
+ASSIGNORS: Final[Mapping[str, Assignor]] = {"uniform": assign_uniformly, "range": assign_ranges}
+
+ASSIGNED_AT_ONCE: Final = 300
+"""Members and partitions together: three milliseconds. Fixed by how long the loop may be held."""
+RECORDS_AT_ONCE: Final = 100
+
+
+class Change(NamedTuple):
+    """A heartbeat's member, who is not in the group yet as it will be."""
+
+    group_epoch: int
+    are_alike: bool
+    assignor: str
+    updated: ConsumerMember
+    replaced_id: str | None
+    """The member id of the static member whose place it takes."""
+
+
+def is_small(parts: ShardParts, group: ConsumerGroup, topics: AbstractSet[str]) -> bool:
+    """Whether the group is assigned within a heartbeat."""
+    size = len(group.members)
+    if size + len(topics) > ASSIGNED_AT_ONCE:
+        return False
+    views = map(parts.topics.find, topics)
+    return size + sum(view.partition_count for view in views if view) <= ASSIGNED_AT_ONCE
+
+
+def assign_now(
+    parts: ShardParts, group: ConsumerGroup, change: Change, effects: Effects, now_ms: int
+) -> Target:
+    """Append the records of the next target assignment; returns the updated member's part."""
+    members = dict(group.members)
+    if change.replaced_id is not None:
+        members.pop(change.replaced_id, None)
+    updated = change.updated
+    members[updated.member_id] = updated
+    targets = dict(group.targets)
+    targets[updated.member_id] = group.target_of(updated)
+    specified = _finished(_specify(parts, group, members, targets, are_alike=change.are_alike))
+    assignment = _finished(ASSIGNORS[change.assignor](specified))
+    for member_id in members:
+        target = assignment.get(member_id, NOTHING)
+        if target != group.targets.get(member_id):
+            effects.records.append(target_record(group.group_id, member_id, target))
+    effects.records.append(target_epoch_record(group.group_id, change.group_epoch, now_ms))
+    return assignment.get(updated.member_id, NOTHING)
+
+
+def assign_later(parts: ShardParts, group_id: str, assignor: str, now_ms: int) -> Steps[None]:
+    """The same in steps, for the group as it is when they begin."""
+    watch = parts.watches.of(group_id)
+    try:
+        group = parts.groups.find(group_id)
+        if group is None or group.epoch <= group.assignment_epoch:
+            return
+        epoch, members = group.epoch, dict(group.members)
+        are_alike = group.subscriptions.are_alike(len(members))
+        specified = yield from _specify(
+            parts, group, members, dict(group.targets), are_alike=are_alike
+        )
+        assignment = yield from ASSIGNORS[assignor](specified)
+        yield from _store(parts, group, members, assignment)
+        if parts.groups.find(group_id) is group:
+            effects = Effects()
+            effects.records.append(target_epoch_record(group_id, epoch, now_ms))
+            yield effects
+    finally:
+        watch.is_assigning = False
+
+
+def _store(
+    parts: ShardParts,
+    group: ConsumerGroup,
+    members: Mapping[str, ConsumerMember],
+    assignment: Assignment,
+) -> Steps[None]:
+    for is_last in (False, True):
+        effects = Effects()
+        for count, (member_id, member) in enumerate(members.items()):
+            if count % MEMBERS_PER_STEP == 0 or len(effects.records) >= RECORDS_AT_ONCE:
+                yield effects if effects.records else None
+                effects = Effects()
+                if parts.groups.find(group.group_id) is not group:
+                    return
+            present_id = _present_id(group, member_id, member)
+            if present_id is None:
+                continue
+            old = group.targets.get(present_id)
+            target = assignment.get(member_id, NOTHING)
+            if not is_last:
+                target = _common(old or NOTHING, target)
+            if target != old and (is_last or old):
+                effects.records.append(target_record(group.group_id, present_id, target))
+        if effects.records:
+            yield effects
+
+
+def _present_id(group: ConsumerGroup, member_id: str, member: ConsumerMember) -> str | None:
+    """The id under which a member is in the group now; None if it has left."""
+    if member_id in group.members:
+        return member_id
+    if member.instance_id is None:
+        return None
+    return group.static_members.get(member.instance_id)
+
+
+def _common(old: Target, new: Target) -> Target:
+    both = {topic_id: old[topic_id] & new[topic_id] for topic_id in old if topic_id in new}
+    return {topic_id: partitions for topic_id, partitions in both.items() if partitions}
+
+
+def _specify(
+    parts: ShardParts,
+    group: ConsumerGroup,
+    members: Mapping[str, ConsumerMember],
+    targets: Mapping[str, Target],
+    *,
+    are_alike: bool,
+) -> Generator[None, None, Specification]:
+    counts: dict[UUID, int] = {}
+    known: dict[tuple[frozenset[str], str | None], frozenset[UUID]] = {}
+    specified: dict[str, MemberSpecification] = {}
+    topic_ids: frozenset[UUID] | None = None
+    # By id, so that it does not matter in which order the log has them.
+    for count, (member_id, member) in enumerate(sorted(members.items(), key=_id_of)):
+        if topic_ids is None or not are_alike:
+            subscription = (member.topics, member.pattern)
+            topic_ids = known.get(subscription)
+            if topic_ids is None:
+                topic_ids = _topic_ids(parts, group.subscribed_topics(member), counts)
+                known[subscription] = topic_ids
+        specified[member_id] = MemberSpecification(
+            member.instance_id, topic_ids, targets.get(member_id, NOTHING)
+        )
+        if count % MEMBERS_PER_STEP == MEMBERS_PER_STEP - 1:
+            yield
+    return Specification(specified, counts, are_alike)
+
+
+def _id_of(entry: tuple[str, ConsumerMember]) -> str:
+    return entry[0]
+
+
+def _topic_ids(
+    parts: ShardParts, names: AbstractSet[str], counts: dict[UUID, int]
+) -> frozenset[UUID]:
+    views = [view for view in map(parts.topics.find, names) if view is not None]
+    counts.update((view.topic_id, view.partition_count) for view in views)
+    return frozenset(view.topic_id for view in views)
+
+
+def _finished(steps: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result

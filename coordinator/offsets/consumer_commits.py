@@ -1,0 +1,118 @@
+"""Who may commit and read offsets of a consumer group, by its member epoch.
+
+A commit may be of an earlier epoch than the member is in, as one that was on its way while the
+member was moved to the next; but not of an earlier one than that in which it got the partition.
+Without a member id and an epoch, a commit is accepted while the group has no members.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from coordinator.consumer_groups.heartbeats.checks import unknown_member
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from uuid import UUID
+
+    from coordinator.consumer_groups.group import ConsumerGroup
+    from coordinator.consumer_groups.member import ConsumerMember
+
+MEMBER_EPOCH_SINCE = 9
+"""The version of OffsetCommit from which on it has member epochs."""
+
+
+class Committing(NamedTuple):
+    """Who commits."""
+
+    member_id: str
+    instance_id: str | None
+    epoch: int
+
+
+def check_commit(
+    group: ConsumerGroup,
+    who: Committing,
+    api_version: int,
+    partitions: Callable[[], Iterable[tuple[UUID | None, int]]],
+) -> None:
+    """Raise ApiError unless the commit is to be stored.
+
+    `partitions` gives what is committed; the topic id is None for a topic that does not exist.
+    """
+    if who.epoch < 0 and not group.members:
+        return
+    member = _member(group, who.member_id)
+    if member.classic is None and api_version < MEMBER_EPOCH_SINCE:
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            "OffsetCommit version 9 or above must be used by members using the consumer group "
+            "protocol",
+        )
+    _check_epoch(member, who.epoch, partitions)
+
+
+def check_transactional_commit(
+    group: ConsumerGroup,
+    who: Committing,
+    partitions: Callable[[], Iterable[tuple[UUID | None, int]]],
+) -> None:
+    """As `check_commit`, for TxnOffsetCommit, which knows no member epochs: ILLEGAL_GENERATION."""
+    if who.epoch < 0 and not group.members:
+        return
+    if who.epoch == -1 and not who.member_id and who.instance_id is None:
+        return
+    try:
+        _check_epoch(_member(group, who.member_id), who.epoch, partitions)
+    except ApiError as error:
+        if error.code is ErrorCode.STALE_MEMBER_EPOCH:
+            raise ApiError(ErrorCode.ILLEGAL_GENERATION) from None
+        raise
+
+
+def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> None:
+    """Raise ApiError unless offsets may be read; tools and old clients say no member."""
+    if member_id is None and epoch < 0:
+        return
+    member = _member(group, member_id or "")
+    if member.member_epoch != epoch:
+        raise _stale(
+            member,
+            f"The received member epoch {epoch} does not match the expected member epoch "
+            f"{member.member_epoch}.",
+        )
+
+
+def _member(group: ConsumerGroup, member_id: str) -> ConsumerMember:
+    member = group.members.get(member_id)
+    if member is None:
+        raise unknown_member(member_id, group.group_id)
+    return member
+
+
+def _check_epoch(
+    member: ConsumerMember, epoch: int, partitions: Callable[[], Iterable[tuple[UUID | None, int]]]
+) -> None:
+    if epoch == member.member_epoch:
+        return
+    if epoch > member.member_epoch:
+        raise _stale(
+            member,
+            f"Received member epoch {epoch} is newer than current member epoch "
+            f"{member.member_epoch}.",
+        )
+    for topic_id, partition in partitions():
+        since = None if topic_id is None else member.assignment_epoch(topic_id, partition)
+        if since is None or epoch < since:
+            raise _stale(
+                member,
+                f"Received member epoch {epoch} is older than the assignment of partition "
+                f"{partition}, or the partition is not assigned to the member.",
+            )
+
+
+def _stale(member: ConsumerMember, message: str) -> ApiError:
+    is_classic = member.classic is not None
+    code = ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
+    return ApiError(code, message)
