@@ -100,8 +100,12 @@ class ListenerChanges:
         for name in before:
             self._shut(name, is_gone=name in gone)
         for name in (*moved, *new):
-            if not await self._open(wanted[name], config) and name in moved:
+            if await self._open(wanted[name], config):
+                continue
+            if name in before:
                 await self._open(before[name], config)
+            else:
+                addresses.protections.close(name)
         if await self._advertise(configured) or gone or moved or new:
             logger.info("listeners are now %s", addresses.shown)
             if addresses.listeners.are_served:  # else the end of the start tells it
