@@ -147,12 +147,12 @@ def _check_compaction_lags(config: TopicConfig) -> None:
 
 
 def _check_delays(config: TopicConfig) -> None:
-    if not config.delivery_delay_enable:
+    if not (config.delivery_delay_enable or config.is_retry_topic):
         return
     if "compact" in config.cleanup_policy:
         raise ConfigError(
-            "conflict topic config setting delivery.delay.enable=true and cleanup.policy=compact: "
-            "records that wait are not compacted"
+            "conflict topic config setting cleanup.policy=compact and delivery.delay.enable=true "
+            "or a retry.policy: records that wait are not compacted"
         )
     default, most = config.delivery_delay_ms, config.delivery_delay_max_ms
     if default > most:

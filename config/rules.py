@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 
 _THROTTLED_REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
 ALL_REPLICAS = "*"
+_UNITS_MS = {
+    "ms": 1,
+    "s": 1_000,
+    "m": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+}
+_DURATION = re.compile(r"([0-9]{1,12})(ms|s|m|h|d)")
 
 
 class Rule(Protocol):
@@ -112,6 +120,35 @@ class ThrottledReplicas:
 
     def __str__(self) -> str:
         return "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """A list of lengths of time, at least one."""
+
+    most: int
+
+    def check(self, name: str, value: object) -> None:
+        """Raise ConfigError that names the one which is none."""
+        elements = sorted_or_as_is(value)
+        if not 0 < len(elements) <= self.most:
+            raise invalid(name, ",".join(elements), f"there must be 1 to {self.most} of them")
+        for element in elements:
+            try:
+                milliseconds(element)
+            except ValueError as error:
+                raise invalid(name, element, str(error)) from None
+
+    def __str__(self) -> str:
+        return "number with ms, s, m, h or d,..."
+
+
+def milliseconds(text: str) -> int:
+    """`90s` is 90,000. ValueError for what is no number with a unit."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a number with one of the units {', '.join(_UNITS_MS)}")
+    return int(match[1]) * _UNITS_MS[match[2]]
 
 
 def sorted_or_as_is(value: object) -> Sequence[str]:

@@ -16,7 +16,7 @@ from config.key import (
     string_set,
     strings,
 )
-from config.rules import RangeOr, ThrottledReplicas
+from config.rules import Durations, RangeOr, ThrottledReplicas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +197,41 @@ class TopicConfig:
     )
     """Age at which a segment is deleted; -1 is no limit."""
 
+    retry_backoff_max_ms: int = long(7_200_000, low=1, importance=LOW, acts=True)
+    """Longest delay of a retry with `retry.policy=exponential`."""
+
+    retry_backoff_ms: int = long(1_000, low=1, importance=LOW, acts=True)
+    """Delay of the first retry with `retry.policy=exponential`; it doubles with each one."""
+
+    retry_dead_letter_topic: str = string("", importance=LOW, acts=True)
+    """Where records go that have failed too often.
+
+    Empty means the topic's own name with `.dlq` at its end, in the place of `.retry` if it has it.
+    """
+
+    retry_levels: tuple[str, ...] = strings(
+        *("10s", "30s", "1m", "2m", "3m", "4m", "5m", "6m"),
+        *("7m", "8m", "9m", "10m", "20m", "30m", "1h", "2h"),
+        rule=Durations(1_000),
+        importance=LOW,
+        acts=True,
+    )
+    """Delays of the first retry, the second and so on with `retry.policy=levels`; the last repeats.
+
+    The default is that of RocketMQ.
+    """
+
+    retry_max_attempts: int = integer(16, low=1, high=1_000, importance=LOW, acts=True)
+    """Retries of a record; when it comes once more, it goes to the dead letters."""
+
+    retry_policy: str = string(
+        "none", choices=("none", "levels", "exponential"), importance=LOW, acts=True
+    )
+    """Makes this a retry topic: what is sent to it is given back after a delay (docs/messaging.md).
+
+    By `retry.levels` or by `retry.backoff.ms`. Includes what `delivery.delay.enable` does.
+    """
+
     segment_bytes: int = integer(1 << 30, low=14, acts=True, broker_keys=("log.segment.bytes",))
     """Size at which the active segment is closed and a new one is begun."""
 
@@ -231,3 +266,8 @@ class TopicConfig:
         False, acts=True, broker_keys=("unclean.leader.election.enable",)
     )
     """Whether a replica that is not in sync may become leader, which can lose records."""
+
+    @property
+    def is_retry_topic(self) -> bool:
+        """Whether records that were sent to it are given back later."""
+        return self.retry_policy != "none"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from broker.delivery.partition_delivery import PartitionDelivery
 
 if TYPE_CHECKING:
+    from broker.delivery.dead_letter_relay import DeadLetterPorts
     from broker.partitions.partition import Partition
     from broker.runtime.compute_pool import ComputePool
     from broker.runtime.event_loop import BackgroundLoop
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
 class Deliveries:
     """Begins and ends the work with leadership. `partition_changed` listens for its changes."""
 
-    def __init__(self, loop: BackgroundLoop, compute_pool: ComputePool) -> None:
+    def __init__(
+        self, loop: BackgroundLoop, compute_pool: ComputePool, dead_letters: DeadLetterPorts
+    ) -> None:
         self._loop = loop
+        self._dead_letters = dead_letters
         self._compute_pool = compute_pool
         self._running: dict[Partition, PartitionDelivery] = {}
 
@@ -42,7 +46,9 @@ class Deliveries:
         """Begin if records may wait by now. Those that do are delivered, whatever is configured."""
         may_begin = partition.is_leader and partition not in self._running
         if may_begin and partition.log.prepare_delays():
-            delivery = PartitionDelivery(partition, self._loop, self._compute_pool)
+            delivery = PartitionDelivery(
+                partition, self._loop, self._compute_pool, self._dead_letters
+            )
             self._running[partition] = delivery
             name = f"deliver {partition.topic}-{partition.index}"
             self._loop.spawn(delivery.run(), name)

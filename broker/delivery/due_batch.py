@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MOST_RECORDS: Final = 256
 MOST_BYTES: Final = 1 << 16
 """Of one batch, but for a single record that is larger: it is made on the event loop."""
-RECORD_BYTES: Final = 128
+RECORD_BYTES: Final = 192
 HEADER_BYTES: Final = 10
 BATCH_BYTES: Final = 128
 """What records, their headers and batches take besides keys, values and names; none takes more."""
@@ -78,7 +78,9 @@ class DueBatch:
             codec = Codec.NONE
         is_stamped = config.message_timestamp_type == "LogAppendTime"
         kind = TimestampType.LOG_APPEND_TIME if is_stamped else TimestampType.CREATE_TIME
-        return memoryview(build_delivered(self._due, needed_from, codec, kind))
+        is_retry = config.is_retry_topic
+        batch = build_delivered(self._due, needed_from, codec, kind, is_retry=is_retry)
+        return memoryview(batch)
 
     def _take(self, opened: OpenedBatch, waiting: Waiting) -> bool:
         record = opened.record(waiting.offset)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.delivery.relay_plan import RelayPlan
 from broker.delivery.sources import Sources
 from broker.delivery.waiting_queue import Waiting, WaitingQueue
 from broker.delivery.waiting_records import WaitingRecords
@@ -27,7 +28,10 @@ class FollowedLog:
         before = log.delays.last_delivered(first)
         queue = WaitingQueue(log.directory.disk.filesystem, log.path)
         reached_ms = -1 if before is None else before.timestamp
-        self.records = WaitingRecords(queue, Waiting(point.due_ms, point.offset), reached_ms)
+        self.dead = RelayPlan(log.delays.last_relay())
+        """Dead letters, if this is a retry topic."""
+        delivered = Waiting(point.due_ms, point.offset)
+        self.records = WaitingRecords(queue, self.dead, delivered, reached_ms)
         self.queue = queue
         self.sources = Sources(log.delays.read_holding)
         self._cursor = first

@@ -5,6 +5,8 @@
     deliver    what is due, as one batch that is appended; again and again
     wait       until something is due, or appended
 
+In a retry topic a task beside it sends dead letters on (`dead_letter_relay`).
+
 A batch is built and appended in one go, right after the log was followed to its end. So nothing can
 be appended in between that would have had to be delivered before, which is what the delivery point
 in the batch says (`protocol.delays.delivered_batch`). Whatever fails throws away what is known,
@@ -18,9 +20,11 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from broker.delivery.dead_letter_relay import DeadLetterPorts, DeadLetterRelay
 from broker.delivery.due_batch import DueBatch
 from broker.delivery.followed_log import FollowedLog
 from broker.delivery.sources import OpenedBatch, open_batch
+from broker.runtime.deferred import awaited
 from broker.runtime.supervision import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
 from protocol.errors import ApiError, ErrorCode
 from storage.append.append_source import FROM_COORDINATOR
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from broker.partitions.partition import Partition
     from broker.runtime.compute_pool import ComputePool
     from broker.runtime.event_loop import BackgroundLoop
+    from protocol.records.record import Record
 
 logger = logging.getLogger(__name__)
 
@@ -44,9 +49,16 @@ class PartitionDelivery:
     """The work on one partition; `run` is its task, and `stop` ends it."""
 
     def __init__(
-        self, partition: Partition, loop: BackgroundLoop, compute_pool: ComputePool
+        self,
+        partition: Partition,
+        loop: BackgroundLoop,
+        compute_pool: ComputePool,
+        dead_letters: DeadLetterPorts,
     ) -> None:
         """The log's appends must look at delays (`Log.prepare_delays`)."""
+        self._loop = loop
+        self._dead_letters = dead_letters
+        self._relay: DeadLetterRelay | None = None
         self.partition = partition
         self._log = partition.log
         self._name = f"{partition.topic}-{partition.index}"
@@ -87,6 +99,9 @@ class PartitionDelivery:
                     count = len(followed.queue)
                     logger.info("delivery: %s has %d records that wait", self._name, count)
                 pause_ms = FIRST_PAUSE_MS
+                self._relay = DeadLetterRelay(
+                    self.partition, followed.dead, self.record, self._loop, self._dead_letters
+                )
                 await self._serve(followed)
             except Exception as error:  # noqa: BLE001 - told
                 self._forget()
@@ -104,6 +119,8 @@ class PartitionDelivery:
                 await followed.follow(self.is_over)
                 if self.is_over():
                     return
+            if self._relay is not None:
+                self._relay.poke()
             batch = DueBatch(self._log.config)
             unopened = batch.gather(followed, self._clock.now_ms())
             if unopened is not None:
@@ -125,20 +142,19 @@ class PartitionDelivery:
         if len(records.cancelled) > CANCELLATIONS_KEPT:
             records.forget_passed(needed_from)
 
+    async def record(self, offset: int) -> Record | None:
+        """The record that waits at an offset; None when it is gone, or cancelled."""
+        followed = self._followed
+        if followed is None or followed.is_gone(offset):
+            return None
+        found = followed.sources.find(offset)
+        if isinstance(found, memoryview):
+            found = followed.sources.add(await self._opened(found))
+        return None if found is None else found.record(offset)
+
     async def _opened(self, batch: memoryview) -> OpenedBatch:
         """The batch, opened beside the event loop."""
-        arrived: asyncio.Future[OpenedBatch] = asyncio.get_running_loop().create_future()
-
-        def complete(opened: OpenedBatch) -> None:
-            if not arrived.done():
-                arrived.set_result(opened)
-
-        def fail(error: Exception) -> None:
-            if not arrived.done():
-                arrived.set_exception(error)
-
-        self._compute_pool.run(partial(open_batch, batch)).then(complete, fail)
-        return await arrived
+        return await awaited(self._compute_pool.run(partial(open_batch, batch)))
 
     def _pause_until_due(self, followed: FollowedLog) -> int | None:
         """None when nothing waits."""
@@ -182,6 +198,9 @@ class PartitionDelivery:
             raise ApiError(ErrorCode.INVALID_RECORD, f"no record waits at offset {offset}")
 
     def _forget(self) -> None:
+        relay, self._relay = self._relay, None
+        if relay is not None:
+            relay.stop()
         followed, self._followed = self._followed, None
         if followed is not None:
             followed.queue.close()

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.delivery.waiting_queue import Waiting
 from protocol.delays.delay_headers import AT_ONCE
+from protocol.delays.relay_batch import Position
+from protocol.delays.retry_headers import DEAD
 from protocol.delays.waiting_batch import CANCELLED, is_cancellation, parse_waiting
 from protocol.records.batch import DELAY_BIT, parse_header
 from protocol.records.control import ControlType, parse_marker
@@ -30,6 +32,7 @@ from storage.delays.delay_index import DelayKind, kind_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from broker.delivery.relay_plan import RelayPlan
     from broker.delivery.waiting_queue import WaitingQueue
     from storage.delays.delay_index import DelayEntry
     from storage.delays.log_delays import LogDelays
@@ -48,12 +51,15 @@ class _Undecided(NamedTuple):
 class WaitingRecords:
     """What waits, as far as the log was followed."""
 
-    def __init__(self, queue: WaitingQueue, delivered: Waiting, reached_ms: int) -> None:
+    def __init__(
+        self, queue: WaitingQueue, dead: RelayPlan, delivered: Waiting, reached_ms: int
+    ) -> None:
         """`delivered` is how far delivery has come by the end of the log.
 
         `reached_ms` is how far it had come before the batch that is followed first.
         """
         self.queue = queue
+        self.dead = dead
         self.delivered = delivered
         self._reached_ms = reached_ms
         self._undecided: dict[int, list[_Undecided]] = {}
@@ -66,10 +72,12 @@ class WaitingRecords:
         if entry.kind is DelayKind.DELIVERED:
             self._reached_ms = max(self._reached_ms, entry.timestamp)
             return
+        if entry.kind is DelayKind.RELAYED:
+            return
         batch = read(entry)
         header = parse_header(batch)
         if entry.kind is DelayKind.ENDED:
-            yield from self._end(header.producer_id, batch, entry.timestamp)
+            yield from self._end(header.producer_id, batch, entry)
             return
         waiting = parse_waiting(batch)
         if waiting.type == CANCELLED:
@@ -78,13 +86,16 @@ class WaitingRecords:
             undecided = _Undecided(entry.offset, waiting.numbers)
             self._undecided.setdefault(header.producer_id, []).append(undecided)
         else:
-            yield from self._push(entry.offset, waiting.numbers, waiting.received_ms, 0)
+            undecided = _Undecided(entry.offset, waiting.numbers)
+            yield from self._push(undecided, waiting.received_ms, None)
 
     def needed_from(self, end_offset: int) -> int:
         """Nothing before this offset waits; `end_offset` is up to where the log was followed."""
         least = self.queue.least_offset()
         firsts = [end_offset if least is None else least]
         firsts += [batches[0].base_offset for batches in self._undecided.values()]
+        if self.dead.least_offset is not None:
+            firsts.append(self.dead.least_offset)
         return min(firsts)
 
     def forget_passed(self, needed_from: int) -> None:
@@ -110,23 +121,30 @@ class WaitingRecords:
         waiting = parse_waiting(batch)
         before = delays.last_delivered(header.base_offset)
         time = waiting.numbers[offset - header.base_offset]
+        if time == DEAD:
+            return False
         due_ms = _due_ms(time, waiting.received_ms, -1 if before is None else before.timestamp)
         return Waiting(due_ms, offset) > self.delivered
 
-    def _end(self, producer_id: int, batch: memoryview, timestamp: int) -> Iterator[None]:
+    def _end(self, producer_id: int, batch: memoryview, entry: DelayEntry) -> Iterator[None]:
         marker = parse_marker(batch)
         undecided = self._undecided.pop(producer_id, ())
         if marker is None or marker.type is not ControlType.COMMIT:
             return
-        for base_offset, times in undecided:
-            yield from self._push(base_offset, times, timestamp, 1)
+        for one in undecided:
+            yield from self._push(one, entry.timestamp, entry.offset)
 
-    def _push(
-        self, base_offset: int, times: tuple[int, ...], since_ms: int, later_ms: int
-    ) -> Iterator[None]:
+    def _push(self, decided: _Undecided, since_ms: int, committed_at: int | None) -> Iterator[None]:
+        """Have records wait; `committed_at` is the offset of the end of their transaction."""
         queue, delivered = self.queue, self.delivered
-        reached_ms = self._reached_ms + later_ms
+        base_offset, times = decided
+        reached_ms = self._reached_ms + (committed_at is not None)
         for index, time in enumerate(times):
+            if time == DEAD:
+                offset = base_offset + index
+                at = offset if committed_at is None else committed_at
+                self.dead.add(Position(at, offset))
+                continue
             waiting = Waiting(_due_ms(time, since_ms, reached_ms), base_offset + index)
             if waiting > delivered:
                 queue.push(waiting)

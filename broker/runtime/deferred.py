@@ -187,6 +187,22 @@ def from_future(future: asyncio.Future[T]) -> Deferred[T]:
     return deferred
 
 
+async def awaited(deferred: Deferred[T]) -> T:
+    """Wait for its value, or raise its error; for a task of the broker's, as no request has one."""
+    arrived: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+    def complete(value: T) -> None:
+        if not arrived.done():  # whoever waited may have been cancelled
+            arrived.set_result(value)
+
+    def fail(error: Exception) -> None:
+        if not arrived.done():
+            arrived.set_exception(error)
+
+    deferred.then(complete, fail)
+    return await arrived
+
+
 def settle(deferred: Deferred[T], done: asyncio.Future[T]) -> None:
     """Settle `deferred` as a future was that is done."""
     if done.cancelled():

@@ -18,6 +18,8 @@ from broker.coordinators.peers import Peers
 from broker.coordinators.producer_id_blocks import ProducerIdBlocks
 from broker.coordinators.services import CoordinatorServices
 from broker.coordinators.transactions import TransactionCoordinators
+from broker.delivery.dead_letter_relay import DeadLetterPorts
+from broker.delivery.dead_letter_sender import DeadLetterSender, SenderParts
 from broker.delivery.deliveries import Deliveries
 from broker.fetch.fetch_sessions import FetchSessions
 from broker.maintenance.failed_disks import FailedDisks, FailureAnnouncement
@@ -88,7 +90,7 @@ def put_together(base: Foundation) -> Parts:
     cluster = cluster_parts(base)
     coordination = _coordination(base, cluster)
     services = _services(base, cluster, coordination)
-    deliveries = Deliveries(base.machine.background, base.storage.compute_pool)
+    deliveries = _deliveries(base, cluster, coordination)
     _listen(base, services, deliveries)
     machine, config, logs = base.machine, base.config, base.storage.logs
     loop, threads = machine.background, base.storage.disk_threads
@@ -216,6 +218,23 @@ def _services(
         audit_log=AuditLog(config, machine.clock.monotonic_ms),
         delegation_tokens=delegation_tokens(config, base.metadata.store, machine),
     )
+
+
+def _deliveries(base: Foundation, cluster: ClusterParts, coordination: _Coordination) -> Deliveries:
+    loop, compute_pool = base.machine.background, base.storage.compute_pool
+    sender = DeadLetterSender(
+        SenderParts(
+            base.config.broker_id,
+            loop.clock,
+            cluster.metadata,
+            coordination.auto_topics,
+            cluster.replicas,
+            cluster.links,
+            compute_pool,
+        )
+    )
+    ports = DeadLetterPorts(sender, coordination.producer_ids.obtain)
+    return Deliveries(loop, compute_pool, ports)
 
 
 def _listen(base: Foundation, services: BrokerServices, deliveries: Deliveries) -> None:

@@ -12,6 +12,9 @@ when that commits:
     deliver-at: 1767225600000        1767225600000
     deliver-after: 2s                        -2001
     neither, and no default                     -1
+
+In a retry topic it is the number of attempts that decides instead (`retry_headers`); a dead letter
+has the number DEAD, as it is not delivered.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from protocol.delays.retry_headers import DEAD, RetryRules, delay_of
 from protocol.errors import ErrorCode
 from protocol.records.record import parse_record
 from protocol.records.validation import MAX_RECORD_ERRORS, RecordError, RecordsRejectedError
@@ -58,6 +62,8 @@ class DelayLimits(NamedTuple):
     most_ms: int
     largest_bytes: int
     """What a delivered batch may have, so that the log takes it."""
+    retries: RetryRules | None = None
+    """Of a retry topic, where the number of attempts decides."""
 
 
 def delivery_times(
@@ -68,7 +74,7 @@ def delivery_times(
     Raises RecordsRejectedError(INVALID_RECORD), which names the records whose headers are wrong.
     """
     default = AT_ONCE - limits.default_ms
-    if MARK not in body:
+    if limits.retries is None and MARK not in body:
         return [default] * count
     times: list[int] = []
     errors: list[RecordError] = []
@@ -130,6 +136,9 @@ def _delivery_time(
     headers: Sequence[Header], default: int, limits: DelayLimits, now_ms: int
 ) -> int:
     """The number of one record; ValueError says what is wrong with its headers."""
+    if limits.retries is not None:
+        delay_ms = delay_of(headers, limits.retries)
+        return DEAD if delay_ms is None else AT_ONCE - delay_ms
     stated = [header for header in headers if header[0] in (DELIVER_AT, DELIVER_AFTER)]
     if not stated:
         return default

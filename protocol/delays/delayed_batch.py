@@ -22,7 +22,7 @@ LARGE_BYTES: Final = 1 << 16
 LARGE_COMPRESSED_BYTES: Final = 1 << 13
 """Looking into a larger batch may take milliseconds: it is done beside the event loop."""
 
-ADDED_BYTES: Final = 256
+ADDED_BYTES: Final = 320
 """What delivery adds to a record, a batch of its own included, is less."""
 
 
@@ -39,7 +39,7 @@ def wrap(
     if offsets is not None:
         return build_cancellation(header, offsets, now_ms)
     times = delivery_times(body, header.record_count, limits, now_ms)
-    if are_direct(times):
+    if limits.retries is None and are_direct(times):
         return batch
     _check_sizes(body, limits.largest_bytes)
     return build_waiting(batch, header, times, now_ms)

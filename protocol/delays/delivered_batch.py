@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from protocol.delays.retry_headers import given_back
 from protocol.records.batch import parse_header
 from protocol.records.builder import NewRecord, TimestampType, build_batch
 from protocol.records.record import invalid, parse_record, record_bytes
@@ -63,11 +64,13 @@ def build_delivered(
     waiting_from: int,
     codec: Codec,
     timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+    *,
+    is_retry: bool = False,
 ) -> bytearray:
-    """The batch that delivers `due`, at least one, in their order."""
+    """The batch that delivers `due`, at least one, in their order; `is_retry` counts attempts."""
     last = due[-1]
     point = b"%d,%d,%d" % (last.due_ms, last.record.offset, waiting_from)
-    records = [_delivered(one) for one in due]
+    records = [_delivered(one, is_retry=is_retry) for one in due]
     records[0] = records[0]._replace(headers=(*records[0].headers, (POINT, point)))
     return build_batch(records, codec=codec, is_of_delays=True, timestamp_type=timestamp_type)
 
@@ -84,10 +87,11 @@ def parse_point(batch: Buffer) -> DeliveryPoint:
     return DeliveryPoint(due_ms, offset, waiting_from)
 
 
-def _delivered(one: DueRecord) -> NewRecord:
+def _delivered(one: DueRecord, *, is_retry: bool) -> NewRecord:
     record = one.record
+    kept = given_back(record.headers, record.timestamp) if is_retry else record.headers
     headers = (
-        *record.headers,
+        *kept,
         (SOURCE, b"%d" % record.offset),
         (CREATED_AT, b"%d" % record.timestamp),
     )

@@ -27,6 +27,7 @@ from protocol.records.batch import (
     LOG_APPEND_TIME_BIT,
     MAGIC,
     NO_TIMESTAMP,
+    RELAY_BIT,
     BatchHeader,
     assign_max_timestamp,
     parse_header,
@@ -65,7 +66,8 @@ _CODECS: Final = tuple(Codec)
 _ZSTD: Final = int(Codec.ZSTD)
 """Looking members of an enumeration up costs more than all other comparisons of a header."""
 
-_REFUSED_BITS: Final = CONTROL_BIT | DELAY_BIT | DELETE_HORIZON_BIT | LOG_APPEND_TIME_BIT
+_OUR_BITS: Final = DELAY_BIT | RELAY_BIT
+_REFUSED_BITS: Final = CONTROL_BIT | _OUR_BITS | DELETE_HORIZON_BIT | LOG_APPEND_TIME_BIT
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -340,7 +342,7 @@ def _check_attributes(header: BatchHeader, api_version: int) -> None:
         raise ApiError(
             ErrorCode.INVALID_TIMESTAMP, "only the broker may mark timestamps as its own"
         )
-    if header.attributes & DELAY_BIT:
+    if header.attributes & _OUR_BITS:
         raise invalid("only the broker may write batches that wait or were delivered")
     if header.has_delete_horizon:
         raise invalid("only the broker may set a delete horizon")

@@ -15,7 +15,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from protocol.records.batch import CONTROL_BIT, NO_SEQUENCE, TRANSACTIONAL_BIT
+from protocol.records.batch import CONTROL_BIT, NO_SEQUENCE, RELAY_BIT, TRANSACTIONAL_BIT
 from storage.errors import EXHAUSTION, DamagedFileError
 from storage.segment import file_names
 
@@ -40,6 +40,8 @@ class DelayKind(IntEnum):
     DELIVERED = 2
     ENDED = 3
     """The end of a transaction."""
+    RELAYED = 4
+    """How far dead letters have come."""
 
 
 class DelayEntry(NamedTuple):
@@ -53,6 +55,8 @@ class DelayEntry(NamedTuple):
 
 def kind_of(header: BatchHeader) -> DelayKind:
     """The kind of a batch with the delay bit."""
+    if header.attributes & RELAY_BIT:
+        return DelayKind.RELAYED
     if not header.attributes & CONTROL_BIT:
         return DelayKind.DELIVERED
     if header.attributes & TRANSACTIONAL_BIT and header.base_sequence == NO_SEQUENCE:
@@ -115,11 +119,11 @@ class DelayIndex:
             slot += count
         yield from pending[max(slot - written, 0) :]
 
-    def last_delivered(self, before: int) -> DelayEntry | None:
-        """The last delivered batch before an offset; None when this segment has none."""
+    def last_of(self, kind: DelayKind, before: int) -> DelayEntry | None:
+        """The last batch of a kind before an offset; None when this segment has none."""
         slot = self._slot_of(before)
         for entry in reversed(self._pending[: max(slot - self._count, 0)]):
-            if entry.kind is DelayKind.DELIVERED:
+            if entry.kind is kind:
                 return entry
         slot = min(slot, self._count)
         file = self._open() if slot else None
@@ -127,7 +131,7 @@ class DelayIndex:
             count = min(ENTRIES_AT_A_TIME, slot)
             slot -= count
             for entry in reversed(self._read(file, slot, count)):
-                if entry.kind is DelayKind.DELIVERED:
+                if entry.kind is kind:
                     return entry
         return None
 

@@ -138,7 +138,8 @@ def _wrapped(
     """The batch, or a waiting one around it. LargeContentsError if that takes long."""
     size = len(records)
     if header.codec is Codec.NONE:
-        if limits.default_ms == 0 and MARK not in records[HEADER_BYTES:].tobytes():
+        is_by_mark = limits.default_ms == 0 and limits.retries is None
+        if is_by_mark and MARK not in records[HEADER_BYTES:].tobytes():
             return records
         is_large = size > LARGE_BYTES
     else:

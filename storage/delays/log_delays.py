@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from protocol.delays.delivered_batch import NOTHING_DELIVERED, DeliveryPoint, parse_point
+from protocol.delays.relay_batch import Relay, parse_relay
 from protocol.records.batch import HEADER_BYTES, parse_header
 from storage.delays.delay_index import DelayEntry, DelayKind
 from storage.errors import DamagedFileError
@@ -58,10 +59,18 @@ class LogDelays:
 
     def last_delivered(self, before: int = NOTHING_WAITS) -> DelayEntry | None:
         """The last delivered batch before an offset."""
+        return self._last_of(DelayKind.DELIVERED, before)
+
+    def last_relay(self) -> Relay | None:
+        """How far dead letters have come, as the log says; None if it says nothing of it."""
+        entry = self._last_of(DelayKind.RELAYED, NOTHING_WAITS)
+        return None if entry is None else parse_relay(self.read(entry))
+
+    def _last_of(self, kind: DelayKind, before: int) -> DelayEntry | None:
         with self._place.directory:
             for index in range(self._segments.floor(before), -1, -1):
                 delays = self._segments[index].delays
-                entry = None if delays is None else delays.last_delivered(before)
+                entry = None if delays is None else delays.last_of(kind, before)
                 if entry is not None:
                     return entry
         return None

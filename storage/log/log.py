@@ -29,7 +29,7 @@ from storage.delays.log_delays import LogDelays
 from storage.log.flushes import Flushes
 from storage.log.log_contents import LogContents
 from storage.log.log_reader import LogReader
-from storage.log.log_rules import LogRules
+from storage.log.log_rules import LogRules, has_delays
 from storage.log.retention import Retention
 from storage.log.rolls import Rolls
 from storage.log.truncation import Truncation
@@ -107,7 +107,7 @@ class Log:
         self.rolls = Rolls(contents, self.rules, self.flushes, settings.draw_below)
         self.leader_appends = LeaderAppends(contents, self.rules, self.rolls)
         self.follower_appends = FollowerAppends(contents, self.rules, self.rolls)
-        if config.delivery_delay_enable:
+        if has_delays(config):
             self.prepare_delays()
         self.reader = LogReader(contents)
         self.read = self.reader.read
@@ -125,7 +125,7 @@ class Log:
     @config.setter
     def config(self, config: TopicConfig) -> None:
         self.rules.change(config)
-        if config.delivery_delay_enable:
+        if has_delays(config):
             self.prepare_delays()
 
     @property
@@ -150,7 +150,7 @@ class Log:
         Once they do, they go on to do so. Call it when this broker begins to lead.
         """
         if type(self.leader_appends) is LeaderAppends and (
-            self.config.delivery_delay_enable or self.delays.exist
+            has_delays(self.config) or self.delays.exist
         ):
             self.leader_appends = DelayingAppends(self._contents(), self.rules, self.rolls)
         return isinstance(self.leader_appends, DelayingAppends)

@@ -6,7 +6,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from config.key import LONG_MAX
+from config.rules import milliseconds
 from protocol.delays.delay_headers import DelayLimits
+from protocol.delays.retry_headers import RetryRules, doubling, levels
 from protocol.records.compression import Codec
 from protocol.records.validation import ProduceRules
 
@@ -31,6 +33,11 @@ a minute, which is how often recovery points are written."""
 
 RULES_KEPT: Final = 256
 """Of so many configurations: logs that have the same share them, which saves memory."""
+
+
+def has_delays(config: TopicConfig) -> bool:
+    """Whether records may wait in a log of this configuration."""
+    return config.delivery_delay_enable or config.is_retry_topic
 
 
 class LogRules:
@@ -76,10 +83,21 @@ def _produce_rules(config: TopicConfig) -> ProduceRules:
 
 
 def _delay_limits(config: TopicConfig) -> DelayLimits | None:
-    if not config.delivery_delay_enable:
+    if not has_delays(config):
         return None
     largest = min(config.max_message_bytes, config.segment_bytes)
-    return DelayLimits(config.delivery_delay_ms, config.delivery_delay_max_ms, largest)
+    times = config.delivery_delay_ms, config.delivery_delay_max_ms
+    return DelayLimits(*times, largest, _retry_rules(config))
+
+
+def _retry_rules(config: TopicConfig) -> RetryRules | None:
+    attempts = config.retry_max_attempts
+    match config.retry_policy:
+        case "levels":
+            return levels(list(map(milliseconds, config.retry_levels)), attempts)
+        case "exponential":
+            return doubling(config.retry_backoff_ms, config.retry_backoff_max_ms, attempts)
+    return None
 
 
 def _compression_level(config: TopicConfig) -> int | None:

@@ -68,7 +68,11 @@ OURS = (
     }
     | {
         ("topic", name)
-        for name in ("delivery.delay.enable", "delivery.delay.max.ms", "delivery.delay.ms")
+        for name in (
+            *("delivery.delay.enable", "delivery.delay.max.ms", "delivery.delay.ms"),
+            *("retry.backoff.max.ms", "retry.backoff.ms", "retry.dead.letter.topic"),
+            *("retry.levels", "retry.max.attempts", "retry.policy"),
+        )
     }
 )
 # Apache Kafka's authorizers read them, and its brokers have no rows for them.

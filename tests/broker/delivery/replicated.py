@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from broker.delivery.dead_letter_relay import DeadLetterPorts
 from broker.delivery.deliveries import Deliveries
 from broker.partitions.partition import Partition
 from broker.runtime.deferred import Deferred
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
     from random import Random
 
+    from protocol.errors import ErrorCode
     from storage.append.append_info import AppendInfo
     from storage.log.log import Log
 
@@ -61,6 +63,13 @@ class AtOnce:
         return outcome
 
 
+class NoDeadLetters:
+    """Where dead letters go in a test that has none."""
+
+    async def send(self, topic: str, index: int, batch: bytearray) -> ErrorCode:
+        raise AssertionError((topic, index, batch))
+
+
 class Replica:
     """One broker with its log."""
 
@@ -70,6 +79,7 @@ class Replica:
         self.clock = SkewedClock()
         self.disk = SimulatedDisk(lambda: NOW_MS)
         self.log: Log = create_log(self._place(), config, LogSettings(), NOW_MS)
+        self.dead_letters = NoDeadLetters()
         self.failures: list[BaseException] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -77,7 +87,8 @@ class Replica:
         """Timers and deliveries as they are at a broker's start."""
         timers = Timers(asyncio.get_running_loop())
         loop = BackgroundLoop(self.clock, timers, self._spawn, one_step_at_a_time, self._note)
-        self.deliveries = Deliveries(loop, AtOnce())  # type: ignore[arg-type]
+        ports = DeadLetterPorts(self.dead_letters, self._obtain_producer_id)
+        self.deliveries = Deliveries(loop, AtOnce(), ports)  # type: ignore[arg-type]
         services = surroundings(self.number, timers, self.clock)
         self.partition = Partition(self.log, services)
 
@@ -94,6 +105,9 @@ class Replica:
         )
         assert self.partition.assume(state)
         self.deliveries.partition_changed(self.partition, True)
+
+    async def _obtain_producer_id(self) -> int:
+        raise AssertionError("nothing is dead here")
 
     def resign(self) -> None:
         """Another leads from now on."""

@@ -44,7 +44,7 @@ def test_entries_are_found_whether_written_or_not(tmp_path: Path, count: int) ->
         delivered = [
             one for one in expected if one.offset < offset and one.kind is DelayKind.DELIVERED
         ]
-        assert index.last_delivered(offset) == (delivered[-1] if delivered else None)
+        assert index.last_of(DelayKind.DELIVERED, offset) == (delivered[-1] if delivered else None)
 
 
 @pytest.mark.parametrize("count", COUNTS)

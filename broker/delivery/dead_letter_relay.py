@@ -1,0 +1,191 @@
+"""Sends the dead letters of one partition on, as long as this broker leads it.
+
+What to do next is decided in `relay_plan`; here it is done. Nothing is sent before the log says so,
+and that is committed: otherwise the next leader would not know it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+
+from broker.delivery.dead_letter_sender import committed
+from broker.delivery.relay_plan import Step
+from broker.runtime.supervision import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
+from protocol.delays.relay_batch import build_relay
+from protocol.delays.retry_headers import dead_letter
+from protocol.errors import ApiError, ErrorCode
+from protocol.records.builder import NewRecord, build_batch
+from storage.append.append_source import FROM_COORDINATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from broker.delivery.relay_plan import RelayPlan
+    from broker.partitions.partition import Partition
+    from broker.runtime.event_loop import BackgroundLoop
+    from protocol.delays.relay_batch import Position, Relay
+    from protocol.records.record import Record
+
+logger = logging.getLogger(__name__)
+
+ONE_ACK: Final = 1
+RETRY_SUFFIX: Final = ".retry"
+DEAD_SUFFIX: Final = ".dlq"
+
+
+class Sender(Protocol):
+    """`DeadLetterSender`."""
+
+    async def send(self, topic: str, index: int, batch: bytearray, /) -> ErrorCode:
+        """Send a batch; NONE when all in-sync replicas have it."""
+
+
+class DeadLetterPorts(NamedTuple):
+    """What it takes of a broker to send dead letters on."""
+
+    sender: Sender
+    obtain_producer_id: Callable[[], Awaitable[int]]
+    """Raises ApiError if there is none now."""
+
+
+class DeadLetterRelay:
+    """The work on one partition, which begins with its first dead letter; `stop` ends it."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        plan: RelayPlan,
+        record: Callable[[int], Awaitable[Record | None]],
+        loop: BackgroundLoop,
+        ports: DeadLetterPorts,
+    ) -> None:
+        """`record` returns what waits at an offset, None when it is gone."""
+        self._partition = partition
+        self._plan = plan
+        self._record = record
+        self._loop = loop
+        self._ports = ports
+        self._poked = asyncio.Event()
+        self._task: asyncio.Task[object] | None = None
+        self._told: ErrorCode | None = None
+
+    def poke(self) -> None:
+        """The plan may have something to do."""
+        if self._plan.next() is Step.REST:
+            return
+        self._poked.set()
+        if self._task is None or self._task.done():
+            name = f"dead letters of {self._partition.topic}-{self._partition.index}"
+            self._task = cast("asyncio.Task[object]", self._loop.spawn(self._run(), name))
+
+    def stop(self) -> None:
+        """Another broker leads, or what was known of the log is void."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        pause_ms = FIRST_PAUSE_MS
+        while True:
+            self._poked.clear()
+            step = self._plan.next()
+            if step is Step.REST:
+                await self._poked.wait()
+                continue
+            code = await self._take(step)
+            if code is ErrorCode.NONE:
+                pause_ms = FIRST_PAUSE_MS
+                continue
+            self._tell(code)
+            await self._loop.timers.sleep(pause_ms)
+            pause_ms = min(2 * pause_ms, LONGEST_PAUSE_MS)
+
+    async def _take(self, step: Step) -> ErrorCode:
+        """Take a step; NONE when it is done."""
+        try:
+            if step is Step.OBTAIN:
+                self._plan.obtained(await self._ports.obtain_producer_id())
+                return ErrorCode.NONE
+            if step is Step.NOTE:
+                return await self._note()
+            return await self._send()
+        except ApiError as error:
+            return error.code
+        except Exception as error:  # noqa: BLE001 - noted
+            self._loop.note("dead letters", error)
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+
+    async def _note(self) -> ErrorCode:
+        relay = self._plan.to_note()
+        now_ms = self._loop.clock.now_ms()
+        batch = memoryview(build_relay(relay, now_ms))
+        info = self._partition.append_records(batch, ONE_ACK, FROM_COORDINATOR, now_ms)
+        code = await committed(self._partition, info.last_offset + 1)
+        if code is ErrorCode.NONE:
+            self._plan.noted_in_log(relay)
+        return code
+
+    async def _send(self) -> ErrorCode:
+        plan, partition = self._plan, self._partition
+        batch = await self._batch(plan.to_send(), plan.noted)
+        if batch is None:
+            plan.answered(ErrorCode.NONE)
+            return ErrorCode.NONE
+        topic = partition.log.config.retry_dead_letter_topic
+        if topic in ("", partition.topic):
+            topic = dead_letter_topic(partition.topic)
+        code = await self._ports.sender.send(topic, partition.index, batch)
+        if not plan.answered(code):
+            return code
+        if code is ErrorCode.NONE:
+            self._tell_success()
+        else:
+            logger.warning(
+                "dead letters of %s-%d: %s does not know their producer (%s); they are sent by "
+                "another, and some may arrive twice",
+                *(partition.topic, partition.index, topic, code.name),
+            )
+        return ErrorCode.NONE
+
+    async def _batch(self, positions: Sequence[Position], relay: Relay) -> bytearray | None:
+        """The batch between the two positions of `relay`, always the same; None if all is gone."""
+        partition = self._partition
+        records = []
+        for position in positions:
+            record = await self._record(position.offset)
+            if record is None:
+                continue  # it was deleted meanwhile, and a duplicate is not recognised any more
+            source = partition.topic, partition.index, position.offset
+            headers = dead_letter(record.headers, source, record.timestamp)
+            records.append(NewRecord(record.timestamp, record.key, record.value, headers))
+        if not records:
+            return None
+        return build_batch(
+            records,
+            producer_id=relay.producer_id,
+            producer_epoch=relay.producer_epoch,
+            base_sequence=relay.sequence,
+        )
+
+    def _tell(self, code: ErrorCode) -> None:
+        """Log a failure once, not at each attempt."""
+        if code is not self._told:
+            self._told = code
+            logger.warning(
+                "dead letters of %s-%d wait: %s",
+                *(self._partition.topic, self._partition.index, code.name),
+            )
+
+    def _tell_success(self) -> None:
+        if self._told is not None:
+            self._told = None
+            logger.info(
+                "dead letters of %s-%d are sent on again",
+                *(self._partition.topic, self._partition.index),
+            )
+
+
+def dead_letter_topic(retry_topic: str) -> str:
+    """`billing.dlq` for `billing.retry`."""
+    return retry_topic.removesuffix(RETRY_SUFFIX) + DEAD_SUFFIX

@@ -1,0 +1,142 @@
+"""What to do next with the dead letters of one partition, decided without doing it.
+
+    no producer id                     OBTAIN  an id, then note it
+    dead letters, nothing under way    NOTE    in the log up to where they are sent
+    noted, and that is committed       SEND    them
+    arrived                            NOTE    that, and what is sent next, if there is any
+    the answer says that the producer
+    is not known, or out of order      OBTAIN  another id: what was under way may arrive twice
+    nothing to do                      REST
+
+One batch is under way at a time. What it consists of follows from the log, so that another leader
+sends the same (`protocol.delays.relay_batch`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from protocol.delays.relay_batch import NOTHING, Position, Relay
+from protocol.errors import ErrorCode
+from protocol.records.batch import SEQUENCE_SPACE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_RECORDS: Final = 50
+"""Of one batch. Fixed: dead letters are few, and a batch of them is made on the event loop."""
+
+NO_PRODUCER: Final = Relay(-1, -1, 0, NOTHING, NOTHING)
+
+_LOST_PRODUCER: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+    }
+)
+_ARRIVED: Final = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
+
+
+class Step(Enum):
+    """What to do next."""
+
+    REST = "rest"
+    OBTAIN = "obtain"
+    NOTE = "note"
+    SEND = "send"
+
+
+class RelayPlan:
+    """The state of one partition's relay, as the log has it, and what waits for it."""
+
+    def __init__(self, last: Relay | None) -> None:
+        """`last` is what the last relay batch in the log says, if there is one.
+
+        It need not be committed: whoever notes it again does no harm.
+        """
+        self.noted = last or NO_PRODUCER
+        self._dead: deque[Position] = deque()
+        self._least_offset = 0
+        self._is_to_note = last is not None and last.arrived != last.sent
+        self._needs_producer = last is None
+
+    def __len__(self) -> int:
+        """Dead letters that have not arrived."""
+        return len(self._dead)
+
+    @property
+    def least_offset(self) -> int | None:
+        """Nothing that has not arrived has a lower offset; None when all has."""
+        return self._least_offset if self._dead else None
+
+    def add(self, position: Position) -> None:
+        """A record has become a dead letter; in order. One that has arrived is passed over."""
+        if position > self.noted.arrived:
+            assert not self._dead or position > self._dead[-1], "dead letters come in order"
+            is_first = not self._dead or position.offset < self._least_offset
+            if is_first:  # in a transaction, later ones may have lower offsets
+                self._least_offset = position.offset
+            self._dead.append(position)
+
+    def next(self) -> Step:
+        """What to do now."""
+        if self._needs_producer:
+            return Step.OBTAIN if self._dead else Step.REST
+        is_under_way = self.noted.sent != self.noted.arrived
+        if is_under_way and not self.to_send():
+            self._pass()  # the log has let go of what was sent
+            is_under_way = False
+        if self._is_to_note or (self._dead and not is_under_way):
+            return Step.NOTE
+        return Step.SEND if is_under_way else Step.REST
+
+    def obtained(self, producer_id: int) -> None:
+        """A producer id was found for it; its sequence begins at zero."""
+        arrived, sent = self.noted[3:]
+        self.noted = Relay(producer_id, 0, 0, arrived, sent)
+        self._needs_producer = False
+        self._is_to_note = True
+
+    def to_note(self) -> Relay:
+        """What to append to the log now. Tell `noted_in_log` when it is committed."""
+        noted = self.noted
+        if noted.sent != noted.arrived or not self._dead:
+            return noted
+        last = self._dead[min(len(self._dead), MOST_RECORDS) - 1]
+        return noted._replace(sent=last)
+
+    def noted_in_log(self, relay: Relay) -> None:
+        """What `to_note` returned is committed."""
+        self.noted = relay
+        self._is_to_note = False
+
+    def to_send(self) -> Sequence[Position]:
+        """The dead letters of the batch that is under way, in order."""
+        return [one for one in self._dead if one <= self.noted.sent]
+
+    def answered(self, code: ErrorCode) -> bool:
+        """The leader of the dead letters' partition answered; returns whether that helps.
+
+        If not, the same batch is to be sent again after a pause.
+        """
+        if code in _LOST_PRODUCER:
+            self._needs_producer = True
+            return True
+        if code not in _ARRIVED:
+            return False
+        self._pass()
+        return True
+
+    def _pass(self) -> None:
+        """What was sent has arrived, or is gone."""
+        noted = self.noted
+        count = 0
+        while self._dead and self._dead[0] <= noted.sent:
+            self._dead.popleft()
+            count += 1
+        sequence = (noted.sequence + count) % SEQUENCE_SPACE
+        self.noted = noted._replace(sequence=sequence, arrived=noted.sent)
+        self._is_to_note = True

@@ -1,0 +1,124 @@
+"""How often a record was retried, and what becomes of it now: the headers of retry topics.
+
+A consumer that fails at a record sends it to its group's retry topic, with the headers it had. The
+broker counts, in `retry-attempt`, and gives it back after a delay, which grows with the attempts:
+
+    sent       headers                          waits     given back with
+    first      -                                10 s      retry-attempt: 1
+    again      retry-attempt: 1                 30 s      retry-attempt: 2
+    ...
+    17th time  retry-attempt: 16                for ever: it is a dead letter
+
+Dead letters go to the topic for them with `dead-letter-attempts`, `dead-letter-source` and
+`dead-letter-time`. What the headers say of delays was for the topics the record came from: here it
+means nothing, and is left out of what is given back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from protocol.records.record import Header
+
+ATTEMPT: Final = "retry-attempt"
+FIRST_TIME: Final = "retry-first-time"
+ATTEMPTS: Final = "dead-letter-attempts"
+DEAD_SOURCE: Final = "dead-letter-source"
+DEAD_TIME: Final = "dead-letter-time"
+
+DEAD: Final = -(1 << 63)
+"""The number of a dead letter among the times of delivery (`delay_headers`): it has none."""
+
+_ATTEMPT = re.compile(rb"[0-9]{1,9}")
+_OF_DELAYS: Final = "deliver-"
+_OF_DELIVERIES: Final = "delivery-"
+_SHOWN_BYTES: Final = 40
+
+
+class RetryRules(NamedTuple):
+    """What a retry topic says: how long the first retry waits, the second, and so on."""
+
+    delays_ms: tuple[int, ...]
+
+    @property
+    def most_attempts(self) -> int:
+        """A record that was retried so often is a dead letter."""
+        return len(self.delays_ms)
+
+
+def levels(delays_ms: Sequence[int], attempts: int) -> RetryRules:
+    """Rules with these delays, of which the last repeats, or those behind `attempts` are left."""
+    last = delays_ms[-1]
+    missing = max(attempts - len(delays_ms), 0)
+    return RetryRules((*delays_ms[:attempts], *[last] * missing))
+
+
+def doubling(first_ms: int, most_ms: int, attempts: int) -> RetryRules:
+    """Rules with delays that double from `first_ms` up to `most_ms`."""
+    delays: list[int] = []
+    delay_ms = min(first_ms, most_ms)
+    for _ in range(attempts):
+        delays.append(delay_ms)
+        delay_ms = min(2 * delay_ms, most_ms)
+    return RetryRules(tuple(delays))
+
+
+def attempts_made(headers: Sequence[Header]) -> int:
+    """How often a record was retried. ValueError says what is wrong with its headers."""
+    stated = [value for name, value in headers if name == ATTEMPT]
+    if not stated:
+        return 0
+    if len(stated) > 1:
+        raise ValueError(f"{ATTEMPT} stands in the headers {len(stated)} times")
+    (value,) = stated
+    if value is None or not _ATTEMPT.fullmatch(value):
+        shown = "null" if value is None else repr(value[:_SHOWN_BYTES])[1:]
+        raise ValueError(f"{ATTEMPT} is {shown}, not the number that the broker gave it")
+    return int(value)
+
+
+def delay_of(headers: Sequence[Header], rules: RetryRules) -> int | None:
+    """How long a record waits now, in milliseconds; None for a dead letter.
+
+    Raises ValueError as `attempts_made` does.
+    """
+    made = attempts_made(headers)
+    return rules.delays_ms[made] if made < rules.most_attempts else None
+
+
+def given_back(headers: Sequence[Header], created_ms: int) -> tuple[Header, ...]:
+    """The headers with which a record that has waited is given back.
+
+    `created_ms` is the timestamp that it was sent with.
+    """
+    counted = (ATTEMPT, b"%d" % (attempts_made(headers) + 1))
+    kept = _kept(headers)
+    if all(name != FIRST_TIME for name, _ in kept):
+        kept.append((FIRST_TIME, b"%d" % created_ms))
+    return (*kept, counted)
+
+
+def dead_letter(
+    headers: Sequence[Header], source: tuple[str, int, int], now_ms: int
+) -> tuple[Header, ...]:
+    """The headers of a dead letter; `source` is topic, partition and offset in the retry topic."""
+    topic, partition, offset = source
+    return (
+        *_kept(headers),
+        (ATTEMPTS, b"%d" % attempts_made(headers)),
+        (DEAD_SOURCE, f"{topic}/{partition}/{offset}".encode()),
+        (DEAD_TIME, b"%d" % now_ms),
+    )
+
+
+def _kept(headers: Sequence[Header]) -> list[Header]:
+    """What is the client's: all but what is said of delays, deliveries and attempts."""
+    return [
+        header
+        for header in headers
+        if header[0] != ATTEMPT and not header[0].startswith((_OF_DELAYS, _OF_DELIVERIES))
+    ]

@@ -1,0 +1,146 @@
+"""Dead letters are sent on once and in order, whoever leads and whatever is lost meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.delivery.relay_plan import MOST_RECORDS, RelayPlan, Step
+from protocol.delays.relay_batch import NOTHING, Position, Relay
+from protocol.errors import ErrorCode
+
+
+@dataclass
+class DeadLetterLog:
+    """The partition they are sent to: takes a producer's batches in order, and none twice."""
+
+    arrived: list[Position] = field(default_factory=list)
+    _next: dict[int, int] = field(default_factory=dict)
+    _last: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def take(self, relay: Relay, batch: list[Position]) -> ErrorCode:
+        expected = self._next.get(relay.producer_id, 0)
+        if self._last.get(relay.producer_id) == (relay.sequence, len(batch)):
+            return ErrorCode.NONE  # the duplicate of the last one
+        if relay.sequence != expected:
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        self._next[relay.producer_id] = relay.sequence + len(batch)
+        self._last[relay.producer_id] = relay.sequence, len(batch)
+        self.arrived += batch
+        return ErrorCode.NONE
+
+
+@dataclass
+class Leader:
+    """Carries a plan out, and may stop after any step; what it noted may be lost if so."""
+
+    source: list[Position]
+    log: list[Relay]
+    dead_letters: DeadLetterLog
+    producer_ids: list[int] = field(default_factory=lambda: [0])
+
+    def begin(self) -> RelayPlan:
+        plan = RelayPlan(self.log[-1] if self.log else None)
+        for position in self.source:
+            plan.add(position)
+        return plan
+
+    def step(self, plan: RelayPlan) -> Step:
+        step = plan.next()
+        if step is Step.OBTAIN:
+            self.producer_ids[0] += 1
+            plan.obtained(self.producer_ids[0])
+        elif step is Step.NOTE:
+            relay = plan.to_note()
+            self.log.append(relay)
+            plan.noted_in_log(relay)
+        elif step is Step.SEND:
+            code = self.dead_letters.take(plan.noted, list(plan.to_send()))
+            plan.answered(code)
+        return step
+
+
+def positions(count: int) -> list[Position]:
+    return [Position(number * 3, number * 2) for number in range(count)]
+
+
+def test_a_batch_is_noted_before_it_is_sent_and_after_it_has_arrived() -> None:
+    leader = Leader(positions(2), [], DeadLetterLog())
+    plan = leader.begin()
+
+    steps = [leader.step(plan) for _ in range(5)]
+
+    assert steps == [Step.OBTAIN, Step.NOTE, Step.SEND, Step.NOTE, Step.REST]
+    assert leader.log == [
+        Relay(1, 0, 0, NOTHING, Position(3, 2)),
+        Relay(1, 0, 2, Position(3, 2), Position(3, 2)),
+    ]
+
+
+def test_what_another_leader_had_under_way_is_sent_again_as_the_same_batch() -> None:
+    source = positions(3)
+    log = [Relay(7, 0, 4, NOTHING, source[1])]
+    leader = Leader(source, log, DeadLetterLog(source[:2], {7: 6}, {7: (4, 2)}))
+    plan = leader.begin()
+
+    while leader.step(plan) is not Step.REST:
+        pass
+
+    assert leader.dead_letters.arrived == source
+
+
+def test_a_producer_that_was_forgotten_gets_another_id() -> None:
+    leader = Leader(positions(1), [Relay(7, 0, 4, NOTHING, Position(0, 0))], DeadLetterLog())
+    plan = leader.begin()
+
+    steps = [leader.step(plan) for _ in range(5)]
+
+    assert steps == [Step.NOTE, Step.SEND, Step.OBTAIN, Step.NOTE, Step.SEND]
+    assert leader.dead_letters.arrived == positions(1)
+
+
+def test_an_answer_that_does_not_help_leaves_everything_as_it_was() -> None:
+    plan = Leader(positions(1), [], DeadLetterLog()).begin()
+    plan.obtained(1)
+    plan.noted_in_log(plan.to_note())
+
+    assert not plan.answered(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    assert plan.next() is Step.SEND
+    assert plan.least_offset == 0
+
+
+def test_what_the_log_has_let_go_of_is_not_waited_for() -> None:
+    plan = RelayPlan(Relay(7, 0, 4, NOTHING, Position(9, 9)))
+
+    assert plan.next() is Step.NOTE
+    relay = plan.to_note()
+    assert relay == Relay(7, 0, 4, Position(9, 9), Position(9, 9))
+    plan.noted_in_log(relay)
+    assert plan.next() is Step.REST
+
+
+@given(st.integers(0, 3 * MOST_RECORDS), st.integers(0, 2**32))
+def test_each_arrives_once_and_in_order_whenever_leaders_stop(count: int, seed: int) -> None:
+    chance = Random(seed)
+    source = positions(count)
+    leader = Leader([], [], DeadLetterLog())
+    for _ in range(20):
+        leader.source = source[: chance.randint(len(leader.source), count)]
+        plan = leader.begin()
+        for _ in range(chance.randint(0, 8)):
+            if leader.step(plan) is Step.REST:
+                break
+        else:
+            # It dies: what it noted last may not be committed, but what it sent after that is.
+            if leader.log and plan.next() is Step.SEND and chance.random() < 0.5:
+                leader.log.pop()
+    leader.source = source
+    plan = leader.begin()
+    while leader.step(plan) is not Step.REST:
+        pass
+
+    assert leader.dead_letters.arrived == source

@@ -1,0 +1,138 @@
+"""Records that a consumer fails at come back later and later, and end as dead letters, once."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+from tests.interop.conftest import against_apache, create_topic
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+    from tests.interop.conftest import NewName
+
+pytestmark = pytest.mark.skipif(against_apache(), reason="Apache Kafka has no retry topics")
+
+Headers = list[tuple[str, str | bytes | None]]
+
+PATIENCE_SECONDS = 60.0
+BACKOFF_MS = 200
+POLICY = {
+    "retry.policy": "exponential",
+    "retry.backoff.ms": str(BACKOFF_MS),
+    "retry.max.attempts": "3",
+}
+
+
+def producer(bootstrap: str) -> Producer:
+    return Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 2})
+
+
+def send(client: Producer, topic: str, headers: Headers) -> None:
+    client.produce(topic, b"17", b"order", headers=headers)
+    assert client.flush(PATIENCE_SECONDS) == 0
+
+
+def reader(bootstrap: str, topic: str) -> Consumer:
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "x", "enable.auto.commit": False}
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    return consumer
+
+
+def next_of(consumer: Consumer) -> Message:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        message = consumer.poll(1.0)
+        if message is not None and message.error() is None:
+            return message
+    raise AssertionError("nothing came")
+
+
+def headers_of(message: Message) -> Headers:
+    headers = message.headers()
+    assert isinstance(headers, list)
+    return headers
+
+
+def texts(message: Message) -> dict[str, str]:
+    return {name: value.decode() for name, value in headers_of(message) if isinstance(value, bytes)}
+
+
+@pytest.fixture
+def retry_topic(admin: AdminClient, new_name: NewName) -> str:
+    topic = f"{new_name('billing')}.retry"
+    create_topic(admin, topic, 1, config=POLICY)
+    return topic
+
+
+def test_a_record_comes_back_later_each_time_and_is_dead_in_the_end(
+    bootstrap: str, retry_topic: str
+) -> None:
+    client, consumer = producer(bootstrap), reader(bootstrap, retry_topic)
+    headers: Headers = [("reason", b"no stock"), ("deliver-after", b"2h")]
+    waits = []
+
+    for attempt in (1, 2, 3):
+        began = time.monotonic()
+        send(client, retry_topic, headers)
+        message = next_of(consumer)
+        waits.append(time.monotonic() - began)
+        assert (message.key(), message.value()) == (b"order", b"17")
+        assert texts(message)["retry-attempt"] == str(attempt)
+        assert texts(message)["reason"] == "no stock"
+        assert "deliver-after" not in texts(message)
+        headers = headers_of(message)
+    send(client, retry_topic, headers)
+
+    dead = next_of(reader(bootstrap, retry_topic.removesuffix(".retry") + ".dlq"))
+    told = texts(dead)
+    assert (dead.key(), dead.value()) == (b"order", b"17")
+    assert told["reason"] == "no stock"
+    assert told["dead-letter-attempts"] == "3"
+    assert told["dead-letter-source"].startswith(f"{retry_topic}/0/")
+    assert "retry-attempt" not in told
+    least = [BACKOFF_MS / 1000 * factor for factor in (1, 2, 4)]
+    assert all(wait >= wanted for wait, wanted in zip(waits, least, strict=True))
+    assert all(name not in told for name in ("delivery-source", "delivery-point"))
+
+
+def test_a_count_that_is_no_number_is_refused(bootstrap: str, retry_topic: str) -> None:
+    failures: list[KafkaError | None] = []
+    client = producer(bootstrap)
+    client.produce(
+        retry_topic,
+        b"x",
+        headers=[("retry-attempt", b"many")],
+        on_delivery=lambda error, _: failures.append(error),
+    )
+    assert client.flush(PATIENCE_SECONDS) == 0
+
+    assert [error.name() for error in failures if error is not None] == ["INVALID_RECORD"]
+
+
+def test_in_a_transaction_a_record_is_dead_when_that_commits(
+    bootstrap: str, retry_topic: str
+) -> None:
+    client = Producer({"bootstrap.servers": bootstrap, "transactional.id": retry_topic})
+    client.init_transactions(PATIENCE_SECONDS)
+    dead: Headers = [("retry-attempt", b"3")]
+    for value, is_committed in ((b"aborted", False), (b"committed", True)):
+        client.begin_transaction()
+        client.produce(retry_topic, value, headers=dead)
+        client.produce(retry_topic, value, headers=[("retry-attempt", b"1")])
+        if is_committed:
+            client.commit_transaction(PATIENCE_SECONDS)
+        else:
+            client.flush(PATIENCE_SECONDS)
+            client.abort_transaction(PATIENCE_SECONDS)
+
+    letters = reader(bootstrap, retry_topic.removesuffix(".retry") + ".dlq")
+    assert next_of(letters).value() == b"committed"
+    assert next_of(reader(bootstrap, retry_topic)).value() == b"committed"
+    assert letters.poll(1.0) is None
