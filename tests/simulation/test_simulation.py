@@ -47,7 +47,7 @@ SEEDS = "0-300"
 """Among which each defect shows; the first that shows it ends the search."""
 
 LIKELY = {
-    "watchers": "91-92",
+    "watchers": "219-220",
     "epochs": "2-3",
     "flush of leaders": "11-12",
     "flush of followers": "10-11",
