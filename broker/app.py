@@ -143,7 +143,7 @@ class Broker:
         await base.machine.unless_stopped(self._hear_from_controller(services))
         services.groups.start()
         services.transactions.start()
-        self._begin_upkeep(parts, undo)
+        await self._begin_upkeep(parts, undo)
         if not services.is_in_cluster:
             await self._serve(base.addresses, parts)
 
@@ -155,7 +155,7 @@ class Broker:
         await services.control.wait_until_applied()
         metadata.settle()
 
-    def _begin_upkeep(self, parts: Parts, undo: UndoStack) -> None:
+    async def _begin_upkeep(self, parts: Parts, undo: UndoStack) -> None:
         services = parts.services
         self._is_up = True
         if services.is_in_cluster and services.config.controlled_shutdown_enable:
@@ -166,6 +166,7 @@ class Broker:
         if parts.token_expiry is not None:
             parts.token_expiry.start(services.config.delegation_token_expiry_check_interval_ms)
         parts.metrics.serve()
+        await parts.key_index.start()
 
     async def _serve(self, addresses: Addresses, parts: Parts) -> None:
         config, listeners = parts.services.config, addresses.listeners
@@ -199,5 +200,6 @@ def _push_ends(base: Foundation, parts: Parts, undo: UndoStack) -> None:
     if parts.token_expiry is not None:
         undo.push("stopping the expiry of tokens", parts.token_expiry.stop)
     undo.push("closing the metrics", parts.metrics.close)
+    undo.push("closing the key index", parts.key_index.close)
     undo.push("closing the listeners", base.addresses.listeners.close)
     undo.push("closing the timers", services.timers.close)

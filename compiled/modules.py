@@ -36,6 +36,7 @@ PURE: Final = frozenset(
         "storage/log/flushes.py",
         "storage/log/log.py",
         "storage/log/truncation.py",
+        "storage/side_process.py",
     }
 )
 """Modules of the rooms that are left alone: they begin a process, or what they do is rare."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from config.keys.cleaner import CleanerKeys
 from config.keys.groups import GroupKeys
 from config.keys.identity import IdentityKeys
+from config.keys.key_index import KeyIndexKeys
 from config.keys.kraft import KraftKeys
 from config.keys.logs import LogKeys
 from config.keys.metrics import MetricKeys
@@ -45,6 +46,7 @@ class BrokerConfig(
     CleanerKeys,
     GroupKeys,
     IdentityKeys,
+    KeyIndexKeys,
     KraftKeys,
     LogKeys,
     MetricKeys,

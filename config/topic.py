@@ -105,6 +105,12 @@ class TopicConfig:
     internal_segment_bytes: int | None = integer(None, internal=True)
     """Segment size without the usual lower bound, for tests of Apache Kafka itself."""
 
+    key_index_enable: bool = boolean(False, importance=LOW, acts=True)
+    """Whether closed segments get an index by key and by the header `message-id`.
+
+    This broker's alone. `key.index.port` is where records are looked up.
+    """
+
     leader_replication_throttled_replicas: tuple[str, ...] = strings(
         rule=ThrottledReplicas(), acts=True
     )

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from broker.maintenance.cleaner_process import CleanerProcess, ProcessEndedError
+from broker.maintenance.cleaner_process import CleanerProcess
+from broker.maintenance.side_process import ProcessEndedError
 from protocol.errors import ApiError
 from storage.compaction.choice import COMPACT, assess, make_job
 from storage.compaction.job import CleanedGroup, CleanerLimits, CleaningDone, CleaningFailed

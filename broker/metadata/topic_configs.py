@@ -80,6 +80,10 @@ class TopicConfigs:
         """The overrides of the topic."""
         return self.dynamic.topic_overrides(topic)
 
+    def topics_that_set(self, key: str) -> list[str]:
+        """Topics with an override of this key, whatever its value."""
+        return self.dynamic.topics_that_set(key)
+
     def topic_config(self, topic: str) -> TopicConfig:
         """The topic's whole configuration."""
         overrides = self.overrides(topic)

@@ -31,6 +31,7 @@ from protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from broker.key_index.key_index import KeyIndex
     from broker.maintenance.log_cleaner import LogCleaner
     from broker.metrics.sources import Sources
 
@@ -61,6 +62,7 @@ class BrokerCollector(Collector):
         self._listeners = sources.listeners
         self._authentication = sources.authentication
         self._housekeeping, self._cleaner = sources.housekeeping, sources.cleaner
+        self._key_index = sources.key_index
         self._counts = counts
         self._records_in = RecordsIn()
 
@@ -196,6 +198,7 @@ class BrokerCollector(Collector):
         yield _counter(f"{name}expiredfiles", text, self._housekeeping.expired_files)
         if self._cleaner is not None:
             yield from _cleaning(self._cleaner)
+        yield from _key_index(self._key_index)
         family = CounterMetricFamily(
             "kafka_server_backgroundtasks_failures",
             "Errors of the broker's own tasks that nobody foresaw; the tasks go on",
@@ -218,6 +221,23 @@ def _cleaning(cleaner: LogCleaner) -> Iterator[Metric]:
     yield _counter(f"{name}bytesafter", text, counts.bytes_after)
     text = "Logs that are not compacted any more, as that fails"
     yield _gauge(f"{name}uncleanablepartitionscount", text, counts.uncleanable_logs)
+
+
+def _key_index(key_index: KeyIndex) -> Iterator[Metric]:
+    name = "kafka_log_keyindex_"
+    built = key_index.indexer.counts
+    yield _counter(f"{name}segments", "Segments indexed by key", built.built)
+    yield _counter(f"{name}failures", "Times that a segment could not be indexed", built.failed)
+    yield _counter(f"{name}logbytes", "Bytes of logs read to index them", built.bytes_read)
+    yield _counter(f"{name}bytes", "Bytes of indexes written", built.bytes_written)
+    text = "Closed segments that had no key index when it was last looked"
+    yield _gauge(f"{name}waitingsegments", text, built.waiting)
+    found = key_index.counts
+    if found is not None:
+        yield _counter(f"{name}lookups", "Look-ups by key answered", found.lookups)
+        yield _counter(f"{name}refusals", "Look-ups by key refused, or failed", found.refused)
+        yield _counter(f"{name}records", "Records that look-ups by key gave", found.records)
+        yield _counter(f"{name}lookupbytes", "Bytes of logs read to look up", found.bytes_read)
 
 
 def _request_counters(served: Mapping[str, RequestCounts]) -> Iterator[Metric]:

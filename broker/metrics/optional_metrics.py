@@ -54,10 +54,11 @@ def _bound(config: BrokerConfig) -> Doors:
 
 def bound_endpoint(config: BrokerConfig) -> MetricsEndpoint:
     """Take the address of `metrics.port`, which is one; raises ListenError or ConfigError."""
+    from broker.http.protection import guard_of_metrics, protection_of  # noqa: PLC0415
     from broker.metrics.endpoint import MetricsEndpoint  # noqa: PLC0415
-    from broker.metrics.endpoint_protection import protection_of  # noqa: PLC0415
 
-    return MetricsEndpoint(config.metrics_host, config.metrics_port, protection_of(config))
+    protection = protection_of(config, guard_of_metrics(config))
+    return MetricsEndpoint(config.metrics_host, config.metrics_port, protection)
 
 
 def metrics_at(doors: Doors, sources: Sources) -> Metrics | NoMetrics:

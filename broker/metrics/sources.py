@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from broker.key_index.key_index import KeyIndex
     from broker.maintenance.housekeeping import Housekeeping
     from broker.maintenance.log_cleaner import LogCleaner
     from broker.network.authentication.sasl_listener import SaslListener
@@ -28,3 +29,4 @@ class Sources(NamedTuple):
     """None when nothing is compacted here."""
     authentication: Mapping[str, SaslListener]
     """Of the listeners that have one."""
+    key_index: KeyIndex

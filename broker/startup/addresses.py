@@ -9,6 +9,7 @@ import dataclasses
 import socket
 from typing import TYPE_CHECKING
 
+from broker.key_index.key_index import wanted_lookups
 from broker.metrics.optional_metrics import wanted_doors
 from broker.network.connection_quotas import configured_limits
 from broker.network.listener import ListenError, Listeners
@@ -20,6 +21,7 @@ from config.listeners import read_listeners
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from broker.key_index.endpoint import LookupEndpoint
     from broker.metrics.optional_metrics import Doors
     from broker.network.connection_quotas import ConnectionQuotas
     from broker.runtime.shutdown import UndoStack
@@ -47,6 +49,8 @@ class Addresses:
     protections: Protections
     metrics: Doors
     """Where metrics are asked for, and how the broker is."""
+    lookups: LookupEndpoint | None
+    """None when nobody wants to look up records by key."""
 
     @property
     def authentication(self) -> Authentication:
@@ -81,13 +85,16 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
             for one in configured.bound
         }
         metrics = await wanted_doors(config)
+        undo.push("giving up the addresses of the metrics", metrics.close)
+        lookups = await wanted_lookups(config)
+        if lookups is not None:
+            undo.push("giving up the address of the key index", lookups.close)
     except (ConfigError, ListenError) as error:
         raise StartError(str(error)) from None
-    undo.push("giving up the addresses of the metrics", metrics.close)
     advertised = advertised_endpoints(configured, ports)
     machine.platform.look_up_advertised({name: one.host for name, one in advertised.items()})
     bound = by_name(configured.bound)
-    return Addresses(listeners, limits, bound, ports, advertised, protections, metrics)
+    return Addresses(listeners, limits, bound, ports, advertised, protections, metrics, lookups)
 
 
 def by_name(endpoints: Iterable[Endpoint]) -> dict[str, tuple[Endpoint, ...]]:

@@ -22,8 +22,10 @@ from broker.delivery.dead_letter_relay import DeadLetterPorts
 from broker.delivery.dead_letter_sender import DeadLetterSender, SenderParts
 from broker.delivery.deliveries import Deliveries
 from broker.fetch.fetch_sessions import FetchSessions
+from broker.key_index.key_index import KeyIndex
 from broker.maintenance.failed_disks import FailedDisks, FailureAnnouncement
 from broker.maintenance.housekeeping import Housekeeping
+from broker.maintenance.key_indexer import KeyIndexer
 from broker.maintenance.log_cleaner import LogCleaner
 from broker.metadata.auto_topics import AutoTopics
 from broker.metrics.optional_metrics import metrics_at
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
     from broker.metrics.optional_metrics import NoMetrics
     from broker.startup.cluster_parts import ClusterParts, Foundation
     from config.topic import TopicConfig
+    from storage.log.log import Log
 
+KEY_INDEX_KEY = "key.index.enable"
 REGISTER_AGAIN_MS = 1000
 """Pause after the store refused a change of the registration. Fixed: it is one small write."""
 SESSION_EVICTION_MS = 120_000
@@ -70,6 +74,7 @@ class Parts:
     housekeeping: Housekeeping
     cleaner: LogCleaner | None
     """None when nothing is compacted here."""
+    key_index: KeyIndex
     metrics: Metrics | NoMetrics
     token_expiry: TokenExpiry | None
     """None without delegation tokens."""
@@ -100,17 +105,52 @@ def put_together(base: Foundation) -> Parts:
         if config.log_cleaner_enable
         else None
     )
+    key_index = _key_index(base, services)
     applied = ControlRequests(
         cluster.replicas, cluster.metadata, base.settings.topics, loop.slices, loop.timers
     )
     listeners, files = base.addresses.listeners, machine.open_files
     sasl = base.addresses.authentication.listeners
-    sources = Sources(services, machine.supervision, files, listeners, housekeeping, cleaner, sasl)
+    sources = Sources(
+        services,
+        machine.supervision,
+        files,
+        listeners,
+        housekeeping,
+        cleaner,
+        sasl,
+        key_index,
+    )
     metrics = metrics_at(base.addresses.metrics, sources)
     expiry = token_expiry(services)
     return Parts(
-        services, cluster.cluster, applied, deliveries, housekeeping, cleaner, metrics, expiry
+        services,
+        cluster.cluster,
+        applied,
+        deliveries,
+        housekeeping,
+        cleaner,
+        key_index,
+        metrics,
+        expiry,
     )
+
+
+def _key_index(base: Foundation, services: BrokerServices) -> KeyIndex:
+    """Look-ups by key, and what they go by."""
+    machine, topics = base.machine, base.settings.topics
+
+    def logs() -> list[Log]:
+        """Those of topics that may be indexed: what others cost is one look at their overrides."""
+        return [
+            partition.log
+            for topic in topics.topics_that_set(KEY_INDEX_KEY)
+            for partition in services.replicas.by_topic.get(topic, {}).values()
+        ]
+
+    loop, threads = machine.background, base.storage.disk_threads
+    indexer = KeyIndexer(base.config, logs, loop, threads, machine.supervision)
+    return KeyIndex(indexer, base.addresses.lookups, services)
 
 
 async def configure(base: Foundation, parts: Parts) -> None:

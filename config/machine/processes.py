@@ -7,6 +7,7 @@ Process 0 is the broker that the file describes; the others count up from it::
     log.dirs=/disk1/kafka,/disk2/kafka    /disk1/kafka/broker10,/disk2/kafka/broker10, …
     broker.rack                           the machine's name, so that replicas go to other machines
     broker.cpus=0-7                       an equal share of the list
+    key.index.port=9500                   9500, 9501, 9502, …: each looks up what it leads
     metrics.port=9404                     the supervisor's, which gathers the metrics of all
 
 `broker.process.2.KEY=value` has the last word for process 2. All other keys hold for each of them.
@@ -72,6 +73,10 @@ def derived_keys(config: BrokerConfig, process: Process) -> dict[str, str]:
     derived["status.socket"] = f"{state_directory(config)}/broker{broker_id}.sock"
     derived["status.socket.metrics"] = str(config.metrics_port >= 0).lower()
     derived["metrics.port"] = "-1"
+    if config.key_index_port > 0:
+        derived["key.index.port"] = _moved_port(
+            "key.index.port", str(config.key_index_port), config.key_index_port, process.number
+        )
     return derived
 
 
@@ -113,6 +118,8 @@ def _claims(config: BrokerConfig) -> Iterator[tuple[str, object]]:
             yield "listeners", endpoint.port
     for path in config.log_dirs:
         yield "log.dirs", path.rstrip("/")
+    if config.key_index_port > 0:
+        yield "key.index.port", config.key_index_port
     yield "status.socket", config.status_socket
 
 
@@ -131,7 +138,11 @@ def _check_file(config: BrokerConfig) -> None:
 def _moved(key: str, listener: str, by: int) -> str:
     """A listener some ports further on; 0 stays 0, by which the system chooses."""
     address, _, port = listener.rpartition(":")
-    moved = int(port) + by if int(port) else 0
-    if moved > _HIGHEST_PORT:
-        raise invalid(key, listener, f"process {by} would have port {moved}")
-    return f"{address}:{moved}"
+    return f"{address}:{_moved_port(key, listener, int(port), by) if int(port) else 0}"
+
+
+def _moved_port(key: str, value: str, port: int, by: int) -> str:
+    """A port some further on; `value` is what the file says."""
+    if port + by > _HIGHEST_PORT:
+        raise invalid(key, value, f"process {by} would have port {port + by}")
+    return str(port + by)

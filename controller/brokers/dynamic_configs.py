@@ -121,6 +121,10 @@ class DynamicConfigs:
         """The keys set for a topic; empty for one that has none or is not known yet."""
         return self._topics.get(topic, NOTHING)
 
+    def topics_that_set(self, key: str) -> list[str]:
+        """Topics with an override of this key, whatever its value."""
+        return [topic for topic, overrides in self._topics.items() if key in overrides]
+
     def knows_topic(self, topic: str) -> bool:
         """Whether the topic's configuration was read."""
         return topic in self._topics

@@ -11,12 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from storage.compaction.batch_filter import LastOfProducer
-from storage.segment.file_names import (
-    DELAY_INDEX,
-    SEGMENT_SUFFIXES,
-    TRANSACTION_INDEX,
-    segment_file,
-)
+from storage.segment.file_names import KAFKA_SUFFIXES, TRANSACTION_INDEX, segment_file
 
 
 class SourceSegment(NamedTuple):
@@ -106,8 +101,8 @@ class CleanedGroup:
         """The files as they will be named, the `.log` file first."""
         return [
             segment_file(directory, self.sources[0], suffix)
-            for suffix in SEGMENT_SUFFIXES
-            if suffix != DELAY_INDEX and (self.has_aborted or suffix != TRANSACTION_INDEX)
+            for suffix in KAFKA_SUFFIXES
+            if self.has_aborted or suffix != TRANSACTION_INDEX
         ]
 
 

@@ -10,8 +10,12 @@ OFFSET_INDEX: Final = ".index"
 TIME_INDEX: Final = ".timeindex"
 TRANSACTION_INDEX: Final = ".txnindex"
 DELAY_INDEX: Final = ".delays"
+KEY_INDEX: Final = ".keyindex"
+"""Only here, and only of topics that ask for it; Apache Kafka leaves it alone."""
 SNAPSHOT: Final = ".snapshot"
-SEGMENT_SUFFIXES: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, DELAY_INDEX)
+KAFKA_SUFFIXES: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
+SEGMENT_SUFFIXES: Final = (*KAFKA_SUFFIXES, DELAY_INDEX, KEY_INDEX)
+"""All files that come and go with a segment."""
 
 DELETED: Final = ".deleted"
 CLEANED: Final = ".cleaned"

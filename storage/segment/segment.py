@@ -168,6 +168,7 @@ class Segment(SegmentReading):
             for cut_index in cuts:
                 cut_index()
             file.truncate(position)
+            self._disk.filesystem.remove(self._path(file_names.KEY_INDEX))  # of what was there
             self._tail_offset = NO_TAIL
             self.size = position
             self._bytes_since_index = 0

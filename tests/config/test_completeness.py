@@ -30,7 +30,7 @@ LISTS_SINCE_4 = {
 }
 # What Apache Kafka has no key for; the page says so.
 OURS = (
-    {("topic", "flush.replicas")}
+    {("topic", "flush.replicas"), ("topic", "key.index.enable")}
     | {
         ("broker", name)
         for name in (
@@ -46,6 +46,17 @@ OURS = (
             "broker.processes.stop.timeout.ms",
             "broker.processes.sync.timeout.ms",
             "connection.buffer.max.bytes",
+            "key.index.check.interval.ms",
+            "key.index.host",
+            "key.index.io.max.bytes.per.second",
+            "key.index.lookup.max.bytes",
+            "key.index.lookup.max.records",
+            "key.index.lookup.max.waiting",
+            "key.index.lookup.timeout.ms",
+            "key.index.password",
+            "key.index.port",
+            "key.index.ssl.enable",
+            "key.index.user",
             "max.new.partitions.per.request",
             "max.request.elements",
             "max.ssl.handshakes",

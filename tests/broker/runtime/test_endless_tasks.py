@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import pytest
 
 from broker.cluster.control_channels import ControlChannels
+from broker.http import endpoint
 from broker.maintenance import log_cleaner
 from broker.maintenance.log_cleaner import LogCleaner
 from broker.metadata.broker_configs import BrokerConfigs
 from broker.metadata.metadata_cache import MetadataCache
 from broker.metadata.topic_configs import TopicConfigs
-from broker.metrics import endpoint
 from broker.metrics.endpoint import MetricsEndpoint
 from broker.network.links import LinkError
 from broker.partitions.partition import Partition
@@ -357,7 +357,8 @@ def test_a_configuration_change_that_cannot_be_applied_holds_up_no_later_one() -
 def test_metrics_are_served_on_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "PAUSE_SECONDS", 0)
     served = MetricsEndpoint("127.0.0.1", 0)
-    handle = served._server.handle_request
+    server = served._endpoint._server
+    handle = server.handle_request
     errors = [OSError(24, "Too many open files"), ValueError("odd")]
 
     def fail_at_first() -> None:
@@ -365,8 +366,8 @@ def test_metrics_are_served_on_after_an_error(monkeypatch: pytest.MonkeyPatch) -
             raise errors.pop()
         handle()
 
-    monkeypatch.setattr(served._server, "handle_request", fail_at_first)
-    served._thread.start()
+    monkeypatch.setattr(server, "handle_request", fail_at_first)
+    served._endpoint.serve(served._answer)
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=SECONDS)
     connection.request("GET", "/nowhere")
     assert connection.getresponse().status == 404

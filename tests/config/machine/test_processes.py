@@ -107,6 +107,7 @@ def test_mistyped_keys_of_a_process_and_processes_there_are_not_get_lines(path: 
         ("zookeeper.connect=", 1, "several brokers are one cluster through ZooKeeper only"),
         ("broker.id=-1", None, "so it has to be set"),
         ("listeners=PLAINTEXT://:65534", None, "process 2 would have port 65536"),
+        ("key.index.port=65534", None, "process 2 would have port 65536"),
         ("broker.cpus=3-1", None, "a range goes up"),
         ("broker.cpus=0-9999999999", None, "its end is less than"),
         ("broker.cpus=one", None, "CPUs are written as 0,2 or 0-3"),
@@ -144,6 +145,7 @@ def test_brokers_that_would_have_the_same_port_or_directory_are_told(path: Path)
     assert problem("metrics.port=9093").startswith(
         "listeners: the metrics and process 1 would both have 9093;"
     )
+    assert problem("key.index.port=9093").startswith("listeners: process 0 and process 1 would")
     assert problem("broker.process.1.broker.id=10").startswith("broker.id: process 0 and proc")
     assert problem("broker.process.0.log.dirs=/disk1/kafka").endswith(
         "configuration log.dirs: it lies in the log directory /disk1/kafka"

@@ -159,6 +159,7 @@ def _addresses(config: BrokerConfig, machine: Machine) -> Addresses:
         advertised_endpoints(configured, ports),
         Protections(Authentication(machine), configured.inter_broker, machine),
         Doors(None, None),
+        None,
     )
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.http.protection import guard_of_metrics, protection_of
 from broker.metrics.endpoint import PATH, MetricsEndpoint
-from broker.metrics.endpoint_protection import protection_of
 from config.errors import ConfigError
 from tests.broker.security.tls.tls_keys import config_of
 from tests.support.certificates import Authority
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def endpoint(config: BrokerConfig) -> Iterator[int]:
-    served = MetricsEndpoint("127.0.0.1", 0, protection_of(config))
+    served = MetricsEndpoint("127.0.0.1", 0, protection_of(config, guard_of_metrics(config)))
     served.serve({PATH: lambda: b"up 1\n"})
     try:
         yield served.port
@@ -84,7 +84,7 @@ def test_the_url_says_whether_there_is_tls(tmp_path: Path) -> None:
         (config_of({}), "http"),
         (config_of(keys, metrics_ssl_enable=True), "https"),
     ):
-        served = MetricsEndpoint("127.0.0.1", 0, protection_of(config))
+        served = MetricsEndpoint("127.0.0.1", 0, protection_of(config, guard_of_metrics(config)))
         assert served.url == f"{scheme}://127.0.0.1:{served.port}"
         served.close()
 
@@ -115,5 +115,6 @@ def test_a_client_without_the_certificate_that_metrics_want_is_refused(tmp_path:
     ],
 )
 def test_what_cannot_be_is_told_at_the_start(more: dict[str, str], reason: str) -> None:
+    config = config_of({}, **more)
     with pytest.raises(ConfigError, match=reason):
-        protection_of(config_of({}, **more))
+        protection_of(config, guard_of_metrics(config))

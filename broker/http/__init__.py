@@ -1,0 +1,1 @@
+"""What this broker serves over HTTP listens here: metrics, look-ups by key."""

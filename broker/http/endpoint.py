@@ -1,0 +1,133 @@
+"""An address at which something is served over HTTP, on threads of its own.
+
+Each thread answers one request after the other, and a client has a few seconds for its own; nobody
+is waited for on the event loop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from broker.http.protection import UNPROTECTED
+from broker.network.listener import ListenError, why_not_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+    from broker.http.protection import Protection
+
+logger = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 1
+"""Before the next request is served, after one that could not be for a reason of our own."""
+TIMEOUT_SECONDS = 10
+"""What a client may take over a request; it keeps others from being served."""
+
+
+class HttpEndpoint:
+    """Takes an address, and answers there once `serve` is called."""
+
+    def __init__(
+        self, name: str, host: str, port: int, protection: Protection = UNPROTECTED
+    ) -> None:
+        """Take the address; raises ListenError. `name` says what is served, in log lines."""
+        where = f"{host or '*'}:{port}"
+        self._name = name
+        self._protection = protection
+        server_class = _server_class(name, host, protection)
+        try:
+            self._server = make_server(host, port, self._answer, server_class, _Handler)
+        except OSError as error:
+            raise ListenError(f"{name}: {why_not_bound(error, host, where)}") from None
+        self._application: WSGIApplication | None = None
+        self._is_closed = False
+        self.port: int = self._server.server_port
+
+    @property
+    def url(self) -> str:
+        """Scheme, host and port."""
+        host = str(self._server.server_address[0])
+        scheme = "http" if self._protection.context is None else "https"
+        shown = f"[{host}]" if ":" in host else host
+        return f"{scheme}://{shown}:{self.port}"
+
+    def serve(self, application: WSGIApplication, threads: int = 1) -> None:
+        """Begin to answer, so many requests at a time."""
+        self._application = application
+        for _ in range(threads):
+            threading.Thread(target=self._run, name=self._name, daemon=True).start()
+
+    def close(self) -> None:
+        """Answer no more; a request under way is left to end by itself."""
+        self._is_closed = True
+        with contextlib.suppress(OSError):
+            self._server.socket.shutdown(socket.SHUT_RDWR)  # wakes the threads
+        self._server.server_close()
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            try:
+                self._server.handle_request()
+            except Exception:
+                if not self._is_closed:  # else the socket was closed in between
+                    logger.exception("%s could not be served", self._name)
+                    time.sleep(PAUSE_SECONDS)
+
+    def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        assert self._application is not None
+        if not self._protection.admits(environ.get("HTTP_AUTHORIZATION", "")):
+            asked = ("WWW-Authenticate", f'Basic realm="{self._name}"')
+            text = f"{self._protection.user_key} alone may\n"
+            return say("401 Unauthorized", text, start_response, asked)
+        return self._application(environ, start_response)
+
+
+def say(
+    status: str, text: str, start_response: StartResponse, *headers: tuple[str, str]
+) -> list[bytes]:
+    """Answer with a few words."""
+    start_response(status, [("Content-Type", "text/plain; charset=utf-8"), *headers])
+    return [text.encode()]
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = TIMEOUT_SECONDS
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: a line for each request would bury what matters."""
+
+
+def _server_class(name: str, host: str, protection: Protection) -> type[WSGIServer]:
+    class Server(WSGIServer):
+        def get_request(self) -> tuple[socket.socket, Any]:
+            """Accept a connection; its handshake is part of its first read, with that limit."""
+            accepted, address = super().get_request()
+            return protection.secured(accepted), address
+
+        def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002
+            """A client that has left, or speaks no TLS, is no reason for a traceback."""
+            error = sys.exception()
+            if isinstance(error, OSError):
+                logger.info("%s: %s: connection closed: %s", name, client_address, error)
+            else:
+                logger.error("%s could not be served", name, exc_info=error)
+
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+        def server_bind(self) -> None:
+            """As the base class, which besides asks a name server who this machine is."""
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.socket.bind(self.server_address)
+            self.server_address = self.socket.getsockname()
+            self.server_name, self.server_port = host, self.server_address[1]
+            self.setup_environ()
+
+    return Server

@@ -1,0 +1,130 @@
+"""Command line: `python -m broker.key_index --topic orders --key 4711 [--from …] [--to …]`.
+
+Asks the endpoints of one or several brokers and writes each record on a line of its own, as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import ssl
+import sys
+from typing import TYPE_CHECKING, Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DEFAULT_ENDPOINT: Final = "http://127.0.0.1:9405"
+PASSWORD_VARIABLE: Final = "KEY_INDEX_PASSWORD"  # noqa: S105 - the name of a variable
+EXIT_OK, EXIT_FAILED = 0, 1
+DEFAULT_LIMIT: Final = 100
+TIMEOUT_SECONDS: Final = 300
+LONGEST_REASON: Final = 1000
+
+
+class FailedError(Exception):
+    """Why records could not be looked up."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Look records up; returns the exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if all(given is None for given in (options.key, options.key_base64, options.id)):
+        parser.error("--key, --key-base64 or --id is missing")
+    try:
+        unasked = _show_records(options)
+    except FailedError as error:
+        sys.stderr.write(f"{error}\n")
+        return EXIT_FAILED
+    for partition, leader in sorted(unasked.items()):
+        led = f"led by broker {leader}" if leader >= 0 else "without a leader"
+        sys.stderr.write(f"partition {partition} was not searched: it is {led}\n")
+    return EXIT_FAILED if unasked else EXIT_OK
+
+
+def _show_records(options: argparse.Namespace) -> dict[int, int]:
+    """Write what is found; returns partitions that no endpoint searched, with their leaders."""
+    left = options.limit
+    unasked: dict[int, int] | None = None
+    for endpoint in options.endpoint or [DEFAULT_ENDPOINT]:
+        elsewhere: dict[int, int] = {}
+        start: str | None = None
+        while left > 0:
+            page = _page(endpoint, options, left, start)
+            for record in page["records"]:
+                sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+            left -= len(page["records"])
+            elsewhere = dict(page["led_elsewhere"])
+            start = page["next"]
+            if start is None:
+                break
+        if left <= 0:
+            return {}
+        known = elsewhere if unasked is None else unasked
+        unasked = {number: known[number] for number in known.keys() & elsewhere.keys()}
+    return unasked or {}
+
+
+def _page(
+    endpoint: str, options: argparse.Namespace, limit: int, start: str | None
+) -> dict[str, Any]:
+    """One answer. Raises FailedError."""
+    given = {
+        "topic": options.topic,
+        "key": options.key,
+        "key.base64": options.key_base64,
+        "id": options.id,
+        "from": options.from_time,
+        "to": options.to_time,
+        "partition": options.partition,
+        "isolation": options.isolation,
+        "limit": limit,
+        "start": start,
+    }
+    query = urlencode({name: value for name, value in given.items() if value is not None})
+    url = f"{endpoint.rstrip('/')}/records?{query}"
+    if not url.startswith(("http://", "https://")):
+        raise FailedError(f"{endpoint} does not begin with http:// or https://")
+    request = Request(url)  # noqa: S310 - looked at above
+    if options.user is not None:
+        password = os.environ.get(PASSWORD_VARIABLE, "")
+        shown = base64.b64encode(f"{options.user}:{password}".encode()).decode()
+        request.add_header("Authorization", f"Basic {shown}")
+    try:
+        context = ssl.create_default_context(cafile=options.cafile)
+        with urlopen(request, timeout=TIMEOUT_SECONDS, context=context) as answer:  # noqa: S310
+            page: dict[str, Any] = json.load(answer)
+    except HTTPError as error:
+        reason = error.read(LONGEST_REASON).decode("utf-8", "replace").strip()
+        raise FailedError(f"{endpoint}: {error.code} {reason}") from None
+    except (URLError, OSError, ValueError) as error:
+        raise FailedError(f"{endpoint}: {getattr(error, 'reason', error)}") from None
+    return page
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m broker.key_index", description=__doc__)
+    add = parser.add_argument
+    add("--endpoint", action="append", help=f"of a broker; again for each ({DEFAULT_ENDPOINT})")
+    add("--topic", required=True)
+    add("--key")
+    add("--key-base64", help="a key that is no text")
+    add("--id", help="what the header message-id holds")
+    add("--from", dest="from_time", help="earliest timestamp: milliseconds, or ISO 8601")
+    add("--to", dest="to_time", help="latest timestamp")
+    add("--partition", type=int)
+    add("--limit", type=int, default=DEFAULT_LIMIT, help="most records (100)")
+    add("--isolation", choices=("read_committed", "read_uncommitted"))
+    add("--user", help=f"its password is in the environment variable {PASSWORD_VARIABLE}")
+    add("--cafile", help="certificates (PEM) by which an endpoint with TLS is known")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

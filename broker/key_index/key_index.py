@@ -1,0 +1,64 @@
+"""Look-ups by key if they are wanted; otherwise something that costs nothing and does nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.key_index.endpoint import LookupEndpoint
+    from broker.key_index.lookups import LookupCounts, Lookups
+    from broker.maintenance.key_indexer import KeyIndexer
+    from broker.requests.services import BrokerServices
+    from config.broker import BrokerConfig
+
+
+async def wanted_lookups(config: BrokerConfig) -> LookupEndpoint | None:
+    """Take the address that `key.index.port` asks for, on a thread; raises what is wrong with it.
+
+    That is ListenError or ConfigError.
+    """
+    if config.key_index_port < 0:
+        return None
+    return await asyncio.to_thread(_bound, config)
+
+
+def _bound(config: BrokerConfig) -> LookupEndpoint:
+    from broker.http.protection import guard_of_lookups, protection_of  # noqa: PLC0415
+    from broker.key_index.endpoint import LookupEndpoint  # noqa: PLC0415
+
+    return LookupEndpoint(config, protection_of(config, guard_of_lookups(config)))
+
+
+class KeyIndex:
+    """The indexer, and the look-ups that are served by means of it, if any are."""
+
+    def __init__(
+        self, indexer: KeyIndexer, endpoint: LookupEndpoint | None, services: BrokerServices
+    ) -> None:
+        self.indexer = indexer
+        self._endpoint = endpoint
+        self._lookups: Lookups | None = None
+        if endpoint is not None:
+            from broker.key_index.lookups import Lookups  # noqa: PLC0415
+
+            self._lookups = Lookups(services, indexer)
+
+    @property
+    def counts(self) -> LookupCounts | None:
+        """What was looked up; None when nothing can be."""
+        return None if self._lookups is None else self._lookups.counts
+
+    async def start(self) -> None:
+        """Begin to index, and to answer."""
+        self.indexer.start()
+        if self._endpoint is not None and self._lookups is not None:
+            await self._lookups.start()
+            self._endpoint.serve(self._lookups)
+
+    async def close(self) -> None:
+        """Answer no more, and end the process that looked things up."""
+        if self._endpoint is not None:
+            self._endpoint.close()
+        if self._lookups is not None:
+            await self._lookups.close()

@@ -1,0 +1,151 @@
+"""What a client asks for, as it stands in the query of a URL.
+
+    /records?topic=orders&key=4711&from=2026-11-23T10:00:00Z&limit=10
+
+Decides only: what is wrong with a request is said in one line.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import parse_qsl
+
+from storage.key_index.query import EARLIEST, LATEST, Query
+
+DEFAULT_LIMIT: Final = 100
+LONGEST_QUERY: Final = 1 << 16
+MOST_PARAMETERS: Final = 20
+LONGEST_PLACE: Final = 30
+PARAMETERS: Final = (
+    "topic",
+    "key",
+    "key.base64",
+    "id",
+    "id.base64",
+    "from",
+    "to",
+    "partition",
+    "limit",
+    "isolation",
+    "start",
+)
+READ_COMMITTED: Final = "read_committed"
+READ_UNCOMMITTED: Final = "read_uncommitted"
+
+
+class BadRequestError(Exception):
+    """What a client sent makes no sense; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookupRequest:
+    """A request for records."""
+
+    topic: str
+    query: Query
+    partition: int | None = None
+    """The only one to be searched; None is all."""
+    start: tuple[int, int] = (0, 0)
+    """Partition and offset of where to begin: the `next` of an earlier answer."""
+    limit: int = DEFAULT_LIMIT
+    is_read_committed: bool = True
+
+
+def read_request(text: str) -> LookupRequest:
+    """The request in the query of a URL. Raises BadRequestError."""
+    if len(text) > LONGEST_QUERY:
+        raise BadRequestError(f"the query has {len(text)} characters; {LONGEST_QUERY} are allowed")
+    try:
+        pairs = parse_qsl(
+            text,
+            keep_blank_values=True,
+            strict_parsing=bool(text),
+            errors="surrogateescape",
+            max_num_fields=MOST_PARAMETERS,
+        )
+    except ValueError as error:
+        raise BadRequestError(f"the query cannot be read: {error}") from None
+    given = dict(pairs)
+    for name in given:
+        if name not in PARAMETERS:
+            raise BadRequestError(f"{name!r:.100} is none of {', '.join(PARAMETERS)}")
+    if len(given) < len(pairs):
+        raise BadRequestError("a parameter is given more than once")
+    topic = given.get("topic", "")
+    if not topic:
+        raise BadRequestError("topic is missing")
+    key, message_id = _content(given, "key"), _content(given, "id")
+    if key is None and message_id is None:
+        raise BadRequestError("key or id is missing")
+    from_ms, to_ms = _time(given, "from", EARLIEST), _time(given, "to", LATEST)
+    return LookupRequest(
+        topic,
+        Query(key, message_id, from_ms, to_ms),
+        _number(given, "partition", None),
+        _place(given.get("start", "0:0")),
+        max(1, _number(given, "limit", None) or DEFAULT_LIMIT),
+        _is_read_committed(given.get("isolation", READ_COMMITTED)),
+    )
+
+
+def _content(given: dict[str, str], name: str) -> bytes | None:
+    plain, coded = given.get(name), given.get(f"{name}.base64")
+    if plain is not None and coded is not None:
+        raise BadRequestError(f"{name} and {name}.base64 are both given")
+    if coded is None:
+        return None if plain is None else plain.encode(errors="surrogateescape")
+    try:
+        return base64.b64decode(coded, validate=True)
+    except (binascii.Error, ValueError):
+        raise BadRequestError(f"{name}.base64 is no base64") from None
+
+
+def _number(given: dict[str, str], name: str, default: int | None) -> int | None:
+    text = given.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit()) or int(text) >= 1 << 31:
+        raise BadRequestError(f"{name}={text:.100} is no number that can be")
+    return int(text)
+
+
+def _time(given: dict[str, str], name: str, default: int) -> int:
+    """Milliseconds since 1970, or a time by ISO 8601, in UTC if it does not say where."""
+    text = given.get(name)
+    if text is None:
+        return default
+    if text.removeprefix("-").isdecimal() and text.isascii():
+        return min(max(int(text[:30]), EARLIEST), LATEST)
+    try:
+        # What stands for a blank in a URL is also the sign of a time zone.
+        time = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
+    except ValueError:
+        text = f"{name}={text:.100} is neither milliseconds nor a time such as 2026-11-23T10:00:00Z"
+        raise BadRequestError(text) from None
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return round(time.timestamp() * 1000)
+
+
+def _place(text: str) -> tuple[int, int]:
+    partition, colon, offset = text.partition(":")
+    if (
+        not colon
+        or not partition.isdecimal()
+        or not offset.isdecimal()
+        or len(text) > LONGEST_PLACE
+    ):
+        raise BadRequestError(f"start={text:.100} is no PARTITION:OFFSET")
+    return int(partition), int(offset)
+
+
+def _is_read_committed(text: str) -> bool:
+    if text not in (READ_COMMITTED, READ_UNCOMMITTED):
+        raise BadRequestError(
+            f"isolation={text:.100} is none of {READ_COMMITTED}, {READ_UNCOMMITTED}"
+        )
+    return text == READ_COMMITTED

@@ -1,0 +1,106 @@
+"""A process beside the broker, as the broker holds it.
+
+Why processes: docs/decisions/0015-compaction-in-a-process-of-its-own.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import storage
+
+CODE_DIRECTORY: Final = Path(storage.__file__).parents[1]
+LONGEST_LINE: Final = 1 << 16
+
+
+class ProcessEndedError(Exception):
+    """The process is gone, or makes no sense; the text says which."""
+
+
+class SideProcess:
+    """Started with the first line for it; `close` ends it, and the next line starts another."""
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        """`module` is what `python -m` runs, with these arguments."""
+        self._command = (sys.executable, "-m", module, *arguments)
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is one."""
+        return self._process is not None
+
+    async def start(self) -> None:
+        """See to it that it runs. Raises OSError when there can be no process."""
+        if self._process is None:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                # Ctrl-C, or the end of the terminal, is for the broker, which then ends this one.
+                process_group=0,
+                # Where the broker was started need not be where its code is.
+                env={**os.environ, "PYTHONPATH": str(CODE_DIRECTORY)},
+                limit=LONGEST_LINE,
+            )
+
+    async def submit(self, line: bytes) -> None:
+        """Send it a line. Raises OSError when there can be no process."""
+        await self.start()
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(line)
+        try:
+            await self._process.stdin.drain()
+        except ConnectionError:
+            return  # `line` will say so
+
+    async def line(self, timeout_seconds: float) -> bytes | None:
+        """The line that it says next; None when it says nothing for so long.
+
+        Raises ProcessEndedError.
+        """
+        output = self._output()
+        try:
+            # Not `wait_for`, which in Python 3.11 forgets a cancellation that comes with the line.
+            async with asyncio.timeout(timeout_seconds):
+                line = await output.readline()
+        except TimeoutError:
+            return None
+        if not line.endswith(b"\n"):
+            raise await self._ended()
+        return line
+
+    async def read(self, length: int) -> bytes:
+        """So many bytes, which it said that it would send. Raises ProcessEndedError."""
+        try:
+            return await self._output().readexactly(length)
+        except asyncio.IncompleteReadError:
+            raise await self._ended() from None
+
+    async def close(self) -> None:
+        """End it at once, whatever it is doing; returns when it is gone."""
+        process = self._process
+        if process is not None:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+            await process.wait()
+            self._process = None  # not before: whoever is cancelled meanwhile calls once more
+
+    def _output(self) -> asyncio.StreamReader:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    async def _ended(self) -> ProcessEndedError:
+        assert self._process is not None
+        code = await self._process.wait()
+        self._process = None
+        return ProcessEndedError(f"its process ended with code {code}")

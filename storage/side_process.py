@@ -1,0 +1,72 @@
+"""What every process beside the broker does: it reads lines, answers, and ends with the broker.
+
+A thread reads standard input and takes the end of it for the end of the broker, whatever is being
+worked on.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LEAST_PRIORITY = 19
+LEAST_PAUSE_SECONDS = 0.01
+
+
+class Throttle:
+    """Holds a mean of bytes per second by pauses."""
+
+    def __init__(self, bytes_per_second: float) -> None:
+        self._bytes_per_second = bytes_per_second
+        self._due = time.monotonic()
+
+    def __call__(self, count: int) -> None:
+        """Wait until `count` more bytes are due."""
+        now = time.monotonic()
+        self._due = max(self._due, now) + count / self._bytes_per_second
+        if self._due - now > LEAST_PAUSE_SECONDS:
+            time.sleep(self._due - now)
+
+
+class SideProcess:
+    """Reads lines, works, writes."""
+
+    def __init__(self, source: BinaryIO, target: BinaryIO) -> None:
+        self._source = source
+        self._target = target
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def run(self, work: Callable[[bytes], None]) -> None:
+        """Call `work` with each line that asks for it; the end of input ends the process."""
+        threading.Thread(target=self._read, name="input", daemon=True).start()
+        while True:
+            work(self._lines.get())
+
+    def next_line(self) -> bytes:
+        """Wait for a line that belongs to the work under way."""
+        return self._lines.get()
+
+    def tell(self, data: bytes) -> None:
+        """Write something, and have the broker see it at once."""
+        self._target.write(data)
+        self._target.flush()
+
+    def _read(self) -> None:
+        for line in self._source:
+            self._lines.put(line)
+        os._exit(0)  # whatever is being written is worth nothing without the broker
+
+
+def yield_to_everybody() -> None:
+    """Take the processor only when nobody else wants it."""
+    os.nice(LEAST_PRIORITY)
+    if hasattr(os, "SCHED_IDLE"):
+        # With the least priority alone, one that wakes up may have to wait for the end of a slice
+        # of some milliseconds; who has the processor as idle is put off it at once.
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

@@ -1,0 +1,1 @@
+"""What logs on disk cost, beyond what `make bench` compares with Apache Kafka."""
