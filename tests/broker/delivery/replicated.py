@@ -38,7 +38,12 @@ if TYPE_CHECKING:
     from storage.append.append_info import AppendInfo
     from storage.log.log import Log
 
-DELAYING = TopicConfig(segment_bytes=3000, index_interval_bytes=200, delivery_delay_enable=True)
+DELAYING = TopicConfig(
+    segment_bytes=3000,
+    segment_index_bytes=1200,  # a simulated disk writes all of a new index
+    index_interval_bytes=200,
+    delivery_delay_enable=True,
+)
 
 
 class SkewedClock:

@@ -192,7 +192,7 @@ def test_dead_controller_is_followed_by_one_that_elects_where_it_led() -> None:
 def test_follower_that_died_with_the_controller_leaves_the_in_sync_set(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "controller")
 
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 1, 0, 2)

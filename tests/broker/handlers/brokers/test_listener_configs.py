@@ -89,7 +89,7 @@ def test_a_listeners_settings_are_described_with_those_of_all_listeners(tmp_path
         ("0", f"{PREFIX}ssl.client.auth", "String must be one of: required, requested, none"),
         ("0", f"{PREFIX}max.connections", "no max.connections of its own"),
         ("0", "ssl.principal.mapping.rules", "Cannot update these configs dynamically"),
-        ("0", "listeners", "it is read when the broker starts"),
+        ("0", "listeners", "a listener is written NAME://host:port"),
     ],
 )
 def test_what_a_listener_cannot_be_given_is_refused(
