@@ -1,0 +1,71 @@
+"""Names of share-partitions, and what is stored for one of them."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from protocol.uuids import to_base64
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+NO_START_OFFSET: Final = -1
+"""In a state: nothing was consumed yet. In a change: as before."""
+NO_EPOCH: Final = -1
+"""In a request: the epoch is not checked."""
+NO_COUNT: Final = -1
+"""As many deliveries are complete as nobody has counted."""
+
+
+class DeliveryState(enum.IntEnum):
+    """What is stored of records; those in delivery are stored as they were before it."""
+
+    AVAILABLE = 0
+    ACKNOWLEDGED = 2
+    ARCHIVED = 4
+
+
+class SharePartition(NamedTuple):
+    """A partition as one share group consumes it."""
+
+    group_id: str
+    topic_id: UUID
+    partition: int
+
+    @property
+    def coordinator_key(self) -> str:
+        """What FindCoordinator looks up, and what is hashed to a partition of the log."""
+        return f"{self.group_id}:{to_base64(self.topic_id)}:{self.partition}"
+
+
+class StateBatch(NamedTuple):
+    """Records from the first to the last offset that are in one state."""
+
+    first_offset: int
+    last_offset: int
+    delivery_state: int
+    delivery_count: int
+
+
+class StateChange(NamedTuple):
+    """What the leader of a partition has stored of its share-partition."""
+
+    state_epoch: int
+    leader_epoch: int
+    start_offset: int
+    """NO_START_OFFSET: as before."""
+    delivery_complete_count: int
+    """Records from the start offset on that will not be delivered again."""
+    batches: tuple[StateBatch, ...] = ()
+    """What has changed; other records stay as they are."""
+
+
+class StoredState(NamedTuple):
+    """What the leader of a partition reads when it begins to serve a share group."""
+
+    state_epoch: int
+    start_offset: int
+    """NO_START_OFFSET: the leader chooses by `share.auto.offset.reset`."""
+    batches: tuple[StateBatch, ...]
+    """In ascending order, without overlaps; records in none of them are available."""
