@@ -6,6 +6,10 @@ import re
 import subprocess
 from pathlib import Path
 
+import broker.handlers.all_handlers  # noqa: F401  (they are entered into the table)
+from broker.requests.api_table import ROUTES
+from tests.support.listed_versions import documented_differences
+
 ROOT = Path(__file__).parents[1]
 DECISIONS = ROOT / "docs" / "decisions"
 MODULE = re.compile(r"`((?:protocol|config|storage|coordinator|controller|broker)/[\w/]+\.py)`")
@@ -50,3 +54,16 @@ def test_modules_that_the_architecture_names_exist() -> None:
     named = MODULE.findall((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
     assert len(named) > 10
     assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_versions_that_gaps_lists_are_those_that_are_served() -> None:
+    differences = documented_differences()
+    assert len(differences) > 1
+    served = {
+        key: (route.advertised.first, route.advertised.last)
+        for key, route in ROUTES.items()
+        if not route.is_for_clusters
+    }
+    assert {key: row.ours for key, row in differences.items()} == {
+        key: served.get(int(key)) for key in differences
+    }
