@@ -5,6 +5,7 @@ When an offset expires (`offsets.retention.minutes` after the base time):
     group                          base time                  spared
     EMPTY, has had members         when it became empty       nothing
     STABLE consumer group          the commit                 topics that members subscribe to
+    any group of the newer kinds   the commit                 topics that members consume
     only offsets, never members    the commit                 nothing
     anything else, rebalances too  never                      everything
 
@@ -27,6 +28,7 @@ from protocol.messages.offset_fetch import OffsetDeleteResponse
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from coordinator.group_kind import GroupKind
     from coordinator.groups.group import ClassicGroup
     from coordinator.offsets.offset_store import CommittedOffset, OffsetStore
     from coordinator.records import OffsetsRecord
@@ -120,6 +122,24 @@ def expire_offsets(
         and _has_expired(committed, base(committed), retention_ms, now_ms)
     ]
     return records + _tombstone_if_left_empty(group, store, len(records))
+
+
+def expire_unconsumed(
+    group_id: str, kind: GroupKind, store: OffsetStore, retention_ms: int, now_ms: int
+) -> list[OffsetsRecord]:
+    """The same for a group of one of the newer kinds."""
+    spared = kind.consumed_topics(group_id)
+    places = store.places_of(group_id)
+    records = [
+        offset_tombstone(group_id, topic, partition)
+        for topic, partition, committed in store.partitions_of(group_id)
+        if topic not in spared
+        and not store.pending.is_pending(group_id, topic, partition)
+        and _has_expired(committed, committed.commit_timestamp_ms, retention_ms, now_ms)
+    ]
+    if not kind.has_members(group_id) and len(records) == len(places):
+        records += kind.tombstones(group_id)
+    return records
 
 
 def _refused(error: ErrorCode) -> OffsetDeleteResponse:

@@ -50,17 +50,21 @@ ConsumerGroupKey = (
     | ConsumerGroupCurrentMemberAssignmentKey
     | ConsumerGroupRegularExpressionKey
 )
-CONSUMER_GROUP_RECORDS: dict[int, tuple[type[ConsumerGroupKey], type[Coded]]] = {
-    key.KEY_TYPE: (key, getattr(consumer_group_records, key.__name__.removesuffix("Key") + "Value"))
-    for key in get_args(ConsumerGroupKey)
+KeyOfKind = ConsumerGroupKey
+"""The keys of each kind of group but the classic one."""
+CONSUMER_GROUP_KEYS: tuple[type[ConsumerGroupKey], ...] = get_args(ConsumerGroupKey)
+RECORDS_OF_KINDS: dict[int, tuple[type[KeyOfKind], type[Coded]]] = {
+    key.KEY_TYPE: (key, getattr(messages, key.__name__.removesuffix("Key") + "Value"))
+    for messages, keys in ((consumer_group_records, CONSUMER_GROUP_KEYS),)
+    for key in keys
 }
-"""Classes of keys and values of consumer groups, by key type."""
+"""Classes of keys and values, by key type."""
 
 
 class OffsetsRecord(NamedTuple):
     """One record: a key and its new value, None for a tombstone."""
 
-    key: OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey
+    key: OffsetCommitKey | GroupMetadataKey | KeyOfKind
     value: OffsetCommitValue | GroupMetadataValue | Coded | None
 
 
@@ -170,7 +174,7 @@ def decode(key: bytes, value: bytes | None) -> OffsetsRecord | None:
         return OffsetsRecord(
             offset_key, None if value is None else OffsetCommitValue.decode_versioned(value)[1]
         )
-    classes = CONSUMER_GROUP_RECORDS.get(key_type)
+    classes = RECORDS_OF_KINDS.get(key_type)
     if classes is not None:
         key_class, value_class = classes
         return OffsetsRecord(

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from coordinator import deletion
 from coordinator.consumer_groups import listing as consumer_listing
-from coordinator.consumer_groups.consumer_shard import expired_offsets
-from coordinator.consumer_groups.records import group_tombstones
 from coordinator.effects import Effects
+from coordinator.group_kind import CommittedPartition, Committing
 from coordinator.groups import listing
 from coordinator.groups.group import NO_MEMBER_ID
 from coordinator.groups.join import REBALANCE_TIMEOUT_SINCE, Caller, Joining, Joins
@@ -24,12 +23,6 @@ from coordinator.groups.responses import join_error, sync_error
 from coordinator.groups.states import GroupEvent
 from coordinator.groups.sync import Syncs
 from coordinator.offsets import offset_reads
-from coordinator.offsets.consumer_commits import (
-    Committing,
-    check_commit,
-    check_fetch,
-    check_transactional_commit,
-)
 from coordinator.offsets.offset_commits import OffsetCommits
 from coordinator.offsets.transactional_commits import TransactionalCommits
 from coordinator.ports import TimerKind
@@ -39,12 +32,12 @@ from protocol.messages.group_membership import LeaveGroupResponse
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Sequence
-    from uuid import UUID
 
-    from coordinator.consumer_groups.topics import Topics
+    from coordinator.group_kind import GroupKind
     from coordinator.ports import MemberIds, Reply, TimerKey, Timers
     from coordinator.records import OffsetsRecord
     from coordinator.settings import GroupSettings
+    from coordinator.topics import Topics
     from protocol.messages.consumer_groups import (
         ConsumerGroupDescribeResponse,
     )
@@ -93,7 +86,8 @@ class GroupShard(ShardState):
                 self._rebalance.restart_session(group, member, now_ms)
             if len(group.members) > self._settings.max_size:
                 self._rebalance.prepare(group, now_ms, effects)
-        self.consumers.on_loaded(now_ms)
+        for kind in self._kinds:
+            kind.on_loaded(now_ms)
         return effects
 
     def on_unloaded(self) -> Effects:
@@ -110,26 +104,27 @@ class GroupShard(ShardState):
                 member.joining = member.syncing = None
             group.enter(GroupEvent.REMOVED, group.state_since_ms)
         self._groups.clear()
-        self.consumers.on_unloaded()
+        for kind in self._kinds:
+            kind.on_unloaded()
         return effects
 
     # Membership
 
     def handle_change_to_classic(self, group_id: str) -> list[OffsetsRecord]:
-        """Forget a consumer group that has no members, since somebody joins a classic one.
+        """Forget a group of another kind that has no members, since somebody joins a classic one.
 
         Raises ApiError INCONSISTENT_GROUP_PROTOCOL if it has some.
         """
-        group = self.consumers.groups.find(group_id)
-        if group is None:
+        kind = self._kind_of(group_id)
+        if kind is None:
             return []
-        if group.members:
+        if kind.has_members(group_id):
             raise ApiError(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
-                f"Cannot join the consumer group {group_id} with the classic protocol because the "
-                "group migration is disabled.",
+                f"Cannot join the {kind.name} group {group_id} with the classic protocol because "
+                "the group migration is disabled.",
             )
-        return group_tombstones(group)
+        return kind.tombstones(group_id)
 
     def handle_join(
         self,
@@ -198,8 +193,9 @@ class GroupShard(ShardState):
 
     def expire(self, key: TimerKey, now_ms: int) -> Effects:
         """A timer went off. One that is out of date does nothing."""
-        if key.kind is TimerKind.CONSUMER_GROUP:
-            return self.consumers.expire(key.group_id, now_ms)
+        for kind in self._kinds:
+            if key.kind is kind.timer:
+                return kind.expire(key.group_id, now_ms)
         effects = Effects()
         group = self._groups.get(key.group_id)
         if group is None:
@@ -223,15 +219,16 @@ class GroupShard(ShardState):
         now_ms: int,
     ) -> Effects:
         """Store positions. The caller has filled in topic names (version 10 sends ids)."""
-        consumers = self.consumers.groups.find(request.group_id)
-        if consumers is None:
+        kind = self._kind_of(request.group_id)
+        if kind is None:
             group = self._groups.get(request.group_id)
             return self._commits.commit(group, request, api_version, reply, now_ms)
         who = Committing(
             request.member_id, request.group_instance_id, request.generation_id_or_member_epoch
         )
         try:
-            check_commit(consumers, who, api_version, partial(self._partitions_of, request.topics))
+            partitions = partial(self._partitions_of, request.topics)
+            kind.check_commit(request.group_id, who, api_version, partitions)
         except ApiError as error:
             return self._commits.refuse(request, error.code, reply)
         return self._commits.store(request, reply, now_ms)
@@ -243,30 +240,32 @@ class GroupShard(ShardState):
         now_ms: int,
     ) -> Effects:
         """Store positions that count once the producer's transaction is committed."""
-        consumers = self.consumers.groups.find(request.group_id)
-        if consumers is None:
+        kind = self._kind_of(request.group_id)
+        if kind is None:
             group = self._groups.get(request.group_id)
             return self._transactional_commits.commit(group, request, reply, now_ms)
         who = Committing(request.member_id, request.group_instance_id, request.generation_id)
         try:
-            check_transactional_commit(consumers, who, partial(self._partitions_of, request.topics))
+            partitions = partial(self._partitions_of, request.topics)
+            kind.check_transactional_commit(request.group_id, who, partitions)
         except ApiError as error:
             return self._transactional_commits.refuse(request, error.code, reply)
         return self._transactional_commits.store(request, reply, now_ms)
 
     def _partitions_of(
         self, topics: Sequence[OffsetCommitRequest.Topic | TxnOffsetCommitRequest.Topic]
-    ) -> Iterator[tuple[UUID | None, int]]:
+    ) -> Iterator[CommittedPartition]:
         for topic in topics:
             view = self._topics.find(topic.name)
+            topic_id = None if view is None else view.topic_id
             for each in topic.partitions:
-                yield None if view is None else view.topic_id, each.partition_index
+                yield CommittedPartition(topic.name, topic_id, each.partition_index)
 
     def check_offset_fetch(self, request: OffsetFetchRequest.Group) -> None:
-        """Raise ApiError if a consumer group's offsets are asked for by a member that it was."""
-        consumers = self.consumers.groups.find(request.group_id)
-        if consumers is not None:
-            check_fetch(consumers, request.member_id, request.member_epoch)
+        """Raise ApiError if positions are asked for by somebody who is no member any more."""
+        kind = self._kind_of(request.group_id)
+        if kind is not None:
+            kind.check_fetch(request.group_id, request.member_id, request.member_epoch)
 
     def handle_offset_fetch(
         self, request: OffsetFetchRequest.Group, *, require_stable: bool = False
@@ -278,9 +277,9 @@ class GroupShard(ShardState):
         self, request: OffsetDeleteRequest
     ) -> tuple[OffsetDeleteResponse, list[OffsetsRecord]]:
         """Forget positions of topics that no member consumes."""
-        consumers = self.consumers.groups.find(request.group_id)
-        if consumers is not None:
-            topics = consumers.subscriptions.topics
+        kind = self._kind_of(request.group_id)
+        if kind is not None:
+            topics = kind.consumed_topics(request.group_id)
             return deletion.delete_unsubscribed(request, topics, self._offsets)
         group = self._groups.get(request.group_id)
         return deletion.delete_offsets(group, request, self._offsets)
@@ -291,15 +290,15 @@ class GroupShard(ShardState):
             group = self._groups.get(group_id)
             if group is not None:
                 yield deletion.delete_topics(group, topics, self._offsets)
-            elif group_id in self.consumers.groups:
+            elif self._kind_of(group_id) is not None:
                 yield deletion.offsets_of_topics(group_id, topics, self._offsets)
 
     def expire_offsets(self, group_id: str, now_ms: int) -> list[OffsetsRecord]:
         """Tombstones for the group's expired offsets, and for the group if none is left."""
         retention_ms = self._settings.offsets_retention_ms
-        consumers = self.consumers.groups.find(group_id)
-        if consumers is not None:
-            return expired_offsets(consumers, self._offsets, retention_ms, now_ms)
+        kind = self._kind_of(group_id)
+        if kind is not None:
+            return deletion.expire_unconsumed(group_id, kind, self._offsets, retention_ms, now_ms)
         group = self._groups.get(group_id)
         if group is None:
             return []
@@ -316,12 +315,12 @@ class GroupShard(ShardState):
         """
         return chain(
             listing.listed(list(self._groups.values()), states, types),
-            consumer_listing.listed(list(self.consumers.groups), states, types),
+            *(kind.listed(states, types) for kind in self._kinds),
         )
 
     def handle_describe(self, group_id: str, api_version: int) -> DescribeGroupsResponse.Group:
         """One classic group and its members."""
-        is_other = group_id in self.consumers.groups
+        is_other = self._kind_of(group_id) is not None
         return listing.described(
             group_id, self._groups.get(group_id), api_version, is_of_another_kind=is_other
         )
@@ -333,20 +332,24 @@ class GroupShard(ShardState):
         group = self.consumers.groups.find(group_id)
         if group is not None:
             return (yield from self.consumers.describe(group))
-        reason = f"Group {group_id} not found."
-        if group_id in self._groups:
-            reason = f"Group {group_id} is not a consumer group."
+        reason = self._absence(group_id, self.consumers)
         return consumer_listing.not_described(group_id, ErrorCode.GROUP_ID_NOT_FOUND, reason)
+
+    def _absence(self, group_id: str, kind: GroupKind) -> str:
+        """Why there is no group of this kind."""
+        is_other = group_id in self._groups or self._kind_of(group_id) is not None
+        problem = f"is not a {kind.name} group" if is_other else "not found"
+        return f"Group {group_id} {problem}."
 
     def handle_delete_group(self, group_id: str) -> tuple[ErrorCode, list[OffsetsRecord]]:
         """Forget a group that has no members."""
-        consumers = self.consumers.groups.find(group_id)
-        if consumers is None:
+        kind = self._kind_of(group_id)
+        if kind is None:
             return deletion.delete_group(self._groups.get(group_id), self._offsets)
-        if consumers.members:
+        if kind.has_members(group_id):
             return ErrorCode.NON_EMPTY_GROUP, []
         tombstones = deletion.offsets_of_topics(group_id, None, self._offsets)
-        return ErrorCode.NONE, tombstones + group_tombstones(consumers)
+        return ErrorCode.NONE, tombstones + kind.tombstones(group_id)
 
 
 def _left_unknown(member: LeaveGroupRequest.Member) -> LeaveGroupResponse.Member:

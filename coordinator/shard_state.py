@@ -1,14 +1,16 @@
-"""The groups of one partition of `__consumer_offsets`, of both kinds, as its records make them.
+"""The groups of one partition of `__consumer_offsets`, of all kinds, as its records make them.
 
-A group id belongs to a classic group or to a consumer group. The first record of a consumer group
-takes the place of a classic group without members, in which a group that has only offsets is kept.
+A group id belongs to one group. The first record of a group of one of the newer kinds takes the
+place of a classic group without members, in which a group that has only offsets is kept.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
-from coordinator.consumer_groups.consumer_shard import ConsumerShard, GroupRegistry
+from coordinator.consumer_groups.consumer_shard import ConsumerShard
+from coordinator.group_kind import GroupKind, GroupRegistry, KindPorts
 from coordinator.groups.group import ClassicGroup
 from coordinator.groups.rebalance import Rebalance
 from coordinator.groups.states import GroupEvent, GroupState
@@ -20,11 +22,10 @@ from protocol.messages.consumer_offsets_records import GroupMetadataKey, OffsetC
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from coordinator.consumer_groups.topics import Topics
     from coordinator.ports import MemberIds, Timers
     from coordinator.records import OffsetsRecord
     from coordinator.settings import GroupSettings
-    from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
+    from coordinator.topics import Topics
     from protocol.messages.consumer_offsets_records import GroupMetadataValue, OffsetCommitValue
 
 
@@ -40,12 +41,15 @@ class ShardState:
         self._offsets = OffsetStore()
         self._rebalance = Rebalance(settings, timers)
         registry = GroupRegistry(self._drop_group, self._keep_offsets, self._to_replace)
-        self.consumers = ConsumerShard(settings.consumer, timers, new_id, topics, registry)
+        ports = KindPorts(timers, new_id, topics, registry)
+        self.consumers = ConsumerShard(settings.consumer, ports)
+        self._kinds: tuple[GroupKind, ...] = (self.consumers,)
+        self._kind_by_key = {key: kind for kind in self._kinds for key in kind.key_classes}
 
     @property
     def group_ids(self) -> Collection[str]:
         """All groups, those with nothing but offsets too."""
-        return [*self._groups, *(group.group_id for group in self.consumers.groups)]
+        return [*self._groups, *chain.from_iterable(kind.group_ids for kind in self._kinds)]
 
     def find(self, group_id: str) -> ClassicGroup | None:
         """One classic group; read only."""
@@ -68,13 +72,13 @@ class ShardState:
             else:
                 value = cast("OffsetCommitValue", record.value)
                 self._offsets.put(key, value, log_offset, producer_id)
-                if key.group not in self.consumers.groups:
+                if self._kind_of(key.group) is None:
                     self._group(key.group)
         elif not isinstance(key, GroupMetadataKey):
-            self.consumers.groups.replay(key, record.value)
+            self._kind_by_key[type(key)].replay(key, record.value)
         elif record.value is None:
             self._drop_group(key.group)
-            if key.group not in self.consumers.groups:
+            if self._kind_of(key.group) is None:
                 self._keep_offsets(key.group)
         else:
             self._group(key.group).restore(cast("GroupMetadataValue", record.value))
@@ -82,6 +86,13 @@ class ShardState:
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         """Apply a marker of the log: the producer's pending positions become final or go."""
         self._offsets.end_transaction(producer_id, is_commit=is_commit)
+
+    def _kind_of(self, group_id: str) -> GroupKind | None:
+        """The kind of a group; None for a classic one, and for none at all."""
+        for kind in self._kinds:
+            if group_id in kind:
+                return kind
+        return None
 
     def _group(self, group_id: str) -> ClassicGroup:
         group = self._groups.get(group_id)
@@ -106,22 +117,23 @@ class ShardState:
         if self._offsets.has_any(group_id):
             self._group(group_id)
 
-    def _to_replace(self, request: ConsumerGroupHeartbeatRequest) -> list[OffsetsRecord]:
-        """What a heartbeat to a group that is no consumer group has to have stored first."""
-        group_id = request.group_id
+    def _to_replace(self, kind: str, group_id: str, member_epoch: int) -> list[OffsetsRecord]:
+        """What a heartbeat to a group that is not of this kind has to have stored first."""
         group = self._groups.get(group_id)
-        if request.member_epoch == 0:
-            if group is None:
-                return []
-            if group.state is GroupState.EMPTY:
-                return [group_tombstone(group_id)]
+        is_of_other_kind = group is not None or self._kind_of(group_id) is not None
+        is_joining = member_epoch == 0
+        if is_joining and group is not None and group.state is GroupState.EMPTY:
+            return [group_tombstone(group_id)]
+        if is_joining and not is_of_other_kind:
+            return []
+        if is_joining and group is not None and kind == self.consumers.name:
             reason = (
                 f"Cannot upgrade classic group {group_id} to consumer group because online upgrade "
                 "is disabled."
             )
-        elif group is not None:
-            reason = f"Group {group_id} is not a consumer group."
+        elif is_of_other_kind:
+            reason = f"Group {group_id} is not a {kind} group."
         else:
-            kind = "Group" if request.member_epoch < 0 else "Consumer group"
-            reason = f"{kind} {group_id} not found."
+            subject = "Group" if member_epoch < 0 else f"{kind.capitalize()} group"
+            reason = f"{subject} {group_id} not found."
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, reason)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from broker.partitions.partition import Partition
     from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.timers import Cancellable
-    from coordinator.consumer_groups.topics import Topics
     from coordinator.effects import ShardEffects, Steps
     from coordinator.ports import MemberIds, TimerKey
     from coordinator.settings import GroupSettings
+    from coordinator.topics import Topics
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
     from storage.producer.verification_guards import VerificationGuard

@@ -1,10 +1,10 @@
-"""Topics as consumer groups see them: the port `coordinator.consumer_groups.topics.Topics`."""
+"""Topics as consumer groups see them: the port `coordinator.topics.Topics`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coordinator.consumer_groups.topics import TopicView
+from coordinator.topics import TopicView
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -11,64 +11,49 @@ from coordinator.consumer_groups.heartbeats.departures import Departures
 from coordinator.consumer_groups.heartbeats.heartbeat import Heartbeats
 from coordinator.consumer_groups.records import group_tombstones
 from coordinator.consumer_groups.shard_parts import ShardParts
-from coordinator.consumer_groups.topics import TopicHashes
-from coordinator.consumer_groups.watches import Watches
+from coordinator.consumer_groups.watches import ConsumerWatch, ConsumerWatches
 from coordinator.effects import Effects
-from coordinator.offsets.offset_store import NO_EXPIRY_MS
-from coordinator.records import offset_tombstone
+from coordinator.offsets.consumer_commits import (
+    check_commit,
+    check_fetch,
+    check_transactional_commit,
+)
+from coordinator.ports import TimerKind
+from coordinator.records import CONSUMER_GROUP_KEYS
+from coordinator.topics import TopicHashes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from coordinator.consumer_groups.heartbeats.heartbeat import HeartbeatCaller
     from coordinator.consumer_groups.settings import ConsumerGroupSettings
-    from coordinator.consumer_groups.topics import Topics
-    from coordinator.offsets.offset_store import OffsetStore
-    from coordinator.ports import MemberIds, Reply, Timers
-    from coordinator.records import OffsetsRecord
+    from coordinator.group_kind import CommittedPartition, Committing, KindPorts
+    from coordinator.ports import Reply
+    from coordinator.records import KeyOfKind, OffsetsRecord
     from protocol.messages.consumer_groups import (
         ConsumerGroupDescribeResponse,
         ConsumerGroupHeartbeatRequest,
         ConsumerGroupHeartbeatResponse,
     )
-
-
-class GroupRegistry:
-    """What the shard as a whole has to say about groups of both kinds."""
-
-    def __init__(
-        self,
-        created: Callable[[str], None],
-        removed: Callable[[str], None],
-        to_replace: Callable[[ConsumerGroupHeartbeatRequest], list[OffsetsRecord]],
-    ) -> None:
-        """`created` and `removed` hear of groups.
-
-        `to_replace` returns what has to be stored so that the group of a request may be a consumer
-        group, or raises ApiError: a classic group may have its id.
-        """
-        self.created = created
-        self.removed = removed
-        self.to_replace = to_replace
+    from protocol.messages.groups import ListGroupsResponse
+    from protocol.schema import Coded
 
 
 class ConsumerShard:
-    """Consumer groups, all decisions about them, and their timers."""
+    """Consumer groups, all decisions about them, and their timers. A `GroupKind`."""
 
-    def __init__(
-        self,
-        settings: ConsumerGroupSettings,
-        timers: Timers,
-        new_id: MemberIds,
-        topics: Topics,
-        registry: GroupRegistry,
-    ) -> None:
+    name = listing.CONSUMER_TYPE
+    key_classes = CONSUMER_GROUP_KEYS
+    timer = TimerKind.CONSUMER_GROUP
+
+    def __init__(self, settings: ConsumerGroupSettings, ports: KindPorts) -> None:
+        timers, new_id, topics, self._registry = ports
         self._settings = settings
         self._topics = topics
-        self._registry = registry
-        self._watches = Watches(settings, timers)
+        self._watches = ConsumerWatches(settings, timers, self.timer, ConsumerWatch)
         self._hashes = TopicHashes(topics)
-        self.groups = ConsumerGroups(registry.created, self._on_removed)
+        self.groups = ConsumerGroups(self._registry.created, self._on_removed)
         parts = ShardParts(settings, self.groups, topics, self._hashes, self._watches, new_id)
         self._departures = Departures(parts)
         self._heartbeats = Heartbeats(parts, self._group_for)
@@ -84,6 +69,71 @@ class ConsumerShard:
         self._watches.clear()
         self.groups.clear()
 
+    def expire(self, group_id: str, now_ms: int) -> Effects:
+        """A group's timer went off."""
+        group = self.groups.find(group_id)
+        if group is None:
+            self._watches.forget(group_id)
+            return Effects()
+        return self._departures.expire(group, now_ms)
+
+    # GroupKind, of one group and of all
+
+    @property
+    def group_ids(self) -> Collection[str]:
+        """All consumer groups."""
+        return [group.group_id for group in self.groups]
+
+    def __contains__(self, group_id: object) -> bool:
+        return group_id in self.groups
+
+    def replay(self, key: KeyOfKind, value: Coded | None) -> None:
+        """Apply one record."""
+        self.groups.replay(key, value)
+
+    def has_members(self, group_id: str) -> bool:
+        """Whether it cannot be deleted or taken over by another kind."""
+        return bool(self._group(group_id).members)
+
+    def consumed_topics(self, group_id: str) -> AbstractSet[str]:
+        """The topics that members subscribe to."""
+        return self._group(group_id).subscriptions.topics
+
+    def tombstones(self, group_id: str) -> list[OffsetsRecord]:
+        """What has to be stored so that the group is forgotten."""
+        return group_tombstones(self._group(group_id))
+
+    def check_commit(
+        self,
+        group_id: str,
+        who: Committing,
+        api_version: int,
+        partitions: Callable[[], Iterable[CommittedPartition]],
+    ) -> None:
+        """Raise ApiError unless an OffsetCommit is to be stored."""
+        check_commit(self._group(group_id), who, api_version, partitions)
+
+    def check_transactional_commit(
+        self,
+        group_id: str,
+        who: Committing,
+        partitions: Callable[[], Iterable[CommittedPartition]],
+    ) -> None:
+        """Raise ApiError unless a TxnOffsetCommit is to be stored."""
+        check_transactional_commit(self._group(group_id), who, partitions)
+
+    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
+        """Raise ApiError unless positions may be read."""
+        check_fetch(self._group(group_id), member_id, member_epoch)
+
+    def listed(
+        self, states: Collection[str], types: Collection[str]
+    ) -> Iterator[ListGroupsResponse.Group]:
+        """Groups in one of `states` and `types`; those there are at the first step."""
+        return listing.listed(list(self.groups), states, types)
+
+    # Requests
+
     def heartbeat(
         self,
         request: ConsumerGroupHeartbeatRequest,
@@ -93,14 +143,6 @@ class ConsumerShard:
     ) -> Effects:
         """Answer a ConsumerGroupHeartbeat."""
         return self._heartbeats.heartbeat(request, caller, reply, now_ms)
-
-    def expire(self, group_id: str, now_ms: int) -> Effects:
-        """A group's timer went off."""
-        group = self.groups.find(group_id)
-        if group is None:
-            self._watches.forget(group_id)
-            return Effects()
-        return self._departures.expire(group, now_ms)
 
     def describe(
         self, group: ConsumerGroup
@@ -115,32 +157,17 @@ class ConsumerShard:
     def _group_for(self, request: ConsumerGroupHeartbeatRequest, effects: Effects) -> ConsumerGroup:
         group = self.groups.find(request.group_id)
         if group is None:
-            effects.records += self._registry.to_replace(request)
+            effects.records += self._registry.to_replace(
+                self.name, request.group_id, request.member_epoch
+            )
             group = ConsumerGroup(request.group_id)
+        return group
+
+    def _group(self, group_id: str) -> ConsumerGroup:
+        group = self.groups.find(group_id)
+        assert group is not None, "asked of another kind of group"
         return group
 
     def _on_removed(self, group: ConsumerGroup) -> None:
         self._watches.forget(group.group_id)
         self._registry.removed(group.group_id)
-
-
-def expired_offsets(
-    group: ConsumerGroup, store: OffsetStore, retention_ms: int, now_ms: int
-) -> list[OffsetsRecord]:
-    """Tombstones for offsets past their retention, and for a group that this leaves empty."""
-    spared = group.subscriptions.topics
-    places = store.places_of(group.group_id)
-    records = [
-        offset_tombstone(group.group_id, topic, partition)
-        for topic, partition, committed in store.partitions_of(group.group_id)
-        if topic not in spared
-        and not store.pending.is_pending(group.group_id, topic, partition)
-        and (
-            now_ms >= committed.expire_timestamp_ms
-            if committed.expire_timestamp_ms != NO_EXPIRY_MS
-            else now_ms - committed.commit_timestamp_ms >= retention_ms
-        )
-    ]
-    if not group.members and len(records) == len(places):
-        records += group_tombstones(group)
-    return records

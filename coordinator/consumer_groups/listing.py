@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from coordinator.consumer_groups.group import ConsumerGroup
     from coordinator.consumer_groups.member import ConsumerMember, Target
-    from coordinator.consumer_groups.topics import Topics
+    from coordinator.topics import Topics
 
 CONSUMER_TYPE = "consumer"
 PROTOCOL_TYPE = "consumer"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from coordinator.consumer_groups.groups import ConsumerGroups
     from coordinator.consumer_groups.settings import ConsumerGroupSettings
-    from coordinator.consumer_groups.topics import TopicHashes, Topics
-    from coordinator.consumer_groups.watches import Watches
+    from coordinator.consumer_groups.watches import ConsumerWatches
     from coordinator.ports import MemberIds
+    from coordinator.topics import TopicHashes, Topics
 
 
 class ShardParts(NamedTuple):
@@ -19,5 +19,5 @@ class ShardParts(NamedTuple):
     groups: ConsumerGroups
     topics: Topics
     hashes: TopicHashes
-    watches: Watches
+    watches: ConsumerWatches
     new_id: MemberIds

@@ -1,45 +1,16 @@
-"""What a shard remembers of consumer groups without storing it: sessions and pending work.
-
-A group has one timer, for the earliest deadline that was known when it was started. A heartbeat
-only moves its member's deadline; the timer looks at all members when it goes off, which is once in
-a session timeout as long as everybody is alive.
-"""
+"""What a shard remembers of consumer groups without storing it, besides sessions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass
 
-from coordinator.ports import TimerKey, TimerKind
-
-if TYPE_CHECKING:
-    from coordinator.consumer_groups.group import ConsumerGroup
-    from coordinator.consumer_groups.member import ConsumerMember
-    from coordinator.consumer_groups.settings import ConsumerGroupSettings
-    from coordinator.ports import Timers
-
-NEVER_MS: Final = 2**63 - 1
-FENCED_AT_ONCE: Final = 50
-"""Members that one timer removes; it goes off again at once for more."""
-
-
-class Revocation(NamedTuple):
-    """Until when a member has to give up partitions, and the epoch that it has to leave."""
-
-    deadline_ms: int
-    member_epoch: int
+from coordinator.watches import Watch, Watches
 
 
 @dataclass(slots=True)
-class Watch:
+class ConsumerWatch(Watch):
     """What is remembered of one group."""
 
-    sessions: dict[str, int] = field(default_factory=dict)
-    """Deadline by member."""
-    loaded_deadline_ms: int = NEVER_MS
-    """The deadline of members that have not been heard of since the group was loaded."""
-    revocations: dict[str, Revocation] = field(default_factory=dict)
-    timer_due_ms: int = NEVER_MS
     checked_revision: int = -1
     """The revision of the topics as of which the group's epoch is right."""
     checked_epoch: int = 0
@@ -50,94 +21,4 @@ class Watch:
     """The revision of the topics in which its regular expressions were last resolved."""
 
 
-class Watches:
-    """By group id. Groups that heartbeats are about to create have one as well."""
-
-    def __init__(self, settings: ConsumerGroupSettings, timers: Timers) -> None:
-        self._settings = settings
-        self._timers = timers
-        self._by_group: dict[str, Watch] = {}
-
-    def of(self, group_id: str) -> Watch:
-        """The watch of a group."""
-        watch = self._by_group.get(group_id)
-        if watch is None:
-            watch = self._by_group[group_id] = Watch()
-        return watch
-
-    def forget(self, group_id: str) -> None:
-        """The group is removed."""
-        if self._by_group.pop(group_id, None) is not None:
-            self._timers.cancel(_key(group_id))
-
-    def clear(self) -> None:
-        """The shard goes elsewhere."""
-        for group_id in list(self._by_group):
-            self.forget(group_id)
-
-    def loaded(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Begin the sessions of a group that was read from the log."""
-        watch = self.of(group.group_id)
-        timeout_ms = self._settings.session_timeout_of(group.group_id)
-        watch.loaded_deadline_ms = now_ms + timeout_ms
-        self._wake_by(group.group_id, watch, watch.loaded_deadline_ms, now_ms)
-
-    def touch(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """Extend a member's session."""
-        watch = self.of(group_id)
-        deadline_ms = now_ms + self._settings.session_timeout_of(group_id)
-        watch.sessions[member_id] = deadline_ms
-        self._wake_by(group_id, watch, deadline_ms, now_ms)
-
-    def await_revocation(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
-        """Give a member its rebalance timeout to give up partitions."""
-        watch = self.of(group_id)
-        deadline_ms = now_ms + member.rebalance_timeout_ms
-        watch.revocations[member.member_id] = Revocation(deadline_ms, member.member_epoch)
-        self._wake_by(group_id, watch, deadline_ms, now_ms)
-
-    def end_revocation(self, group_id: str, member_id: str) -> None:
-        """The member has given up what it had to."""
-        self.of(group_id).revocations.pop(member_id, None)
-
-    def forget_member(self, group_id: str, member_id: str) -> None:
-        """The member is removed."""
-        watch = self.of(group_id)
-        watch.sessions.pop(member_id, None)
-        watch.revocations.pop(member_id, None)
-
-    def expired(self, group: ConsumerGroup, now_ms: int) -> list[ConsumerMember]:
-        """Members that were silent, or kept partitions, for too long; restarts the timer."""
-        watch = self.of(group.group_id)
-        watch.timer_due_ms = NEVER_MS
-        sessions, default_ms = watch.sessions, watch.loaded_deadline_ms
-        found: dict[str, ConsumerMember] = {}
-        next_ms = NEVER_MS
-        for member_id, member in group.members.items():
-            deadline_ms = sessions.get(member_id, default_ms)
-            if deadline_ms <= now_ms:
-                found[member_id] = member
-            elif deadline_ms < next_ms:
-                next_ms = deadline_ms
-        for member_id, (deadline_ms, epoch) in list(watch.revocations.items()):
-            late = group.members.get(member_id)
-            if late is None or late.member_epoch != epoch:
-                del watch.revocations[member_id]
-            elif deadline_ms <= now_ms:
-                found[member_id] = late
-            else:
-                next_ms = min(next_ms, deadline_ms)
-        if len(found) > FENCED_AT_ONCE:
-            next_ms = now_ms + 1
-        if next_ms != NEVER_MS:
-            self._wake_by(group.group_id, watch, next_ms, now_ms)
-        return list(found.values())[:FENCED_AT_ONCE]
-
-    def _wake_by(self, group_id: str, watch: Watch, deadline_ms: int, now_ms: int) -> None:
-        if deadline_ms < watch.timer_due_ms:
-            watch.timer_due_ms = deadline_ms
-            self._timers.start(_key(group_id), max(deadline_ms - now_ms, 0))
-
-
-def _key(group_id: str) -> TimerKey:
-    return TimerKey(group_id, TimerKind.CONSUMER_GROUP)
+ConsumerWatches = Watches[ConsumerWatch]

@@ -7,40 +7,29 @@ Without a member id and an epoch, a commit is accepted while the group has no me
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from coordinator.consumer_groups.heartbeats.checks import unknown_member
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from uuid import UUID
 
     from coordinator.consumer_groups.group import ConsumerGroup
     from coordinator.consumer_groups.member import ConsumerMember
+    from coordinator.group_kind import CommittedPartition, Committing
 
 MEMBER_EPOCH_SINCE = 9
 """The version of OffsetCommit from which on it has member epochs."""
-
-
-class Committing(NamedTuple):
-    """Who commits."""
-
-    member_id: str
-    instance_id: str | None
-    epoch: int
 
 
 def check_commit(
     group: ConsumerGroup,
     who: Committing,
     api_version: int,
-    partitions: Callable[[], Iterable[tuple[UUID | None, int]]],
+    partitions: Callable[[], Iterable[CommittedPartition]],
 ) -> None:
-    """Raise ApiError unless the commit is to be stored.
-
-    `partitions` gives what is committed; the topic id is None for a topic that does not exist.
-    """
+    """Raise ApiError unless the commit of `partitions` is to be stored."""
     if who.epoch < 0 and not group.members:
         return
     member = _member(group, who.member_id)
@@ -56,7 +45,7 @@ def check_commit(
 def check_transactional_commit(
     group: ConsumerGroup,
     who: Committing,
-    partitions: Callable[[], Iterable[tuple[UUID | None, int]]],
+    partitions: Callable[[], Iterable[CommittedPartition]],
 ) -> None:
     """As `check_commit`, for TxnOffsetCommit, which knows no member epochs: ILLEGAL_GENERATION."""
     if who.epoch < 0 and not group.members:
@@ -92,7 +81,7 @@ def _member(group: ConsumerGroup, member_id: str) -> ConsumerMember:
 
 
 def _check_epoch(
-    member: ConsumerMember, epoch: int, partitions: Callable[[], Iterable[tuple[UUID | None, int]]]
+    member: ConsumerMember, epoch: int, partitions: Callable[[], Iterable[CommittedPartition]]
 ) -> None:
     if epoch == member.member_epoch:
         return
@@ -102,7 +91,7 @@ def _check_epoch(
             f"Received member epoch {epoch} is newer than current member epoch "
             f"{member.member_epoch}.",
         )
-    for topic_id, partition in partitions():
+    for _, topic_id, partition in partitions():
         since = None if topic_id is None else member.assignment_epoch(topic_id, partition)
         if since is None or epoch < since:
             raise _stale(

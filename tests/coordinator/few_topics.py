@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from coordinator.consumer_groups.topics import TopicView
+from coordinator.topics import TopicView
 
 
 class FewTopics:

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
     from coordinator.consumer_groups.member import Target
     from coordinator.consumer_groups.shard_parts import ShardParts
-    from coordinator.consumer_groups.watches import Watch
+    from coordinator.consumer_groups.watches import ConsumerWatch
     from coordinator.effects import Steps
     from coordinator.ports import Reply
     from protocol.messages.consumer_groups import (
@@ -244,7 +244,7 @@ class Heartbeats:
         effects.jobs.append(self._hash(watch, missing))
         return True
 
-    def _hash(self, watch: Watch, names: list[str]) -> Steps[None]:
+    def _hash(self, watch: ConsumerWatch, names: list[str]) -> Steps[None]:
         try:
             for name in names:
                 self._parts.hashes.prepare(name)
@@ -322,6 +322,8 @@ class Heartbeats:
             ),
         )
         if stepped == member:
+            if member.state is MemberState.UNREVOKED_PARTITIONS:
+                watches.resume_revocation(group.group_id, member, beat.now_ms)
             return member
         beat.effects.records.append(current_record(group.group_id, stepped))
         if stepped.state is MemberState.UNREVOKED_PARTITIONS:

@@ -201,6 +201,23 @@ def test_member_that_keeps_partitions_is_removed() -> None:
     assert a.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_member_that_keeps_partitions_is_removed_by_the_next_coordinator_too() -> None:
+    harness = consumer_harness(orders=2)
+    a, b = Member(harness, "a", ["orders"]), Member(harness, "b", ["orders"])
+    a.join(rebalance_timeout_ms=20_000)
+    b.join()
+    owned = a.owned
+    a.heartbeat()
+
+    loaded = harness.restarted()
+    for _ in range(5):
+        a.harness, a.owned = loaded, owned
+        a.heartbeat()
+        loaded.advance(5_000)
+
+    assert list(group_of(loaded).members) == ["b"]
+
+
 def test_sessions_begin_anew_when_the_log_is_loaded() -> None:
     harness = consumer_harness(orders=2)
     a, b = Member(harness, "a", ["orders"]), Member(harness, "b", ["orders"])

@@ -1,4 +1,4 @@
-"""Topics as consumer groups see them, and the hash by which a group notices that they changed."""
+"""Topics as groups see them, and the hash by which a group notices that they changed."""
 
 from __future__ import annotations
 

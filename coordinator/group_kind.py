@@ -1,0 +1,135 @@
+"""What a shard asks of each kind of group but the classic one: consumer groups and their like.
+
+A group id belongs to one group, of one kind. Positions are the same for all kinds; who may store,
+read and forget them, only the kind knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
+    from uuid import UUID
+
+    from coordinator.effects import Effects
+    from coordinator.ports import MemberIds, TimerKind, Timers
+    from coordinator.records import KeyOfKind, OffsetsRecord
+    from coordinator.topics import Topics
+    from protocol.messages.groups import ListGroupsResponse
+    from protocol.schema import Coded
+
+
+class Committing(NamedTuple):
+    """Who commits."""
+
+    member_id: str
+    instance_id: str | None
+    epoch: int
+
+
+class CommittedPartition(NamedTuple):
+    """What is committed."""
+
+    topic: str
+    topic_id: UUID | None
+    """None for a topic that does not exist."""
+    partition: int
+
+
+class GroupKind(Protocol):
+    """The groups of one kind in a shard. Methods that take a group's id are asked of its kind."""
+
+    @property
+    def name(self) -> str:
+        """The type of group that ListGroups shows."""
+
+    @property
+    def key_classes(self) -> Collection[type[KeyOfKind]]:
+        """The keys of its records."""
+
+    @property
+    def timer(self) -> TimerKind:
+        """The timers that `expire` is called for."""
+
+    @property
+    def group_ids(self) -> Collection[str]:
+        """All groups of this kind."""
+
+    def __contains__(self, group_id: object, /) -> bool:
+        """Whether there is such a group of this kind."""
+
+    # Life
+
+    def replay(self, key: KeyOfKind, value: Coded | None) -> None:
+        """Apply one record."""
+
+    def on_loaded(self, now_ms: int) -> None:
+        """The log has been replayed: members' sessions begin."""
+
+    def on_unloaded(self) -> None:
+        """The shard goes to another broker, or this one stops."""
+
+    def expire(self, group_id: str, now_ms: int) -> Effects:
+        """A group's timer went off; the group may be gone."""
+
+    # One group
+
+    def has_members(self, group_id: str) -> bool:
+        """Whether it cannot be deleted or taken over by another kind."""
+
+    def consumed_topics(self, group_id: str) -> AbstractSet[str]:
+        """The topics whose positions are kept, since members consume them."""
+
+    def tombstones(self, group_id: str) -> list[OffsetsRecord]:
+        """What has to be stored so that the group is forgotten, but for its positions."""
+
+    def check_commit(
+        self,
+        group_id: str,
+        who: Committing,
+        api_version: int,
+        partitions: Callable[[], Iterable[CommittedPartition]],
+    ) -> None:
+        """Raise ApiError unless an OffsetCommit is to be stored."""
+
+    def check_transactional_commit(
+        self,
+        group_id: str,
+        who: Committing,
+        partitions: Callable[[], Iterable[CommittedPartition]],
+    ) -> None:
+        """Raise ApiError unless a TxnOffsetCommit is to be stored."""
+
+    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
+        """Raise ApiError unless positions may be read."""
+
+    # All groups
+
+    def listed(
+        self, states: Collection[str], types: Collection[str]
+    ) -> Iterator[ListGroupsResponse.Group]:
+        """Groups in one of `states` and `types`, ignoring case; an empty filter admits all."""
+
+
+class GroupRegistry(NamedTuple):
+    """What the shard as a whole has to say about groups of all kinds."""
+
+    created: Callable[[str], None]
+    """Hears of a group's first record."""
+    removed: Callable[[str], None]
+    """Hears of a group's last record."""
+    to_replace: Callable[[str, str, int], list[OffsetsRecord]]
+    """Takes the name of a kind, and the group's id and member epoch from a heartbeat. Returns what
+    has to be stored so that the group may be of that kind, or raises ApiError: a group of another
+    kind may have its id."""
+
+
+class KindPorts(NamedTuple):
+    """What each kind of group is made with, besides its settings."""
+
+    timers: Timers
+    new_id: MemberIds
+    topics: Topics
+    registry: GroupRegistry
