@@ -53,6 +53,14 @@ SLOW_SECONDS = (0.0, 0.001, 0.3)
 """How long a write or a flush may wait for its thread: at most as long as a busy disk takes."""
 
 
+QUIET_SECONDS = 0.001
+"""The longest wait for a thread once faults are over.
+
+A replica is written in pieces as small as a batch. On a busy disk, one that is thousands of them
+behind would need longer to catch up than a run gives it.
+"""
+
+
 STEP_SECONDS = (0.0, 0.001, 0.02)
 """How long a step of long work takes, as far as its slices are concerned."""
 
@@ -60,8 +68,9 @@ STEP_SECONDS = (0.0, 0.001, 0.02)
 class InlineExecutor(Executor):
     """Threads without threads: the work is done a moment later, on the loop."""
 
-    def __init__(self, loop: VirtualLoop, delays: Random | None = None) -> None:
-        self._loop = loop
+    def __init__(self, cluster: SimulatedCluster, delays: Random | None = None) -> None:
+        self._cluster = cluster
+        self._loop = cluster.loop
         self._delays = delays
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -82,7 +91,10 @@ class InlineExecutor(Executor):
 
     def delay(self) -> float:
         """How many seconds the next piece of work waits for a thread."""
-        return 0.0 if self._delays is None else self._delays.choice(SLOW_SECONDS)
+        if self._delays is None:
+            return 0.0
+        longest = max(SLOW_SECONDS) if self._cluster.are_disks_busy else QUIET_SECONDS
+        return min(self._delays.choice(SLOW_SECONDS), longest)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Nothing to wait for."""
@@ -108,7 +120,7 @@ class SimulatedPlatform:
 
     def threads(self, count: int, name: str) -> Executor:
         delays = Random(name) if name in {REPLICAS, POOL} else None
-        return InlineExecutor(self._cluster.loop, delays)
+        return InlineExecutor(self._cluster, delays)
 
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
         """All are known: they are those of the network."""
@@ -202,6 +214,8 @@ class SimulatedCluster:
         """Set if producers send in step, so that what they wait for comes at one moment."""
         self.last_thaw = 0.0
         """When the last frozen host ran again, or will."""
+        self.are_disks_busy = True
+        """Until all faults are over."""
         self.trace: list[str] = []
         self.machines = [Machine(self, number) for number in range(size)]
 

@@ -81,6 +81,7 @@ class Schedule:
         self._cluster.note("all faults are over")
         self._cluster.network.heal()
         self._cluster.zookeeper.is_down = False
+        self._cluster.are_disks_busy = False
         self._cluster.last_thaw = self._loop.now
         for machine in self._cluster.machines:
             if machine.host is not None:
