@@ -21,6 +21,7 @@ from compiled.activation import BuildError, activate
 from config.errors import ConfigError, invalid
 from config.loader import load_broker_config
 from config.machine.cpus import cpus_of
+from config.machine.own_program import COMMAND, usage_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,9 +42,12 @@ EXIT_REFUSED = 1
 """The broker could not start; one line said why."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a broker until SIGTERM, SIGINT or SIGHUP; returns the exit code."""
-    options = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, words: Sequence[str] = ()) -> int:
+    """Run a broker until SIGTERM, SIGINT or SIGHUP; returns the exit code.
+
+    `words` are what else the command does, for `--help`.
+    """
+    options = _parser(words).parse_args(arguments)
     if not __debug__:  # an error of ours must end up as one, not in somebody's data
         print("the broker needs its assertions: run Python without -O", file=sys.stderr)  # noqa: T201
         return EXIT_REFUSED
@@ -95,7 +99,8 @@ def _refuse_several(config: BrokerConfig, path: str) -> None:
         text = (
             f"{path} is for {config.broker_processes} brokers (broker.processes); start them by: "
         )
-        raise ConfigError(f"{text}python -m broker.node --config {path}", "broker.processes")
+        program = usage_name("broker.node")
+        raise ConfigError(f"{text}{program} --config {path}", "broker.processes")
 
 
 def _stay_on_cpus(config: BrokerConfig) -> None:
@@ -168,11 +173,12 @@ def _settle() -> None:
     gc.enable()
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    more = f" Instead of options: {', '.join(words)}; each has its --help." if words else ""
     parser = argparse.ArgumentParser(
-        prog="python -m broker",
+        prog=usage_name("broker"),
         description="A Kafka-compatible broker.",
-        epilog="Keys and their meanings: docs/configuration.md.",
+        epilog=f"Keys and their meanings: docs/configuration.md.{more}",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -208,7 +214,7 @@ class _ShowVersion(argparse.Action):
     """Print the version and exit; only then is it looked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        print(f"kafka-broker-python {_version()}")  # noqa: T201
+        print(f"{COMMAND} {_version()}")  # noqa: T201
         parser.exit(EXIT_OK)
 
 
@@ -221,11 +227,11 @@ def _version() -> str:
         text = Path(__file__).parents[1].joinpath("pyproject.toml").read_text(encoding="utf-8")
         version: str = tomllib.loads(text)["project"]["version"]
     except (OSError, KeyError, ValueError):
-        version = metadata.version("kafka-broker-python")
+        version = metadata.version(COMMAND)
     return version
 
 
-def _leave(code: int) -> NoReturn:
+def leave(code: int) -> NoReturn:
     """End the process at once, once all is closed.
 
     The interpreter would look at each object that is left before it ends, which takes three seconds
@@ -239,4 +245,4 @@ def _leave(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _leave(main())
+    leave(main())

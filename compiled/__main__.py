@@ -19,15 +19,14 @@ from compiled.activation import BuildError, activate, build_directory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+PROGRAM = "python -m compiled"
 EXIT_OK = 0
 EXIT_REFUSED = 1
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Do what the command line says; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m compiled", description="The compiled build of the broker."
-    )
+    parser = argparse.ArgumentParser(prog=program, description="The compiled build of the broker.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("build", help="compile the hot modules: takes minutes")
     commands.add_parser("show", help="say whether a process started now would run compiled")
@@ -49,11 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)  # noqa: T201
         return EXIT_REFUSED
     return EXIT_OK
-
-
-def build_command() -> int:
-    """Do what `python -m compiled build` does; the script of an installed package."""
-    return main(["build"])
 
 
 def _build() -> None:

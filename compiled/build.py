@@ -20,6 +20,7 @@ from compiled.build_record import BuildRecord, dependencies, digest_of, this_pyt
 from compiled.finder import GROUP, LIBRARY, library_path
 from compiled.source_text import UncompilableError, compilable
 
+PLACE: Final = modules.PREFIX.replace(".", "/")
 SHOWN_LINES: Final = 20
 OPTIMIZATION: Final = "2"
 
@@ -49,8 +50,8 @@ def build(target: Path, root: Path = ROOT) -> BuildRecord:
     digests = {path: digest_of(root / path) or "" for path in needed}
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".compiled-", dir=target.parent) as work:
-        _copy(root, Path(work), needed, sources)
-        _compile(Path(work), sources)
+        _copy(root, Path(work) / PLACE, needed, sources)
+        _compile(Path(work), [f"{PLACE}{source}" for source in sources])
         made = Path(work) / "lib"
         names = tuple(map(modules.name_of, sources))
         missing = [name for name in (*names, LIBRARY) if not library_path(made, name).is_file()]

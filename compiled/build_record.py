@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from compiled.modules import path_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -83,7 +85,7 @@ def dependencies(root: Path, sources: Iterable[str]) -> list[str]:
             found.add(source)
             tree = ast.parse((root / source).read_text(encoding="utf-8"))
             names = {name for node in ast.walk(tree) for name in _imported(node)}
-            waiting += [path for name in names if (path := _path_of(root, name)) is not None]
+            waiting += [path for name in names if (path := path_of(root, name)) is not None]
     return sorted(found)
 
 
@@ -94,11 +96,3 @@ def _imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.ImportFrom) and node.module is not None:
         return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     return []
-
-
-def _path_of(root: Path, name: str) -> str | None:
-    path = name.replace(".", "/")
-    for candidate in (f"{path}.py", f"{path}/__init__.py"):
-        if (root / candidate).is_file():
-            return candidate
-    return None

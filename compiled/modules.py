@@ -27,6 +27,9 @@ ROOMS: Final = (
 SINGLE: Final[tuple[str, ...]] = ()
 """Other modules, as paths."""
 
+PREFIX: Final = __name__.removesuffix("compiled.modules")
+"""What stands before the names of our modules: nothing, unless they are installed."""
+
 PURE: Final = frozenset(
     {
         "storage/compaction/__main__.py",
@@ -54,4 +57,15 @@ def sources(root: Path) -> list[str]:
 
 def name_of(source: str) -> str:
     """The module that `a/b.py` is."""
-    return source.removesuffix(".py").replace("/", ".")
+    return PREFIX + source.removesuffix(".py").replace("/", ".")
+
+
+def path_of(root: Path, name: str) -> str | None:
+    """The path, relative to the directory of the code, of a module of ours; None if it is not."""
+    if not name.startswith(PREFIX):
+        return None
+    path = name.removeprefix(PREFIX).replace(".", "/")
+    for candidate in (f"{path}.py", f"{path}/__init__.py"):
+        if (root / candidate).is_file():
+            return candidate
+    return None

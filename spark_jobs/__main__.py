@@ -6,12 +6,13 @@ import sys
 
 from spark_jobs.errors import EXIT_BAD_OPTION
 from spark_jobs.jobs.catalogue import JOBS, job_module
+from spark_jobs.program import PROGRAM
 
 
 def main(argv: list[str]) -> int:
     """Run the job that is named first; return the process's exit code."""
     if not argv or argv[0] in {"-h", "--help"}:
-        print("usage: python -m spark_jobs NAME [--help] [options]\n")
+        print(f"usage: {PROGRAM} NAME [--help] [options]\n")
         for name, line in JOBS.items():
             print(f"  {name:<18}{line}")
         return 0

@@ -31,6 +31,7 @@ from pydantic import (
 from spark_jobs.definitions.definition import Definition, load_definition
 from spark_jobs.errors import BadOptionError
 from spark_jobs.option_sources import Given, from_environment, from_file, spelling
+from spark_jobs.program import PROGRAM
 
 if typing.TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,8 +43,7 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _DURATION = re.compile(r"[1-9]\d* (second|minute|hour|day)s?")
 _HIGHEST_PORT = 65_535
 TOPIC_HINT = (
-    "produce to it first, flights with `python -m spark_jobs produce_flights`, "
-    "or name another with --topic"
+    f"produce to it first, flights with `{PROGRAM} produce_flights`, or name another with --topic"
 )
 """For a job whose source is not there."""
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"

@@ -16,6 +16,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
+from config.machine.own_program import usage_name
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -109,7 +111,7 @@ def _page(
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m broker.key_index", description=__doc__)
+    parser = argparse.ArgumentParser(prog=usage_name("broker.key_index"), description=__doc__)
     add = parser.add_argument
     add("--endpoint", action="append", help=f"of a broker; again for each ({DEFAULT_ENDPOINT})")
     add("--topic", required=True)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from broker.maintenance.side_process import ProcessEndedError, SideProcess
+from storage import compaction
 from storage.compaction.job import decode_report
 from storage.compaction.worker import GO_ON
 
 if TYPE_CHECKING:
     from storage.compaction.job import Report
 
-MODULE: Final = "storage.compaction"
-
 
 class CleanerProcess(SideProcess):
     """Started with the first job; `close` ends it, and the next job starts another."""
 
     def __init__(self) -> None:
-        super().__init__(MODULE)
+        super().__init__(compaction.__name__)
 
     async def report(self, timeout_seconds: float) -> Report | None:
         """What it says next; None when it says nothing for so long.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker.maintenance.side_process import ProcessEndedError, SideProcess
 from protocol.errors import ApiError
+from storage import key_index
 from storage.errors import LogDirectoryError
 from storage.key_index.index_builder import BLOCK_BYTES
 from storage.key_index.job import BuildJob, IndexBuilt, JobFailed, decode_report, encode_job
@@ -39,7 +40,7 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-MODULE: Final = "storage.key_index"
+MODULE: Final = key_index.__name__
 IDLE: Final = "--idle"
 CHECK_SECONDS: Final = 1.0
 """How often it is seen to it that a segment that is being indexed is still there."""

@@ -8,14 +8,11 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
-import storage
+from config.machine.own_program import environment, module_command
 
-CODE_DIRECTORY: Final = Path(storage.__file__).parents[1]
 LONGEST_LINE: Final = 1 << 16
 
 
@@ -27,8 +24,8 @@ class SideProcess:
     """Started with the first line for it; `close` ends it, and the next line starts another."""
 
     def __init__(self, module: str, *arguments: str) -> None:
-        """`module` is what `python -m` runs, with these arguments."""
-        self._command = (sys.executable, "-m", module, *arguments)
+        """`module` is the name of what `python -m` runs, with these arguments."""
+        self._command = module_command(module, *arguments)
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -45,8 +42,7 @@ class SideProcess:
                 stdout=subprocess.PIPE,
                 # Ctrl-C, or the end of the terminal, is for the broker, which then ends this one.
                 process_group=0,
-                # Where the broker was started need not be where its code is.
-                env={**os.environ, "PYTHONPATH": str(CODE_DIRECTORY)},
+                env=environment(os.environ),
                 limit=LONGEST_LINE,
             )
 

@@ -15,6 +15,7 @@ from broker.node.member_lock import MemberLock, holder, make_directory
 from broker.node.plan import read_plan
 from broker.node.supervisor import EXIT_OK, Supervisor, logger
 from config.errors import ConfigError
+from config.machine.own_program import usage_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +83,7 @@ def _refuse(why: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m broker.node",
+        prog=usage_name("broker.node"),
         description="Several brokers on one machine, from one property file: broker.processes.",
         epilog="Rules and examples: docs/operations.md.",
         allow_abbrev=False,

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Final
 
 from broker.node.member_lock import holder
+from config.machine.own_program import environment
 
 DEFAULT_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
@@ -38,7 +39,7 @@ class BrokerProcess:
         pid = os.posix_spawn(
             command[0],
             command,
-            os.environ,
+            environment(os.environ),
             file_actions=[nothing_to_read],
             setsid=True,
             setsigmask=[],

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import socket
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import broker
 from config.errors import ConfigError, invalid
 from config.loader import load_broker_config
+from config.machine.own_program import module_command
 from config.machine.processes import Process, check_apart, log_directories, state_directory
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _command(path: str, overrides: Sequence[str], log_level: str, number: int) -
     words = ["--config", path, "--process", str(number), "--log-level", log_level]
     for override in overrides:
         words += ["--override", override]
-    return (sys.executable, "-m", "broker", *words)
+    return module_command(broker.__name__, *words)
 
 
 def _refuse_directories_in_use(whole: BrokerConfig, members: Sequence[MemberPlan]) -> None:

@@ -17,11 +17,13 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from broker import node
 from broker.metrics.optional_metrics import bound_endpoint
 from broker.metrics.status_socket import METRICS, PARTITIONS, STATUS, StatusSocket
 from broker.node.gathered_metrics import GatheredMetrics
 from broker.node.member import Member
 from broker.node.rolling_restart import Progress, RollingRestart
+from config.machine.own_program import environment, module_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,10 +154,15 @@ class Supervisor:
 
     def _check(self) -> str:
         """Why this program would not begin anew; nothing if it would. Takes a second."""
-        command = [sys.executable, "-m", "broker.node", *self._words, "--check"]
+        command = module_command(node.__name__, *self._words, "--check")
         try:
             checked = subprocess.run(  # noqa: S603  # its own command line
-                command, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False
+                command,
+                env=environment(os.environ),
+                capture_output=True,
+                text=True,
+                timeout=CHECK_SECONDS,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
@@ -168,5 +175,5 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDINGS, RESTART})
         sys.stdout.flush()
         sys.stderr.flush()
-        own = ["-m", "broker.node", *self._words, "--restart-number", str(number)]
-        os.execv(sys.executable, [sys.executable, *own])  # noqa: S606  # no shell is wanted
+        own = module_command(node.__name__, *self._words, "--restart-number", str(number))
+        os.execve(own[0], own, environment(os.environ))  # noqa: S606  # no shell is wanted

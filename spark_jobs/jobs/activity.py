@@ -45,6 +45,7 @@ from spark_jobs.definitions.typed_records import parsed
 from spark_jobs.errors import exit_code_of
 from spark_jobs.kafka.topics import COMPACTED, open_topics
 from spark_jobs.options import DefinitionOptions, TopicName, parse_options
+from spark_jobs.program import PROGRAM
 from spark_jobs.spark.checkpoints import claim_checkpoint
 from spark_jobs.spark.spark_session import spark_session
 from spark_jobs.spark.streams import read_stream, run, start_batches
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
 
 NAME = "activity"
 SESSIONS_QUERY, PAGES_QUERY = f"{NAME}-sessions", f"{NAME}-pages"
-HINT = "produce to it first, with `python -m spark_jobs produce_activity`, or name another --topic"
+HINT = f"produce to it first, with `{PROGRAM} produce_activity`, or name another --topic"
 
 
 class ActivityOptions(DefinitionOptions):

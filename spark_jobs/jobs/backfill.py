@@ -46,6 +46,7 @@ from spark_jobs.jobs.catalogue import job_module
 from spark_jobs.kafka.offsets import open_offsets
 from spark_jobs.kafka.topics import open_topics
 from spark_jobs.options import DefinitionOptions, SparkOptions, parse_options
+from spark_jobs.program import PROGRAM
 from spark_jobs.spark.spark_session import spark_session
 from spark_jobs.spark.streams import read_batch
 
@@ -62,7 +63,7 @@ NAME = "backfill"
 TAKERS = ("route", "archive", "aggregate", "activity", "logs", "enrich", "retry")
 """The jobs that can be run over a range: those with a function `take`."""
 
-USAGE = f"usage: python -m spark_jobs backfill {{{','.join(TAKERS)}}} [range] [the job's options]"
+USAGE = f"usage: {PROGRAM} backfill {{{','.join(TAKERS)}}} [range] [the job's options]"
 
 
 def _bound(value: object) -> object:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+import spark_jobs
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -31,4 +33,4 @@ JOBS = {
 def job_module(name: str) -> ModuleType:
     """The module of a job of `JOBS`, imported only now: most of them load Spark."""
     room = "pipeline" if name == "pipeline" else "jobs"
-    return importlib.import_module(f"spark_jobs.{room}.{name}")
+    return importlib.import_module(f"{spark_jobs.__name__}.{room}.{name}")

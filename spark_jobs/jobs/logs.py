@@ -34,6 +34,7 @@ from spark_jobs.definitions.window_aggregates import AggregateSection, window_ro
 from spark_jobs.errors import exit_code_of
 from spark_jobs.kafka.topics import COMPACTED, open_topics
 from spark_jobs.options import DefinitionOptions, TopicName, parse_options
+from spark_jobs.program import PROGRAM
 from spark_jobs.spark.checkpoints import claim_checkpoint
 from spark_jobs.spark.spark_session import spark_session
 from spark_jobs.spark.streams import read_stream, records_of, run, start_query, write_batch
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from spark_jobs.kafka.topics import Topics
 
 NAME = "logs"
-HINT = "fill it with `python -m spark_jobs collect_logs`, or name the one to read with --topic"
+HINT = f"fill it with `{PROGRAM} collect_logs`, or name the one to read with --topic"
 
 
 class LogsOptions(DefinitionOptions):

@@ -11,16 +11,15 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import JobError
+from spark_jobs.program import BROKER, BROKER_CONFIG, CODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-CONFIG = Path("config/server.properties")
 HOST = "127.0.0.1"
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0
@@ -33,13 +32,13 @@ def local_broker(directory: Path) -> Iterator[str]:
     port = _free_port()
     data, log = (directory / "data").absolute(), (directory / "broker.log").absolute()
     data.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "broker", "--config", str(CONFIG)]
+    command = [sys.executable, "-m", BROKER, "--config", str(BROKER_CONFIG)]
     for override in (f"listeners=PLAINTEXT://{HOST}:{port}", f"log.dirs={data}"):
         command += ["--override", override]
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - this repository's own broker
             [*_dying_with_us(), *command],
-            cwd=REPOSITORY,
+            cwd=CODE,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

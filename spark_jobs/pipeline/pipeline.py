@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if not __package__:  # given to spark-submit as a file: let the imports below find the package
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import spark_jobs.dependency_check  # noqa: F401 - first of all: it says what is not installed
 

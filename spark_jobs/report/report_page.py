@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from spark_jobs import report
 from spark_jobs.report.plots import DARK, LIGHT, Heat, data_uri, draw_bars, draw_heat, draw_lines
 from spark_jobs.report.report_numbers import largest, overlapping
 
@@ -73,7 +74,7 @@ def render(numbers: ReportNumbers) -> str:
     """Return the page."""
     makers = (_event_times, _append_times, _jobs, _groups, _windows, _rejects)
     environment = Environment(
-        loader=PackageLoader("spark_jobs.report"),
+        loader=PackageLoader(report.__name__),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

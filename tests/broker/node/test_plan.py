@@ -33,7 +33,7 @@ def test_each_broker_is_started_with_the_nodes_own_words(path: str, tmp_path: Pa
     plan = read_plan(path, ["num.partitions=3"], "DEBUG")
     assert [member.broker_id for member in plan.members] == [4, 5]
     assert plan.members[1].command == (
-        *(sys.executable, "-m", "broker", "--config", path, "--process", "1"),
+        *(sys.executable, "-P", "-m", "broker", "--config", path, "--process", "1"),
         *("--log-level", "DEBUG", "--override", "num.partitions=3"),
     )
     assert plan.members[1].lock == f"{tmp_path}/logs/node/broker5.lock"
