@@ -15,7 +15,7 @@ PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run node secure cluster compile unit test test-compiled test-all coverage sim hostile check pipeline bench bench-pipeline docs lock clean
+.PHONY: help run node secure cluster compile unit test test-compiled test-all coverage sim hostile check pipeline bench bench-pipeline wheel docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 23
@@ -87,6 +87,10 @@ bench-pipeline: ## Measure the Spark jobs on this broker and on Apache Kafka (AR
 	@scripts/setup test
 	@$(PY) -m tests.benchmarks.pipeline $(ARGS)
 
+wheel: ## Build wheel and sdist into build/dist, install the wheel elsewhere, and run it
+	@scripts/setup python
+	@scripts/try_wheel
+
 docs: ## Write docs/configuration.md from the rows in config/
 	@scripts/setup broker
 	@$(PY) -m config.reference docs/configuration.md
@@ -96,7 +100,7 @@ lock: ## Pin the versions installed now into requirements/
 	@$(PY) scripts/lock.py
 
 # By name, since earlier versions kept data in build/ too: build/pipeline and build/spark_jobs.
-BUILT := build/apache build/compiled build/.compiled-* build/benchmarks build/lib build/bdist.*
+BUILT := build/apache build/compiled build/.compiled-* build/benchmarks build/dist build/wheel build/lib build/bdist.*
 CACHES := .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov
 
 clean: ## Remove what was built or fetched, not data and not .venv
