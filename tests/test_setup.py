@@ -109,4 +109,4 @@ def test_no_python_at_all_is_told_in_one_line(tmp_path: Path) -> None:
 
 def test_ci_runs_what_make_test_runs() -> None:
     steps = re.findall(r"^step (.*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
-    assert steps == ["check", "test", "compile", "test-compiled"]
+    assert steps == ["check", "test", "compile", "test-compiled", "wheel"]
