@@ -89,11 +89,10 @@ class DeadLetterRelay:
         pause_ms = FIRST_PAUSE_MS
         while True:
             self._poked.clear()
-            step = self._plan.next()
-            if step is Step.REST:
+            code = await self._take()
+            if code is None:
                 await self._poked.wait()
                 continue
-            code = await self._take(step)
             if code is ErrorCode.NONE:
                 pause_ms = FIRST_PAUSE_MS
                 continue
@@ -101,9 +100,12 @@ class DeadLetterRelay:
             await self._loop.timers.sleep(pause_ms)
             pause_ms = min(2 * pause_ms, LONGEST_PAUSE_MS)
 
-    async def _take(self, step: Step) -> ErrorCode:
-        """Take a step; NONE when it is done."""
+    async def _take(self) -> ErrorCode | None:
+        """Take a step; NONE when it is done, None without any."""
         try:
+            step = self._plan.next()
+            if step is Step.REST:
+                return None
             if step is Step.OBTAIN:
                 self._plan.obtained(await self._ports.obtain_producer_id())
                 return ErrorCode.NONE

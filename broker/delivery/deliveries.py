@@ -7,26 +7,25 @@ from typing import TYPE_CHECKING
 from broker.delivery.partition_delivery import PartitionDelivery
 
 if TYPE_CHECKING:
-    from broker.delivery.dead_letter_relay import DeadLetterPorts
+    from broker.delivery.delivery_parts import DeliveryParts
     from broker.partitions.partition import Partition
-    from broker.runtime.compute_pool import ComputePool
-    from broker.runtime.event_loop import BackgroundLoop
 
 
 class Deliveries:
     """Begins and ends the work with leadership. `partition_changed` listens for its changes."""
 
-    def __init__(
-        self, loop: BackgroundLoop, compute_pool: ComputePool, dead_letters: DeadLetterPorts
-    ) -> None:
-        self._loop = loop
-        self._dead_letters = dead_letters
-        self._compute_pool = compute_pool
+    def __init__(self, parts: DeliveryParts) -> None:
+        self._parts = parts
         self._running: dict[Partition, PartitionDelivery] = {}
 
     def __len__(self) -> int:
-        """Records that wait, as far as is known."""
-        return sum(map(len, self._running.values()))
+        """Records that wait, as far as is known; for any thread."""
+        return sum(map(len, list(self._running.values())))
+
+    @property
+    def dead_letters(self) -> int:
+        """Dead letters that have not arrived, as far as is known; for any thread."""
+        return sum(delivery.dead_letters for delivery in list(self._running.values()))
 
     def stop(self) -> None:
         """Deliver nothing more: the broker stops."""
@@ -46,9 +45,7 @@ class Deliveries:
         """Begin if records may wait by now. Those that do are delivered, whatever is configured."""
         may_begin = partition.is_leader and partition not in self._running
         if may_begin and partition.log.prepare_delays():
-            delivery = PartitionDelivery(
-                partition, self._loop, self._compute_pool, self._dead_letters
-            )
+            delivery = PartitionDelivery(partition, self._parts)
             self._running[partition] = delivery
             name = f"deliver {partition.topic}-{partition.index}"
-            self._loop.spawn(delivery.run(), name)
+            self._parts.loop.spawn(delivery.run(), name)

@@ -12,12 +12,10 @@ from protocol.records.compression import Codec
 from storage.log.log_rules import TARGET_CODECS
 
 if TYPE_CHECKING:
+    from broker.delivery.delivery_parts import DeliveryLimits
     from broker.delivery.followed_log import FollowedLog
     from config.topic import TopicConfig
 
-MOST_RECORDS: Final = 256
-MOST_BYTES: Final = 1 << 16
-"""Of one batch, but for a single record that is larger: it is made on the event loop."""
 RECORD_BYTES: Final = 192
 HEADER_BYTES: Final = 10
 BATCH_BYTES: Final = 128
@@ -29,9 +27,10 @@ SLOW_CODECS: Final = {Codec.GZIP, Codec.ZSTD}
 class DueBatch:
     """Records in the order in which they are due, taken out of the queue."""
 
-    def __init__(self, config: TopicConfig) -> None:
+    def __init__(self, config: TopicConfig, limits: DeliveryLimits) -> None:
         self._config = config
-        self._most_bytes = min(MOST_BYTES, config.segment_bytes - BATCH_BYTES)
+        self._limits = limits
+        self._most_bytes = min(limits.batch_bytes, config.segment_bytes - BATCH_BYTES)
         self._due: list[DueRecord] = []
         self._codec = Codec.NONE
         self._size = 0
@@ -51,13 +50,15 @@ class DueBatch:
         taken for want of it.
         """
         queue, sources = log.queue, log.sources
-        while len(self._due) < MOST_RECORDS and self._size < self._most_bytes:
+        most = self._limits.batch_records
+        while len(self._due) < most and self._size < self._most_bytes:
             head = queue.peek()
             if head is None or head.due_ms > now_ms:
                 break
             found = None if log.is_gone(head.offset) else sources.find(head.offset)
             if found is None:
                 queue.pop()
+                log.records.cancelled.discard(head.offset)
             elif isinstance(found, OpenedBatch):
                 if not self._take(found, head):
                     break
@@ -74,7 +75,7 @@ class DueBatch:
         config = self._config
         wanted = TARGET_CODECS[config.compression_type]
         codec = self._codec if wanted is None else wanted
-        if self._size > MOST_BYTES and codec in SLOW_CODECS:
+        if self._size > self._limits.batch_bytes and codec in SLOW_CODECS:
             codec = Codec.NONE
         is_stamped = config.message_timestamp_type == "LogAppendTime"
         kind = TimestampType.LOG_APPEND_TIME if is_stamped else TimestampType.CREATE_TIME

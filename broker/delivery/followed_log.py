@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.delivery.open_transactions import OpenTransactions
 from broker.delivery.relay_plan import RelayPlan
 from broker.delivery.sources import Sources
-from broker.delivery.waiting_queue import Waiting, WaitingQueue
+from broker.delivery.waiting_queue import RunPlace, Waiting, WaitingQueue
 from broker.delivery.waiting_records import WaitingRecords
+from protocol.delays.relay_batch import Position
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from broker.delivery.delivery_parts import DeliveryLimits
     from broker.runtime.slices import Slices
     from storage.log.log import Log
 
@@ -19,20 +22,25 @@ if TYPE_CHECKING:
 class FollowedLog:
     """Made when this broker begins to lead; `follow` until it returns, then after each poke."""
 
-    def __init__(self, log: Log, slices: Callable[[], Slices]) -> None:
+    def __init__(self, log: Log, slices: Callable[[], Slices], limits: DeliveryLimits) -> None:
         """Find out how far delivery has come, and where what waits begins."""
         self._log = log
         self._slices = slices
+        self._most_cancelled = limits.cancelled_records
         point = log.delays.point()
         first = log.delays.first_to_read(point.waiting_from)
-        before = log.delays.last_delivered(first)
-        queue = WaitingQueue(log.directory.disk.filesystem, log.path)
-        reached_ms = -1 if before is None else before.timestamp
-        self.dead = RelayPlan(log.delays.last_relay())
+        filesystem, most = log.directory.disk.filesystem, limits.memory_records
+        place = RunPlace(filesystem, log.path, "dead-letters")
+        self.dead = RelayPlan(log.delays.last_relay(), WaitingQueue(place, Position, most))
         """Dead letters, if this is a retry topic."""
-        delivered = Waiting(point.due_ms, point.offset)
-        self.records = WaitingRecords(queue, self.dead, delivered, reached_ms)
-        self.queue = queue
+        self.queue = WaitingQueue(RunPlace(filesystem, log.path, "delivery"), Waiting, most)
+        self.records = WaitingRecords(
+            self.queue,
+            self.dead,
+            OpenTransactions(most),
+            Waiting(point.due_ms, point.offset),
+            log.delays.last_delivered(first),
+        )
         self.sources = Sources(log.delays.read_holding)
         self._cursor = first
         self.is_poked = True
@@ -53,7 +61,7 @@ class FollowedLog:
             for entry in delays.entries_from(self._cursor):
                 is_at_end = False
                 await slices.give_way()
-                for _ in records.follow(entry, delays.read):
+                for _ in records.follow(entry, delays):
                     await slices.give_way()
                 if is_over():
                     return
@@ -71,6 +79,20 @@ class FollowedLog:
     def waits(self, offset: int) -> bool:
         """See `WaitingRecords.waits`."""
         return self.records.waits(offset, self._log.delays)
+
+    def has_room_for(self, cancelled: Sequence[int]) -> bool:
+        """Whether the records at these offsets may be cancelled as well."""
+        records = self.records
+        added = sum(offset not in records.cancelled for offset in cancelled)
+        most = self._most_cancelled - records.open.cancellations - added
+        if len(records.cancelled) > most:
+            records.forget_passed(self.needed_from())
+        return len(records.cancelled) <= most
+
+    def close(self) -> None:
+        """Remove the files in which records wait: another follows the log."""
+        self.queue.close()
+        self.dead.close()
 
     def is_gone(self, offset: int) -> bool:
         """Whether a record that waited is not to be delivered."""

@@ -20,7 +20,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from broker.delivery.dead_letter_relay import DeadLetterPorts, DeadLetterRelay
+from broker.delivery.dead_letter_relay import DeadLetterRelay
 from broker.delivery.due_batch import DueBatch
 from broker.delivery.followed_log import FollowedLog
 from broker.delivery.sources import OpenedBatch, open_batch
@@ -31,9 +31,10 @@ from storage.append.append_source import FROM_COORDINATOR
 from storage.delays.delaying_appends import DelayingAppends
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.delivery.delivery_parts import DeliveryParts
     from broker.partitions.partition import Partition
-    from broker.runtime.compute_pool import ComputePool
-    from broker.runtime.event_loop import BackgroundLoop
     from protocol.records.record import Record
 
 logger = logging.getLogger(__name__)
@@ -41,29 +42,20 @@ logger = logging.getLogger(__name__)
 LONGEST_WAIT_MS: Final = 1_000
 """Then the clock is looked at again: it may have been set."""
 ONE_ACK: Final = 1
-CANCELLATIONS_KEPT: Final = 1_000
-"""So many may be of records that do not wait any more."""
 
 
 class PartitionDelivery:
     """The work on one partition; `run` is its task, and `stop` ends it."""
 
-    def __init__(
-        self,
-        partition: Partition,
-        loop: BackgroundLoop,
-        compute_pool: ComputePool,
-        dead_letters: DeadLetterPorts,
-    ) -> None:
+    def __init__(self, partition: Partition, parts: DeliveryParts) -> None:
         """The log's appends must look at delays (`Log.prepare_delays`)."""
-        self._loop = loop
-        self._dead_letters = dead_letters
+        self._parts = parts
         self._relay: DeadLetterRelay | None = None
         self.partition = partition
         self._log = partition.log
         self._name = f"{partition.topic}-{partition.index}"
-        self._clock, self._timers, _, self._slices, self._note = loop
-        self._compute_pool = compute_pool
+        self._clock, self._timers, _, self._slices, self._note = parts.loop
+        self._compute_pool = parts.compute_pool
         self._followed: FollowedLog | None = None
         self._is_over = False
         self._waker: asyncio.Future[None] | None = None
@@ -76,6 +68,11 @@ class PartitionDelivery:
     def __len__(self) -> int:
         """Records that wait, as far as is known."""
         return 0 if self._followed is None else len(self._followed.queue)
+
+    @property
+    def dead_letters(self) -> int:
+        """Dead letters that have not arrived, as far as is known."""
+        return 0 if self._followed is None else len(self._followed.dead)
 
     def stop(self) -> None:
         """Another broker delivers, or nobody."""
@@ -93,14 +90,15 @@ class PartitionDelivery:
         pause_ms = FIRST_PAUSE_MS
         while not self._is_over:
             try:
-                followed = self._followed = FollowedLog(self._log, self._slices)
+                followed = self._followed = FollowedLog(self._log, self._slices, self._parts.limits)
                 await followed.follow(self.is_over)
                 if len(followed.queue):
                     count = len(followed.queue)
                     logger.info("delivery: %s has %d records that wait", self._name, count)
                 pause_ms = FIRST_PAUSE_MS
+                loop, ports = self._parts.loop, self._parts.dead_letters
                 self._relay = DeadLetterRelay(
-                    self.partition, followed.dead, self.record, self._loop, self._dead_letters
+                    self.partition, followed.dead, self.record, loop, ports
                 )
                 await self._serve(followed)
             except Exception as error:  # noqa: BLE001 - told
@@ -121,7 +119,7 @@ class PartitionDelivery:
                     return
             if self._relay is not None:
                 self._relay.poke()
-            batch = DueBatch(self._log.config)
+            batch = DueBatch(self._log.config, self._parts.limits)
             unopened = batch.gather(followed, self._clock.now_ms())
             if unopened is not None:
                 followed.sources.add(await self._opened(unopened))
@@ -134,13 +132,11 @@ class PartitionDelivery:
     def _append(self, batch: DueBatch, followed: FollowedLog) -> None:
         assert not followed.is_poked, "something that waits was not taken into account"
         records = followed.records
-        needed_from = followed.needed_from()
-        data = batch.build(needed_from)
-        self.partition.append_records(data, ONE_ACK, FROM_COORDINATOR, self._clock.now_ms())
-        records.delivered = batch.last
+        data = batch.build(followed.needed_from())
+        now_ms = self._clock.now_ms()
+        info = self.partition.append_records(data, ONE_ACK, FROM_COORDINATOR, now_ms)
+        records.deliver(batch.last, info.first_offset)
         followed.is_poked = True  # the delivery itself is to be followed
-        if len(records.cancelled) > CANCELLATIONS_KEPT:
-            records.forget_passed(needed_from)
 
     async def record(self, offset: int) -> Record | None:
         """The record that waits at an offset; None when it is gone, or cancelled."""
@@ -190,12 +186,17 @@ class PartitionDelivery:
             return self._log.delays.point().waiting_from
         return self._followed.needed_from()
 
-    def _check_waiting(self, offset: int) -> None:
-        """For cancellations: raises ApiError unless a record waits at `offset`."""
-        if self._followed is None or not self._followed.is_loaded:
+    def _check_waiting(self, offsets: Sequence[int]) -> None:
+        """For cancellations: raises ApiError unless a record waits at each offset."""
+        followed = self._followed
+        if followed is None or not followed.is_loaded:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "what waits is being loaded")
-        if not self._followed.waits(offset):
-            raise ApiError(ErrorCode.INVALID_RECORD, f"no record waits at offset {offset}")
+        for offset in offsets:
+            if not followed.waits(offset):
+                raise ApiError(ErrorCode.INVALID_RECORD, f"no record waits at offset {offset}")
+        if not followed.has_room_for(offsets):
+            text = "as many records are cancelled as delivery.cancelled.max.records allows"
+            raise ApiError(ErrorCode.POLICY_VIOLATION, text)
 
     def _forget(self) -> None:
         relay, self._relay = self._relay, None
@@ -203,7 +204,7 @@ class PartitionDelivery:
             relay.stop()
         followed, self._followed = self._followed, None
         if followed is not None:
-            followed.queue.close()
+            followed.close()
 
     def _tell(self, error: Exception) -> None:
         if isinstance(error, ApiError):

@@ -9,7 +9,7 @@
     nothing to do                      REST
 
 One batch is under way at a time. What it consists of follows from the log, so that another leader
-sends the same (`protocol.delays.relay_batch`).
+sends the same (`protocol.delays.relay_batch`). What is behind it waits in a queue, mostly in files.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from protocol.records.batch import SEQUENCE_SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from broker.delivery.waiting_queue import WaitingQueue
 
 MOST_RECORDS: Final = 50
 """Of one batch. Fixed: dead letters are few, and a batch of them is made on the event loop."""
@@ -52,37 +54,47 @@ class Step(Enum):
 class RelayPlan:
     """The state of one partition's relay, as the log has it, and what waits for it."""
 
-    def __init__(self, last: Relay | None) -> None:
+    def __init__(self, last: Relay | None, queue: WaitingQueue[Position]) -> None:
         """`last` is what the last relay batch in the log says, if there is one.
 
-        It need not be committed: whoever notes it again does no harm.
+        It need not be committed: whoever notes it again does no harm. The empty `queue` is the
+        plan's from now on.
         """
         self.noted = last or NO_PRODUCER
         self._dead: deque[Position] = deque()
+        """What the next batch consists of; the rest is in the queue."""
+        self._behind = queue
+        self._last = NOTHING
         self._least_offset = 0
         self._is_to_note = last is not None and last.arrived != last.sent
         self._needs_producer = last is None
 
     def __len__(self) -> int:
         """Dead letters that have not arrived."""
-        return len(self._dead)
+        return len(self._dead) + len(self._behind)
 
     @property
     def least_offset(self) -> int | None:
         """Nothing that has not arrived has a lower offset; None when all has."""
-        return self._least_offset if self._dead else None
+        return self._least_offset if len(self) else None
 
     def add(self, position: Position) -> None:
         """A record has become a dead letter; in order. One that has arrived is passed over."""
         if position > self.noted.arrived:
-            assert not self._dead or position > self._dead[-1], "dead letters come in order"
-            is_first = not self._dead or position.offset < self._least_offset
-            if is_first:  # in a transaction, later ones may have lower offsets
+            assert position > self._last, "dead letters come in order"
+            self._last = position
+            if not len(self) or position.offset < self._least_offset:
+                # In a transaction, later ones may have lower offsets.
                 self._least_offset = position.offset
-            self._dead.append(position)
+            self._behind.push(position)
+
+    def close(self) -> None:
+        """Remove the files of the queue."""
+        self._behind.close()
 
     def next(self) -> Step:
-        """What to do now."""
+        """What to do now. OSError when the queue cannot be read, which changes nothing."""
+        self._fetch()
         if self._needs_producer:
             return Step.OBTAIN if self._dead else Step.REST
         is_under_way = self.noted.sent != self.noted.arrived
@@ -101,7 +113,7 @@ class RelayPlan:
         self._is_to_note = True
 
     def to_note(self) -> Relay:
-        """What to append to the log now. Tell `noted_in_log` when it is committed."""
+        """What to append to the log after `next`. Tell `noted_in_log` when it is committed."""
         noted = self.noted
         if noted.sent != noted.arrived or not self._dead:
             return noted
@@ -129,6 +141,14 @@ class RelayPlan:
             return False
         self._pass()
         return True
+
+    def _fetch(self) -> None:
+        """Have at hand what a batch may consist of, and all that is under way."""
+        while (head := self._behind.peek()) is not None and (
+            len(self._dead) < MOST_RECORDS or head <= self.noted.sent
+        ):
+            self._behind.pop()
+            self._dead.append(head)
 
     def _pass(self) -> None:
         """What was sent has arrived, or is gone."""

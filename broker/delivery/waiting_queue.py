@@ -1,10 +1,12 @@
-"""What waits in one partition, by the time it is due: the next in memory, the rest in files.
+"""What waits in one partition, in order: the next in memory, the rest in files.
 
     push, pop    a heap of the next ones
     runs         when the heap has too many, the later ones go into a file, sorted: a run. Of each
                  run a page is in memory; a heap of their first entries tells which comes next.
 
-So memory grows by a page for each some ten thousand entries. Runs are derived from the log: a file
+So memory grows by a page for each some ten thousand entries (three quarters of
+`delivery.memory.max.records`). Records wait by the time at which they are due, dead letters by
+where they were decided: an entry is a pair of numbers. Runs are derived from the log: a file
 that was left behind is removed when the log is loaded, as all files that end in `.tmp`.
 """
 
@@ -13,16 +15,17 @@ from __future__ import annotations
 import heapq
 import logging
 from struct import Struct
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from storage.filesystem import FileSystem
 
 logger = logging.getLogger(__name__)
 
-MOST_IN_HEAP: Final = 16_384
-KEPT_IN_HEAP: Final = 4_096
-"""Of those that are due first, when the others become a run."""
+KEPT_SHARE: Final = 4
+"""One in so many, those that come first, is kept in the heap when the others become a run."""
 PAGE_ENTRIES: Final = 128
 _ENTRY = Struct(">qq")
 
@@ -34,40 +37,54 @@ class Waiting(NamedTuple):
     offset: int
 
 
-class WaitingQueue:
+Entry = TypeVar("Entry", bound=tuple[int, int])
+"""A pair whose second number is an offset, such as `Waiting`."""
+
+
+class RunPlace(NamedTuple):
+    """Where runs are written."""
+
+    filesystem: FileSystem
+    directory: str
+    """It has to be there."""
+    name: str
+    """With which the names of the files begin."""
+
+
+class WaitingQueue(Generic[Entry]):
     """One caller at a time."""
 
-    def __init__(self, filesystem: FileSystem, directory: str) -> None:
-        """Runs are written to `directory`, which has to be there."""
-        self._filesystem = filesystem
-        self._directory = directory
-        self._heap: list[Waiting] = []
-        self._heads: list[tuple[Waiting, int]] = []
+    def __init__(self, place: RunPlace, entry: Callable[[int, int], Entry], most: int) -> None:
+        """`entry` makes one of its numbers; `most` are kept in memory, and a page of each run."""
+        self._place = place
+        self._entry = entry
+        self._most = most
+        self._heap: list[Entry] = []
+        self._heads: list[tuple[Entry, int]] = []
         """The first entry of each run, and the number of the run."""
-        self._runs: dict[int, _Run] = {}
+        self._runs: dict[int, _Run[Entry]] = {}
         self._runs_made = 0
-        self._most_in_heap = MOST_IN_HEAP
+        self._most_in_heap = most
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
-    def push(self, waiting: Waiting) -> None:
+    def push(self, waiting: Entry) -> None:
         """Add one."""
         heapq.heappush(self._heap, waiting)
         self._size += 1
         if len(self._heap) > self._most_in_heap:
             self._spill()
 
-    def peek(self) -> Waiting | None:
-        """The one that is due first."""
+    def peek(self) -> Entry | None:
+        """The one that comes first."""
         if self._heads and not (self._heap and self._heap[0] < self._heads[0][0]):
             return self._heads[0][0]
         return self._heap[0] if self._heap else None
 
-    def pop(self) -> Waiting:
+    def pop(self) -> Entry:
         """Take out the one that `peek` returns. OSError when a run cannot be read."""
-        self._size -= 1
         if self._heads and not (self._heap and self._heap[0] < self._heads[0][0]):
             first, number = self._heads[0]
             following = self._runs[number].next()
@@ -76,12 +93,14 @@ class WaitingQueue:
                 self._runs.pop(number).remove()
             else:
                 heapq.heapreplace(self._heads, (following, number))
-            return first
-        return heapq.heappop(self._heap)
+        else:
+            first = heapq.heappop(self._heap)
+        self._size -= 1
+        return first
 
     def least_offset(self) -> int | None:
         """No entry has a lower offset; of runs, those count that have been taken out, too."""
-        least = [min(entry.offset for entry in self._heap)] if self._heap else []
+        least = [min(offset for _, offset in self._heap)] if self._heap else []
         least += [run.least_offset for run in self._runs.values()]
         return min(least, default=None)
 
@@ -96,11 +115,12 @@ class WaitingQueue:
 
     def _spill(self) -> None:
         self._heap.sort()  # a sorted list is a heap
-        later = self._heap[KEPT_IN_HEAP:]
+        kept = self._most // KEPT_SHARE
+        later = self._heap[kept:]
         self._runs_made += 1
-        path = f"{self._directory}/delivery-{self._runs_made:020d}.tmp"
+        path = f"{self._place.directory}/{self._place.name}-{self._runs_made:020d}.tmp"
         try:
-            run = _Run(self._filesystem, path, later)
+            run = _Run(self._place.filesystem, path, later, self._entry)
         except OSError as error:
             # Nothing is lost, and the log itself will say so if its disk is full.
             self._most_in_heap *= 2
@@ -108,30 +128,38 @@ class WaitingQueue:
                 "delivery: %s cannot be written, more is kept in memory: %s", path, error
             )
             return
-        del self._heap[KEPT_IN_HEAP:]
+        del self._heap[kept:]
+        self._most_in_heap = self._most
         self._runs[self._runs_made] = run
         first = run.next()
         assert first is not None
         heapq.heappush(self._heads, (first, self._runs_made))
 
 
-class _Run:
+class _Run(Generic[Entry]):
     """Sorted entries in a file, of which one page is in memory."""
 
-    __slots__ = ("_count", "_filesystem", "_page", "_path", "_read", "least_offset")
+    __slots__ = ("_count", "_entry", "_filesystem", "_page", "_path", "_read", "least_offset")
 
-    def __init__(self, filesystem: FileSystem, path: str, entries: list[Waiting]) -> None:
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        path: str,
+        entries: list[Entry],
+        entry: Callable[[int, int], Entry],
+    ) -> None:
         data = b"".join([_ENTRY.pack(*entry) for entry in entries])
         filesystem.replace(path, data, sync=False)
         self._filesystem = filesystem
         self._path = path
+        self._entry = entry
         self._count = len(entries)
         self._read = 0
-        self._page: list[Waiting] = []
+        self._page: list[Entry] = []
         """Those that come next, the last one first."""
-        self.least_offset = min(entry.offset for entry in entries)
+        self.least_offset = min(offset for _, offset in entries)
 
-    def next(self) -> Waiting | None:
+    def next(self) -> Entry | None:
         """The entry after the last one that was returned; None at the end."""
         if not self._page:
             if self._read == self._count:
@@ -149,6 +177,6 @@ class _Run:
         data = file.read_at(self._read * _ENTRY.size, count * _ENTRY.size)
         if len(data) < count * _ENTRY.size:
             raise OSError(f"{self._path} has become shorter")
-        self._page = [Waiting(*fields) for fields in _ENTRY.iter_unpack(data)]
+        self._page = [self._entry(*fields) for fields in _ENTRY.iter_unpack(data)]
         self._page.reverse()
         self._read += count

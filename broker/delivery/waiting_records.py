@@ -11,89 +11,95 @@ deliveries are in the order of (due, offset), and what has been delivered is all
     13      waiting, deliver-at 300        400          (400, 13) (500, 10)
 
 In a transaction the delay begins with the marker that commits it, and a record is due at least a
-millisecond after what was delivered then, since its offset may be lower.
+millisecond after what was delivered then, since its offset may be lower. So do cancellations: what
+was delivered by then stays delivered.
 
 Every leader reads the same log and comes to the same conclusions; no clock and no chance is asked.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from broker.delivery.open_transactions import DecidedBatch, OpenTransactions
 from broker.delivery.waiting_queue import Waiting
 from protocol.delays.delay_headers import AT_ONCE
 from protocol.delays.relay_batch import Position
 from protocol.delays.retry_headers import DEAD
-from protocol.delays.waiting_batch import CANCELLED, is_cancellation, parse_waiting
-from protocol.records.batch import DELAY_BIT, parse_header
+from protocol.delays.waiting_batch import CANCELLED, parse_waiting
+from protocol.records.batch import parse_header
 from protocol.records.control import ControlType, parse_marker
-from storage.delays.delay_index import DelayKind, kind_of
+from storage.delays.delay_index import DelayKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from broker.delivery.relay_plan import RelayPlan
     from broker.delivery.waiting_queue import WaitingQueue
     from storage.delays.delay_index import DelayEntry
-    from storage.delays.log_delays import LogDelays
+    from storage.delays.log_delays import LogDelays, WaitingRecord
 
 PUSHED_AT_ONCE = 1_000
 """Records between two steps of `follow`."""
-
-
-class _Undecided(NamedTuple):
-    """A waiting batch of an open transaction."""
-
-    base_offset: int
-    times: tuple[int, ...]
 
 
 class WaitingRecords:
     """What waits, as far as the log was followed."""
 
     def __init__(
-        self, queue: WaitingQueue, dead: RelayPlan, delivered: Waiting, reached_ms: int
+        self,
+        queue: WaitingQueue[Waiting],
+        dead: RelayPlan,
+        open_transactions: OpenTransactions,
+        delivered: Waiting,
+        before: DelayEntry | None,
     ) -> None:
         """`delivered` is how far delivery has come by the end of the log.
 
-        `reached_ms` is how far it had come before the batch that is followed first.
+        `before` is the last delivered batch before the one that is followed first.
         """
         self.queue = queue
         self.dead = dead
         self.delivered = delivered
-        self._reached_ms = reached_ms
-        self._undecided: dict[int, list[_Undecided]] = {}
-        """By producer id."""
+        self.open = open_transactions
+        self._reached_ms = -1 if before is None else before.timestamp
+        self._reached_at = -1 if before is None else before.offset
+        """Offset of the delivered batch with which delivery reached that time."""
         self.cancelled: set[int] = set()
-        """Offsets of records that are not to be delivered; those that are passed are forgotten."""
+        """Offsets of records that are not to be delivered, until their time has come."""
 
-    def follow(self, entry: DelayEntry, read: Callable[[DelayEntry], memoryview]) -> Iterator[None]:
-        """Take in the next batch, in steps; `read` returns what is at an entry."""
+    def follow(self, entry: DelayEntry, delays: LogDelays) -> Iterator[None]:
+        """Take in the next batch, in steps."""
         if entry.kind is DelayKind.DELIVERED:
-            self._reached_ms = max(self._reached_ms, entry.timestamp)
+            self._reach(entry.timestamp, entry.offset)
             return
         if entry.kind is DelayKind.RELAYED:
             return
-        batch = read(entry)
+        batch = delays.read(entry)
         header = parse_header(batch)
         if entry.kind is DelayKind.ENDED:
-            yield from self._end(header.producer_id, batch, entry)
+            yield from self._end(header.producer_id, batch, entry, delays)
             return
         waiting = parse_waiting(batch)
-        if waiting.type == CANCELLED:
-            self.cancelled.update(waiting.numbers)
-        elif header.is_transactional:
-            undecided = _Undecided(entry.offset, waiting.numbers)
-            self._undecided.setdefault(header.producer_id, []).append(undecided)
+        one = DecidedBatch(entry.offset, waiting.numbers, waiting.type == CANCELLED)
+        if header.is_transactional:
+            self.open.add(header.producer_id, one)
+        elif one.is_cancellation:
+            self.cancelled.update(one.numbers)
         else:
-            undecided = _Undecided(entry.offset, waiting.numbers)
-            yield from self._push(undecided, waiting.received_ms, None)
+            yield from self._push(one, waiting.received_ms, None)
+
+    def deliver(self, last: Waiting, at: int) -> None:
+        """All up to `last` is delivered, with a batch of offset `at`."""
+        self.delivered = last
+        self._reach(last.due_ms, at)
 
     def needed_from(self, end_offset: int) -> int:
         """Nothing before this offset waits; `end_offset` is up to where the log was followed."""
         least = self.queue.least_offset()
         firsts = [end_offset if least is None else least]
-        firsts += [batches[0].base_offset for batches in self._undecided.values()]
+        if self.open.first_offset is not None:
+            firsts.append(self.open.first_offset)
         if self.dead.least_offset is not None:
             firsts.append(self.dead.least_offset)
         return min(firsts)
@@ -109,35 +115,59 @@ class WaitingRecords:
         """
         if offset in self.cancelled:
             return True
-        batch = delays.read_holding(offset)
-        header = None if batch is None else parse_header(batch)
-        if batch is None or header is None or not header.attributes & DELAY_BIT:
+        found = delays.waiting_at(offset)
+        if found is None:
             return False
-        if kind_of(header) is not DelayKind.WAITING or is_cancellation(batch):
-            return False
+        header = found.header
         if header.is_transactional:
-            undecided = self._undecided.get(header.producer_id, ())
-            return any(one.base_offset == header.base_offset for one in undecided)
-        waiting = parse_waiting(batch)
-        before = delays.last_delivered(header.base_offset)
-        time = waiting.numbers[offset - header.base_offset]
+            return self.open.holds(header.producer_id, header.base_offset)
+        return self._is_to_come(found, offset)
+
+    def _is_to_come(self, found: WaitingRecord, offset: int) -> bool:
+        """Whether a record of no transaction is behind what is delivered."""
+        header, since_ms, time = found
         if time == DEAD:
             return False
-        due_ms = _due_ms(time, waiting.received_ms, -1 if before is None else before.timestamp)
-        return Waiting(due_ms, offset) > self.delivered
+        # It is due later if it came after delivery had reached a later time; but of that only one
+        # time matters, since before it all is delivered, and behind it nothing.
+        reached_ms = self._reached_ms if header.base_offset > self._reached_at else -1
+        return Waiting(_due_ms(time, since_ms, reached_ms), offset) > self.delivered
 
-    def _end(self, producer_id: int, batch: memoryview, entry: DelayEntry) -> Iterator[None]:
+    def _reach(self, due_ms: int, at: int) -> None:
+        if due_ms > self._reached_ms:
+            self._reached_ms, self._reached_at = due_ms, at
+
+    def _end(
+        self, producer_id: int, batch: memoryview, entry: DelayEntry, delays: LogDelays
+    ) -> Iterator[None]:
         marker = parse_marker(batch)
-        undecided = self._undecided.pop(producer_id, ())
         if marker is None or marker.type is not ControlType.COMMIT:
+            self.open.abort(producer_id)
             return
-        for one in undecided:
-            yield from self._push(one, entry.timestamp, entry.offset)
+        for one in self.open.commit(producer_id, entry.offset, delays):
+            if one is not None:
+                if one.is_cancellation:
+                    yield from self._cancel_late(one.numbers, delays)
+                else:
+                    yield from self._push(one, entry.timestamp, entry.offset)
+            yield
 
-    def _push(self, decided: _Undecided, since_ms: int, committed_at: int | None) -> Iterator[None]:
+    def _cancel_late(self, offsets: Sequence[int], delays: LogDelays) -> Iterator[None]:
+        """Cancel what still waits now that the transaction that cancels has committed."""
+        for offset in offsets:
+            found = delays.waiting_at(offset)
+            if found is not None and (
+                found.header.is_transactional or self._is_to_come(found, offset)
+            ):
+                self.cancelled.add(offset)
+            yield
+
+    def _push(
+        self, decided: DecidedBatch, since_ms: int, committed_at: int | None
+    ) -> Iterator[None]:
         """Have records wait; `committed_at` is the offset of the end of their transaction."""
         queue, delivered = self.queue, self.delivered
-        base_offset, times = decided
+        base_offset, times, _ = decided
         reached_ms = self._reached_ms + (committed_at is not None)
         for index, time in enumerate(times):
             if time == DEAD:

@@ -31,6 +31,7 @@ from protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from broker.delivery.deliveries import Deliveries
     from broker.key_index.key_index import KeyIndex
     from broker.maintenance.log_cleaner import LogCleaner
     from broker.metrics.sources import Sources
@@ -63,6 +64,7 @@ class BrokerCollector(Collector):
         self._authentication = sources.authentication
         self._housekeeping, self._cleaner = sources.housekeeping, sources.cleaner
         self._key_index = sources.key_index
+        self._deliveries = sources.deliveries
         self._counts = counts
         self._records_in = RecordsIn()
 
@@ -199,6 +201,7 @@ class BrokerCollector(Collector):
         if self._cleaner is not None:
             yield from _cleaning(self._cleaner)
         yield from _key_index(self._key_index)
+        yield from _delivery(self._deliveries)
         family = CounterMetricFamily(
             "kafka_server_backgroundtasks_failures",
             "Errors of the broker's own tasks that nobody foresaw; the tasks go on",
@@ -238,6 +241,14 @@ def _key_index(key_index: KeyIndex) -> Iterator[Metric]:
         yield _counter(f"{name}refusals", "Look-ups by key refused, or failed", found.refused)
         yield _counter(f"{name}records", "Records that look-ups by key gave", found.records)
         yield _counter(f"{name}lookupbytes", "Bytes of logs read to look up", found.bytes_read)
+
+
+def _delivery(deliveries: Deliveries) -> Iterator[Metric]:
+    name = "kafka_log_delivery_"
+    text = "Records that wait to be delivered, in partitions that this broker leads"
+    yield _gauge(f"{name}waitingrecords", text, len(deliveries))
+    text = "Dead letters that have not arrived yet, of partitions that this broker leads"
+    yield _gauge(f"{name}deadletters", text, deliveries.dead_letters)
 
 
 def _request_counters(served: Mapping[str, RequestCounts]) -> Iterator[Metric]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from broker.delivery.deliveries import Deliveries
     from broker.key_index.key_index import KeyIndex
     from broker.maintenance.housekeeping import Housekeeping
     from broker.maintenance.log_cleaner import LogCleaner
@@ -30,3 +31,4 @@ class Sources(NamedTuple):
     authentication: Mapping[str, SaslListener]
     """Of the listeners that have one."""
     key_index: KeyIndex
+    deliveries: Deliveries

@@ -21,6 +21,7 @@ from broker.coordinators.transactions import TransactionCoordinators
 from broker.delivery.dead_letter_relay import DeadLetterPorts
 from broker.delivery.dead_letter_sender import DeadLetterSender, SenderParts
 from broker.delivery.deliveries import Deliveries
+from broker.delivery.delivery_parts import DeliveryParts, delivery_limits
 from broker.fetch.fetch_sessions import FetchSessions
 from broker.key_index.key_index import KeyIndex
 from broker.maintenance.failed_disks import FailedDisks, FailureAnnouncement
@@ -120,6 +121,7 @@ def put_together(base: Foundation) -> Parts:
         cleaner,
         sasl,
         key_index,
+        deliveries,
     )
     metrics = metrics_at(base.addresses.metrics, sources)
     expiry = token_expiry(services)
@@ -274,7 +276,8 @@ def _deliveries(base: Foundation, cluster: ClusterParts, coordination: _Coordina
         )
     )
     ports = DeadLetterPorts(sender, coordination.producer_ids.obtain)
-    return Deliveries(loop, compute_pool, ports)
+    limits = delivery_limits(base.config)
+    return Deliveries(DeliveryParts(loop, compute_pool, ports, limits))
 
 
 def _listen(base: Foundation, services: BrokerServices, deliveries: Deliveries) -> None:

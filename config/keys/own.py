@@ -32,6 +32,31 @@ class OwnKeys:
     connection_log_max_lines_per_second: int = integer(100, low=1, importance=LOW, acts=True)
     """Lines that tell why a connection was closed, as for a failed log-in; the rest is counted."""
 
+    delivery_batch_max_bytes: int = integer(
+        64 * 1024, low=1024, high=256 * 1024, importance=LOW, acts=True
+    )
+    """Bytes of records in a batch that delivers them, which is made on the event loop.
+
+    A record that is larger has a batch of its own.
+    """
+
+    delivery_batch_max_records: int = integer(256, low=1, high=1_000, importance=LOW, acts=True)
+    """Records in a batch that delivers them; ten of them take the event loop about 0.1 ms."""
+
+    delivery_cancelled_max_records: int = integer(100_000, low=1, importance=LOW, acts=True)
+    """Cancelled records of a partition whose time has not come, at about 80 bytes each.
+
+    Beyond it, cancellations are refused with POLICY_VIOLATION.
+    """
+
+    delivery_memory_max_records: int = integer(
+        16_384, low=1_024, high=32_768, importance=LOW, acts=True
+    )
+    """Waiting records of a partition that are kept in memory, at about 120 bytes each.
+
+    The rest is in files. As many are kept of its open transactions, and of its dead letters.
+    """
+
     group_consumer_regex_max_length: int = integer(1024, low=1, importance=LOW, acts=True)
     """Longest regular expression by which a consumer may subscribe, in characters."""
 

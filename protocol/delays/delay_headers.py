@@ -38,6 +38,8 @@ CANCEL: Final = "deliver-cancel"
 CANCEL_MARK: Final = CANCEL.encode()
 MARK: Final = b"deliver-"
 """Part of each name: records without these bytes need no look at their headers."""
+MOST_CANCELLED: Final = 300
+"""Records that one batch may cancel. Fixed: the event loop looks at each of them, for 30 µs."""
 AT_ONCE: Final = -1
 """The number of a record without a delay."""
 
@@ -121,6 +123,9 @@ def cancelled_offsets(body: bytes | bytearray, count: int) -> list[int] | None:
             errors.append(RecordError(index, message))
     if not is_of_cancellations:
         return None
+    if count > MOST_CANCELLED:
+        message = f"a batch cancels {MOST_CANCELLED} records at most, this one {count}"
+        errors.append(RecordError(MOST_CANCELLED, message))
     _refuse(errors[:MAX_RECORD_ERRORS])
     return named
 

@@ -35,6 +35,7 @@ from protocol.records.batch import (
 )
 from protocol.records.builder import NewRecord, encode_record
 from protocol.records.record import invalid, parse_record
+from protocol.records.varints import read_varint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,10 @@ KEY: Final = struct.Struct(">hh")
 _KEY_VERSION: Final = 0
 _VERSION: Final = 1
 _VALUE: Final = struct.Struct(">hqi")
-_NUMBER_BYTES: Final = 8
+_NUMBER = struct.Struct(">q")
+_NUMBER_BYTES: Final = _NUMBER.size
+FRONT_BYTES: Final = HEADER_BYTES + 64
+"""Of a batch, so many hold all that stands before the numbers."""
 _KEY_ENDS: Final = 13
 """At most so far behind the header: five bytes of length, then four fields of one byte, the key."""
 _CANCELLED_KEY: Final = b"\x08" + KEY.pack(_KEY_VERSION, CANCELLED)
@@ -64,6 +68,20 @@ class WaitingBatch(NamedTuple):
     """Times of delivery as in `delay_headers`, or offsets of cancelled records."""
     inner: memoryview
     """The producer's batch."""
+
+
+class WaitingFront(NamedTuple):
+    """What stands before the numbers."""
+
+    type: int
+    received_ms: int
+    records: int
+    numbers_at: int
+    """Where in the batch the numbers begin."""
+
+    def number_at(self, index: int) -> tuple[int, int]:
+        """Where in the batch a number stands, and its size."""
+        return self.numbers_at + index * _NUMBER_BYTES, _NUMBER_BYTES
 
 
 def build_waiting(
@@ -91,6 +109,31 @@ def parse_waiting(batch: Buffer) -> WaitingBatch:
         raise invalid(f"a waiting batch of version {version} claims {count} records")
     numbers = struct.unpack_from(f">{count}q", value, _VALUE.size)
     return WaitingBatch(KEY.unpack(key)[1], received_ms, numbers, memoryview(value)[end:])
+
+
+def parse_front(front: bytes) -> WaitingFront:
+    """What the first FRONT_BYTES of a batch say; ApiError(INVALID_RECORD) if it is another."""
+    try:
+        position = read_varint(front, HEADER_BYTES)[1] + 1
+        for _ in range(2):  # the differences of timestamp and offset
+            position = read_varint(front, position)[1]
+        length, position = read_varint(front, position)
+        if length != KEY.size:
+            raise invalid("a waiting batch has no type in its key")
+        _, kind = KEY.unpack_from(front, position)
+        position = read_varint(front, position + length)[1]
+        version, received_ms, count = _VALUE.unpack_from(front, position)
+    except (IndexError, struct.error):
+        raise invalid("a waiting batch ends before its numbers") from None
+    if version != _VERSION or count < 0:
+        raise invalid(f"a waiting batch of version {version} claims {count} records")
+    return WaitingFront(kind, received_ms, count, position + _VALUE.size)
+
+
+def parse_number(data: Buffer) -> int:
+    """The number that stands at `WaitingFront.number_at`."""
+    number: int = _NUMBER.unpack(data)[0]
+    return number
 
 
 def is_cancellation(batch: Buffer) -> bool:

@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 
 ENTRY: Final = Struct(">qqq")
 ENTRIES_AT_A_TIME: Final = 256
+ENTRIES_SEARCHED: Final = 4096
+"""Read together to find the last one of a kind, by one byte of each: a million take 10 ms."""
 PENDING_ENTRIES: Final = 64
 """So many are written together; until then a reader gets them from memory."""
 _KIND_BITS: Final = 8
+_KIND_AT: Final = 15
+"""Which byte of an entry holds its kind."""
 
 
 class DelayKind(IntEnum):
@@ -128,11 +132,11 @@ class DelayIndex:
         slot = min(slot, self._count)
         file = self._open() if slot else None
         while file is not None and slot:
-            count = min(ENTRIES_AT_A_TIME, slot)
+            count = min(ENTRIES_SEARCHED, slot)
             slot -= count
-            for entry in reversed(self._read(file, slot, count)):
-                if entry.kind is kind:
-                    return entry
+            found = self._bytes(file, slot, count)[_KIND_AT :: ENTRY.size].rfind(kind)
+            if found >= 0:
+                return self._read(file, slot + found, 1)[0]
         return None
 
     def prepare_truncation(self, offset: int) -> Callable[[], None]:
@@ -197,13 +201,17 @@ class DelayIndex:
         return self._filesystem.open(self.path)
 
     def _read(self, file: File, slot: int, count: int) -> list[DelayEntry]:
-        data = file.read_at(slot * ENTRY.size, count * ENTRY.size)
-        if len(data) < count * ENTRY.size:
-            raise DamagedFileError(f"{self.path}: there is no entry {slot + count - 1}")
+        data = self._bytes(file, slot, count)
         try:
             return [_unpacked(*fields) for fields in ENTRY.iter_unpack(data)]
         except ValueError as error:
             raise DamagedFileError(f"{self.path}: {error}") from None
+
+    def _bytes(self, file: File, slot: int, count: int) -> bytes:
+        data = file.read_at(slot * ENTRY.size, count * ENTRY.size)
+        if len(data) < count * ENTRY.size:
+            raise DamagedFileError(f"{self.path}: there is no entry {slot + count - 1}")
+        return data
 
 
 def _packed(entry: DelayEntry) -> bytes:

@@ -27,7 +27,7 @@ from storage.append.append_source import AppendOrigin
 from storage.append.leader_appends import LeaderAppends
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from protocol.delays.delay_headers import DelayLimits
     from protocol.records.batch import BatchHeader
@@ -42,7 +42,7 @@ def _ignore() -> None:
     """Nobody delivers: this broker does not lead."""
 
 
-def _refuse(_offset: int) -> None:
+def _refuse(_offsets: Sequence[int]) -> None:
     raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "it is not known yet what waits")
 
 
@@ -56,11 +56,13 @@ class DelayingAppends(LeaderAppends):
         self.listen(None, None)
 
     def listen(
-        self, poke: Callable[[], None] | None, check_waiting: Callable[[int], None] | None
+        self,
+        poke: Callable[[], None] | None,
+        check_waiting: Callable[[Sequence[int]], None] | None,
     ) -> None:
         """Have `poke` called after each append that has to do with delays, but for deliveries.
 
-        `check_waiting` raises ApiError unless a record waits at an offset, or is cancelled already.
+        `check_waiting` raises ApiError unless a record waits at each offset, or is cancelled.
         """
         self._poke = poke or _ignore
         self._check_waiting = check_waiting or _refuse
@@ -119,8 +121,7 @@ class DelayingAppends(LeaderAppends):
     def _check_cancellation(self, records: memoryview, header: BatchHeader) -> None:
         """Refuse a cancellation of what does not wait."""
         if header.attributes & DELAY_BIT and is_cancellation(records):
-            for offset in parse_waiting(records).numbers:
-                self._check_waiting(offset)
+            self._check_waiting(parse_waiting(records).numbers)
 
     def _append_batch(
         self, records: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int

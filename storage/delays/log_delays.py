@@ -5,12 +5,13 @@ A log without any, as nearly all are, has no file for them and pays a look at a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.delays.delivered_batch import NOTHING_DELIVERED, DeliveryPoint, parse_point
 from protocol.delays.relay_batch import Relay, parse_relay
-from protocol.records.batch import HEADER_BYTES, parse_header
-from storage.delays.delay_index import DelayEntry, DelayKind
+from protocol.delays.waiting_batch import FRONT_BYTES, WAITING, parse_front, parse_number
+from protocol.records.batch import DELAY_BIT, HEADER_BYTES, BatchHeader, parse_header
+from storage.delays.delay_index import DelayEntry, DelayKind, kind_of
 from storage.errors import DamagedFileError
 
 if TYPE_CHECKING:
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
 
 NOTHING_WAITS: Final = 2**63
 """Greater than every offset: retention may delete all."""
+
+
+class WaitingRecord(NamedTuple):
+    """One record that waits, or did."""
+
+    header: BatchHeader
+    """Of the batch in which it waits."""
+    received_ms: int
+    number: int
+    """When it is to be delivered (`protocol.delays.delay_headers`)."""
 
 
 class LogDelays:
@@ -104,6 +115,30 @@ class LogDelays:
             if found is None or found[1].base_offset > offset:
                 return None
             return _batch_at(found[0], found[1].position)
+
+    def waiting_at(self, offset: int) -> WaitingRecord | None:
+        """What is said of a record that waits at `offset`, or did; None if there is none.
+
+        It takes three short reads, however large the batch is.
+        """
+        if not self._offsets.log_start_offset <= offset < self._offsets.log_end_offset:
+            return None
+        with self._place.directory:
+            found = self._segments.locate(offset)
+            if found is None or found[1].base_offset > offset:
+                return None
+            file, position = found[0].file, found[1].position
+            front = file.read_at(position, FRONT_BYTES)
+            header = parse_header(front)
+            if not header.attributes & DELAY_BIT or kind_of(header) is not DelayKind.WAITING:
+                return None
+            said = parse_front(front)
+            index = offset - header.base_offset
+            if said.type != WAITING or index >= said.records:
+                return None
+            at, size = said.number_at(index)
+            number = parse_number(file.read_at(position + at, size))
+            return WaitingRecord(header, said.received_ms, number)
 
     def needed_from(self) -> int:
         """The offset from which on retention has to keep the log.

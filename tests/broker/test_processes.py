@@ -64,9 +64,13 @@ def ask(broker: BrokerProcess, request: Request, version: int) -> Any:
         return cls.RESPONSE.decode(version, connection.ask(header + request.encode(version))[4:])
 
 
-def create(broker: BrokerProcess, topic: str) -> None:
-    wanted_topic = CreateTopicsRequest.Topic(
-        name=topic, num_partitions=1, replication_factor=1, assignments=[], configs=[]
+def create(broker: BrokerProcess, topic: str, **config: str) -> None:
+    kind = CreateTopicsRequest.Topic
+    entries = [
+        kind.Config(name=name.replace("_", "."), value=value) for name, value in config.items()
+    ]
+    wanted_topic = kind(
+        name=topic, num_partitions=1, replication_factor=1, assignments=[], configs=entries
     )
     response = ask(broker, CreateTopicsRequest(topics=[wanted_topic], timeout_ms=5000), 4)
     assert response.topics[0].error_code == ErrorCode.NONE

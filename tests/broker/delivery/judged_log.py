@@ -12,6 +12,8 @@ from protocol.records.control import ControlType, parse_marker
 from protocol.records.record import Record, iterate_records
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from storage.log.log import Log
 
 HEADERS_ADDED = {SOURCE, CREATED_AT, "delivery-point"}
@@ -49,6 +51,8 @@ class JudgedLog:
     direct: dict[int, Record] = field(default_factory=dict)
     undecided: dict[int, list[tuple[Waited, int]]] = field(default_factory=dict)
     """Records of open transactions with the time that they state, by producer id."""
+    cancelling: dict[int, list[int]] = field(default_factory=dict)
+    """Offsets that open transactions cancel."""
 
     @property
     def delivered_sources(self) -> list[int]:
@@ -79,13 +83,24 @@ def _end(found: JudgedLog, batch: memoryview) -> None:
         if marker.type is ControlType.COMMIT:
             one.stated_ms = _stated(time, header.max_timestamp)
             one.ready_at = header.base_offset
+    offsets = found.cancelling.pop(header.producer_id, ())
+    if marker.type is ControlType.COMMIT:
+        _cancel(found, offsets)
+
+
+def _cancel(found: JudgedLog, offsets: Iterable[int]) -> None:
+    """What was delivered by now stays delivered."""
+    for offset in found.waited.keys() & set(offsets) - set(found.delivered_sources):
+        found.waited[offset].is_cancelled = True
 
 
 def _wait(found: JudgedLog, batch: memoryview) -> None:
     header, waiting = parse_header(batch), parse_waiting(batch)
     if waiting.type == CANCELLED:
-        for offset in found.waited.keys() & set(waiting.numbers):
-            found.waited[offset].is_cancelled = True
+        if header.is_transactional:
+            found.cancelling.setdefault(header.producer_id, []).extend(waiting.numbers)
+        else:
+            _cancel(found, waiting.numbers)
         return
     for index, record in enumerate(iterate_records(waiting.inner)):
         moved = record._replace(offset=header.base_offset + index)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.delivery.dead_letter_relay import DeadLetterPorts
 from broker.delivery.deliveries import Deliveries
+from broker.delivery.delivery_parts import DeliveryLimits, DeliveryParts
 from broker.partitions.partition import Partition
 from broker.runtime.deferred import Deferred
 from broker.runtime.event_loop import BackgroundLoop
@@ -44,6 +45,10 @@ DELAYING = TopicConfig(
     index_interval_bytes=200,
     delivery_delay_enable=True,
 )
+
+
+LIMITS = DeliveryLimits(batch_bytes=1 << 16, batch_records=5, cancelled_records=3, memory_records=4)
+"""So small that the scenarios reach each of them."""
 
 
 class SkewedClock:
@@ -93,7 +98,8 @@ class Replica:
         timers = Timers(asyncio.get_running_loop())
         loop = BackgroundLoop(self.clock, timers, self._spawn, one_step_at_a_time, self._note)
         ports = DeadLetterPorts(self.dead_letters, self._obtain_producer_id)
-        self.deliveries = Deliveries(loop, AtOnce(), ports)  # type: ignore[arg-type]
+        parts = DeliveryParts(loop, AtOnce(), ports, LIMITS)  # type: ignore[arg-type]
+        self.deliveries = Deliveries(parts)
         services = surroundings(self.number, timers, self.clock)
         self.partition = Partition(self.log, services)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from random import Random
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,6 +22,9 @@ from tests.broker.delivery.judged_log import check_complete, check_order, judge
 from tests.broker.delivery.replicated import DELAYING, Replica
 from tests.storage.produced import NOW_MS
 from tests.support.broker_parts.virtual_time import run_in_virtual_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
 
 SEEDS = range(24)
 STEPS = 80
@@ -51,7 +55,7 @@ class Scenario:
         for replica in self.replicas:
             replica.begin_life()
         self.leader.lead(0)
-        steps = {
+        steps: dict[Callable[[], Coroutine[Any, Any, object]], int] = {
             self.produce: 8,
             self.repeat: 1,
             self.produce_in_transaction: 2,
@@ -112,6 +116,8 @@ class Scenario:
             sequence += len(records)
             info = self.leader.append(memoryview(batch))
             self.note(records, info.first_offset)
+            if self.random.random() < 0.5:
+                sequence += await self.cancel((producer_id, sequence))
             await self.pause()
             self.look()
         kind = self.random.choice([ControlType.COMMIT, ControlType.COMMIT, ControlType.ABORT])
@@ -120,18 +126,31 @@ class Scenario:
         marker = build_marker(end, producer_id=producer_id, producer_epoch=0, now_ms=now_ms)
         self.leader.append_marker(memoryview(marker))
 
-    async def cancel(self) -> None:
+    async def cancel(self, transaction: tuple[int, int] | None = None) -> int:
+        """Cancel a record, perhaps in a transaction; returns how many sequence numbers it took."""
         offset = self.random.choice([*self.sent, 10**9])
         headers = (("deliver-cancel", b"%d" % offset),)
-        batch = build_batch([NewRecord(NOW_MS, None, None, headers)])
+        producer_id, sequence = transaction or (-1, -1)
+        batch = build_batch(
+            [NewRecord(NOW_MS, None, None, headers)],
+            producer_id=producer_id,
+            producer_epoch=min(producer_id, 0),
+            base_sequence=sequence,
+            is_transactional=transaction is not None,
+        )
         is_delivered = offset in judge(self.leader.log).delivered_sources
         code = ErrorCode.NONE
         try:
             self.leader.append(memoryview(batch))
         except ApiError as error:
             code = error.code
-        refusals = (ErrorCode.INVALID_RECORD, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        assert code in (refusals if is_delivered else (ErrorCode.NONE, *refusals))
+        refusals = {
+            ErrorCode.INVALID_RECORD,
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            ErrorCode.POLICY_VIOLATION,
+        }
+        assert code in (refusals if is_delivered else refusals | {ErrorCode.NONE})
+        return int(code is ErrorCode.NONE)
 
     async def replicate(self) -> None:
         for replica in self.replicas:

@@ -9,8 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.delivery.relay_plan import MOST_RECORDS, RelayPlan, Step
+from broker.delivery.waiting_queue import RunPlace, WaitingQueue
 from protocol.delays.relay_batch import NOTHING, Position, Relay
 from protocol.errors import ErrorCode
+from tests.simulation.machine.disk import SimulatedDisk
+
+MOST_IN_MEMORY = 20
+
+
+def planned(last: Relay | None) -> RelayPlan:
+    """A plan that has to put into files what it is told."""
+    disk = SimulatedDisk(lambda: 0)
+    disk.make_directory("/data")
+    place = RunPlace(disk, "/data", "dead-letters")
+    return RelayPlan(last, WaitingQueue(place, Position, MOST_IN_MEMORY))
 
 
 @dataclass
@@ -43,7 +55,7 @@ class Leader:
     producer_ids: list[int] = field(default_factory=lambda: [0])
 
     def begin(self) -> RelayPlan:
-        plan = RelayPlan(self.log[-1] if self.log else None)
+        plan = planned(self.log[-1] if self.log else None)
         for position in self.source:
             plan.add(position)
         return plan
@@ -104,6 +116,7 @@ def test_a_producer_that_was_forgotten_gets_another_id() -> None:
 
 def test_an_answer_that_does_not_help_leaves_everything_as_it_was() -> None:
     plan = Leader(positions(1), [], DeadLetterLog()).begin()
+    assert plan.next() is Step.OBTAIN
     plan.obtained(1)
     plan.noted_in_log(plan.to_note())
 
@@ -114,7 +127,7 @@ def test_an_answer_that_does_not_help_leaves_everything_as_it_was() -> None:
 
 
 def test_what_the_log_has_let_go_of_is_not_waited_for() -> None:
-    plan = RelayPlan(Relay(7, 0, 4, NOTHING, Position(9, 9)))
+    plan = planned(Relay(7, 0, 4, NOTHING, Position(9, 9)))
 
     assert plan.next() is Step.NOTE
     relay = plan.to_note()
@@ -144,3 +157,18 @@ def test_each_arrives_once_and_in_order_whenever_leaders_stop(count: int, seed: 
         pass
 
     assert leader.dead_letters.arrived == source
+
+
+def test_of_many_dead_letters_only_some_are_in_memory() -> None:
+    count = 100 * MOST_IN_MEMORY
+    leader = Leader(positions(count), [], DeadLetterLog())
+    plan = leader.begin()
+
+    assert len(plan._behind._heap) <= MOST_IN_MEMORY
+    assert len(plan) == count
+    while leader.step(plan) is not Step.REST:
+        assert len(plan._dead) <= MOST_RECORDS
+
+    assert leader.dead_letters.arrived == positions(count)
+    assert len(plan) == 0
+    assert plan.least_offset is None

@@ -104,6 +104,17 @@ def test_what_was_done_can_be_read(broker: BrokerProcess, port: int) -> None:
     assert one("process_resident_memory_bytes") > 10_000_000
 
 
+def test_what_waits_is_counted(broker: BrokerProcess, port: int) -> None:
+    create(broker, "reminders", delivery_delay_enable="true", delivery_delay_ms="3600000")
+    for _ in range(3):
+        assert produce(broker, "reminders") == ErrorCode.NONE
+
+    found = Scraper(port).numbers()
+
+    assert found["kafka_log_delivery_waitingrecords", ()] == 3
+    assert found["kafka_log_delivery_deadletters", ()] == 0
+
+
 def test_partitions_are_asked_for_apart(broker: BrokerProcess, port: int) -> None:
     create(broker, "orders")
     produce(broker, "orders")

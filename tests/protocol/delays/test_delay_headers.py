@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.delays.delay_headers import DelayLimits, cancelled_offsets, delivery_times
+from protocol.delays.delay_headers import (
+    MOST_CANCELLED,
+    DelayLimits,
+    cancelled_offsets,
+    delivery_times,
+)
 from protocol.errors import ErrorCode
 from protocol.records.batch import HEADER_BYTES, parse_header
 from protocol.records.builder import NewRecord, build_batch
@@ -97,6 +102,14 @@ def test_cancellations_name_offsets_and_stand_alone() -> None:
     with pytest.raises(RecordsRejectedError) as refused:
         cancelled_offsets(body_of(first, ()), 2)
     assert [error.batch_index for error in refused.value.record_errors] == [1]
+
+
+def test_a_batch_cancels_no_more_records_than_are_looked_at_in_one_go() -> None:
+    named = [(("deliver-cancel", b"%d" % offset),) for offset in range(MOST_CANCELLED + 1)]
+    assert cancelled_offsets(body_of(*named[1:]), MOST_CANCELLED) is not None
+
+    with pytest.raises(RecordsRejectedError, match="at most"):
+        cancelled_offsets(body_of(*named), MOST_CANCELLED + 1)
 
 
 def test_headers_are_read_of_the_records_that_a_batch_declares() -> None:

@@ -9,10 +9,13 @@ from protocol.delays.delayed_batch import wrap
 from protocol.delays.delivered_batch import DeliveryPoint, DueRecord, build_delivered, parse_point
 from protocol.delays.waiting_batch import (
     CANCELLED,
+    FRONT_BYTES,
     WAITING,
     build_cancellation,
     build_waiting,
     is_cancellation,
+    parse_front,
+    parse_number,
     parse_waiting,
 )
 from protocol.errors import ApiError, ErrorCode
@@ -128,3 +131,26 @@ def test_damage_is_refused(cut: int) -> None:
     with pytest.raises(ApiError) as refused:
         parse_waiting(bytes(batch[:61]) + bytes(batch[61:-cut]))
     assert refused.value.code is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("count", [1, 5, 300])
+def test_one_number_is_read_without_the_rest_of_the_batch(count: int) -> None:
+    times = [-7 - index for index in range(count)]
+    inner = build_batch([NewRecord(NOW_MS, None, b"x" * 20)] * count)
+    batch = build_waiting(inner, parse_header(inner), times, NOW_MS)
+
+    front = parse_front(bytes(batch[:FRONT_BYTES]))
+
+    assert front[:3] == (WAITING, NOW_MS, count)
+    for index in (0, count - 1):
+        at, size = front.number_at(index)
+        assert parse_number(batch[at : at + size]) == times[index]
+
+
+@pytest.mark.parametrize("cut", range(60, 87))
+def test_a_front_that_is_cut_off_is_refused(cut: int) -> None:
+    inner = build_batch([NewRecord(NOW_MS, None, b"x")])
+    batch = build_waiting(inner, parse_header(inner), [-1], NOW_MS)
+
+    with pytest.raises(ApiError):
+        parse_front(bytes(batch[:cut]))

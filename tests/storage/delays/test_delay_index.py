@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from storage.delays.delay_index import ENTRY, DelayEntry, DelayIndex, DelayKind
+from storage.delays.delay_index import (
+    ENTRIES_SEARCHED,
+    ENTRY,
+    DelayEntry,
+    DelayIndex,
+    DelayKind,
+)
 from storage.errors import DamagedFileError
 from storage.filesystem import LocalFileSystem
 
@@ -14,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BASE = 100
-COUNTS = [0, 1, 63, 64, 65, 700]
+COUNTS = [0, 1, 63, 64, 65, 700, ENTRIES_SEARCHED + 70]
 
 
 def entry(number: int) -> DelayEntry:

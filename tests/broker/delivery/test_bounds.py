@@ -1,0 +1,154 @@
+"""What one partition may keep in memory of records that wait, and what happens beyond."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from broker.delivery.open_transactions import DecidedBatch, OpenTransactions
+from broker.runtime.timers import Timers
+from protocol.errors import ApiError, ErrorCode
+from protocol.records.builder import NewRecord, build_batch
+from protocol.records.control import ControlType, EndTransactionMarker, build_marker
+from tests.broker.delivery.judged_log import check_complete, check_order, judge
+from tests.broker.delivery.replicated import DELAYING, LIMITS, Replica
+from tests.storage.produced import NOW_MS
+from tests.support.broker_parts.virtual_time import run_in_virtual_time
+
+PRODUCER = 1000
+DELAY_MS = 5000
+
+
+def waiting(value: bytes) -> NewRecord:
+    return NewRecord(NOW_MS, None, value, (("deliver-after", b"%d" % DELAY_MS),))
+
+
+def cancelling(offset: int) -> NewRecord:
+    return NewRecord(NOW_MS, None, None, (("deliver-cancel", b"%d" % offset),))
+
+
+def append(replica: Replica, *records: NewRecord, sequence: int = -1) -> int:
+    """Append a batch, in a transaction if it has a sequence number; returns its first offset."""
+    is_transactional = sequence >= 0
+    batch = build_batch(
+        list(records),
+        producer_id=PRODUCER if is_transactional else -1,
+        producer_epoch=0 if is_transactional else -1,
+        base_sequence=sequence,
+        is_transactional=is_transactional,
+    )
+    return replica.append(memoryview(batch)).first_offset
+
+
+def end(replica: Replica, kind: ControlType) -> None:
+    now_ms = replica.clock.now_ms()
+    marker = EndTransactionMarker(kind, 0)
+    batch = build_marker(marker, producer_id=PRODUCER, producer_epoch=0, now_ms=now_ms)
+    replica.append_marker(memoryview(batch))
+
+
+async def leading() -> Replica:
+    replica = Replica(1, DELAYING)
+    replica.begin_life()
+    replica.lead(0)
+    await passed(1)
+    return replica
+
+
+async def passed(milliseconds: int) -> None:
+    await Timers(asyncio.get_running_loop()).sleep(milliseconds)
+
+
+def test_more_records_are_not_cancelled_than_may_be_until_their_time_has_come() -> None:
+    async def scenario() -> None:
+        leader = await leading()
+        most = LIMITS.cancelled_records
+        first = append(leader, *[waiting(b"%d" % number) for number in range(most + 1)])
+        await passed(1)
+        for number in range(most):
+            append(leader, cancelling(first + number))
+            await passed(1)
+
+        with pytest.raises(ApiError) as refused:
+            append(leader, cancelling(first + most))
+        assert refused.value.code is ErrorCode.POLICY_VIOLATION
+        append(leader, cancelling(first))  # it is cancelled already, which takes no more room
+
+        await passed(2 * DELAY_MS)
+        assert judge(leader.log).delivered_sources == [first + most]
+        again = append(leader, waiting(b"later"))
+        await passed(1)
+        append(leader, cancelling(again))
+        await passed(2 * DELAY_MS)
+        assert judge(leader.log).delivered_sources == [first + most]
+        check_complete(judge(leader.log))
+
+    run_in_virtual_time(scenario())
+
+
+@pytest.mark.parametrize("kind", [ControlType.COMMIT, ControlType.ABORT])
+def test_a_cancellation_holds_once_its_transaction_commits(kind: ControlType) -> None:
+    async def scenario() -> None:
+        leader = await leading()
+        first = append(leader, waiting(b"kept"), waiting(b"cancelled"))
+        await passed(1)
+        append(leader, cancelling(first + 1), sequence=0)
+        await passed(1)
+        end(leader, kind)
+        await passed(2 * DELAY_MS)
+
+        is_committed = kind is ControlType.COMMIT
+        expected = [first] if is_committed else [first, first + 1]
+        assert judge(leader.log).delivered_sources == expected
+
+    run_in_virtual_time(scenario())
+
+
+def test_what_was_delivered_before_its_cancellation_committed_stays_delivered() -> None:
+    async def scenario() -> None:
+        leader = await leading()
+        first = append(leader, waiting(b"x"))
+        await passed(1)
+        append(leader, cancelling(first), sequence=0)
+        await passed(2 * DELAY_MS)
+        end(leader, ControlType.COMMIT)
+        await passed(1)
+
+        assert judge(leader.log).delivered_sources == [first]
+        check_complete(judge(leader.log))
+
+    run_in_virtual_time(scenario())
+
+
+def test_a_transaction_of_more_records_than_memory_has_room_for_is_delivered_whole() -> None:
+    async def scenario() -> None:
+        leader = await leading()
+        batches = 3 * LIMITS.memory_records
+        for number in range(batches):
+            append(leader, waiting(b"%d" % number), waiting(b"+"), sequence=2 * number)
+            append(leader, waiting(b"somebody else's"))
+            await passed(1)
+        end(leader, ControlType.COMMIT)
+        await passed(2 * DELAY_MS)
+
+        found = judge(leader.log)
+        check_order(found)
+        check_complete(found)
+        assert len(found.delivered) == 3 * batches
+
+    run_in_virtual_time(scenario())
+
+
+def test_open_transactions_keep_no_more_numbers_than_they_may() -> None:
+    opened = OpenTransactions(10)
+    for number in range(20):
+        opened.add(number % 2, DecidedBatch(number, (-1, -2, -3), is_cancellation=False))
+
+    assert opened.kept == 9
+    assert opened.first_offset == 0
+    assert opened.holds(1, 19)
+    opened.abort(0)
+    assert opened.kept == 3
+    assert opened.first_offset == 1
+    assert not opened.holds(0, 18)
