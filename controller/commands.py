@@ -9,15 +9,18 @@ import logging
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from controller.brokers.broker_changes import relieve
+from controller.features.updates import update_features
 from controller.partitions.leader_balance import ElectionType, elect_leaders, out_of_balance
 from protocol.errors import ApiError, ErrorCode, detached
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable, Collection, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from controller.active_controller import ActiveController
     from controller.context import TopicPartition
+    from controller.features.updates import FeatureUpdate
+    from controller.metadata_store.store import MetadataStore
     from controller.znodes import Replicas
     from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 
@@ -37,9 +40,10 @@ class Perform(Protocol):
 class ControllerCommands:
     """`Controller.commands`."""
 
-    def __init__(self, perform: Perform) -> None:
-        """`perform` is the controller's queue."""
+    def __init__(self, perform: Perform, store: MetadataStore) -> None:
+        """`perform` is the controller's queue; `store` is read."""
         self._perform = perform
+        self._store = store
 
     async def alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
         """Store in-sync sets proposed by leaders. Raises ApiError NOT_CONTROLLER."""
@@ -93,6 +97,16 @@ class ControllerCommands:
                 await elect_leaders(active, wanted, ElectionType.PREFERRED)
 
         await self._perform("balance", work)
+
+    async def update_features(
+        self, updates: Sequence[FeatureUpdate], *, validate_only: bool
+    ) -> None:
+        """Finalise all levels or none. Raises ApiError: NOT_CONTROLLER, or why they cannot be."""
+
+        async def work(active: ActiveController) -> None:
+            await update_features(active, self._store, updates, validate_only=validate_only)
+
+        await self._perform("features", work)
 
     async def relieve(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
         """Controlled shutdown: move leadership from a broker that is about to stop.

@@ -22,12 +22,13 @@ from controller.cluster_state import load_states, load_topics
 from controller.commands import ControllerCommands, give
 from controller.context import ControllerContext
 from controller.event_queue import Event, EventQueue, log_failure
+from controller.features.feature_znode import encode_levels
 from controller.metadata_store.store import NodeExistsError, StoreError
 from controller.partitions.replica_failures import replicas_failed
 from controller.partitions.states import PartitionPhase, ReplicaPhase
 from controller.topics.deletion_waits import DeletionWaits
 from controller.znode_notifications import ZnodeNotifications
-from controller.znodes import DELETE_TOPICS, FEATURE, FEATURE_DATA, TOPICS
+from controller.znodes import DELETE_TOPICS, FEATURE, TOPICS
 from protocol.errors import ApiError, ErrorCode, detached
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Controller:
         self._settlements = DeletionWaits(slices)
         self._ready = asyncio.Event()
         self._is_retired = False
-        self.commands = ControllerCommands(self.perform)
+        self.commands = ControllerCommands(self.perform, store)
         self.controller_id: int | None = None
         """The controller as last seen in the store."""
         self.before_election: Handler = _do_nothing
@@ -246,7 +247,7 @@ class Controller:
             self._slices,
         )
         with contextlib.suppress(NodeExistsError):
-            await self._store.create(FEATURE, FEATURE_DATA)
+            await self._store.create(FEATURE, encode_levels({}))
         context = active.context
         context.live_brokers = await self._brokers.read()
         # In this order: what is to be deleted is then among the topics.

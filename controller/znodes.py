@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from controller.features.levels import Feature
 from protocol.uuids import ZERO_UUID, from_base64, to_base64
 
 if TYPE_CHECKING:
@@ -103,13 +104,24 @@ class BrokerRegistration:
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
     timestamp_ms: int = 0
+    features: tuple[Feature, ...] = ()
+    """The features that it supports; Apache Kafka's brokers with ZooKeeper have none."""
+
+    def supports(self, feature: str, level: int) -> bool:
+        """Whether it can work at this level; at level 0, without the feature, every broker can."""
+        return level == 0 or any(
+            one.first <= level <= one.last for one in self.features if one.name == feature
+        )
 
 
 def encode_broker(registration: BrokerRegistration) -> bytes:
     """Bytes of `/brokers/ids/N`, version 5."""
     plain = next((e for e in registration.endpoints if e.security_protocol == "PLAINTEXT"), None)
     content: dict[str, Any] = {
-        "features": {},
+        "features": {
+            one.name: {"min_version": max(1, one.first), "max_version": one.last}
+            for one in registration.features  # older brokers refuse a minimum below 1
+        },
         "listener_security_protocol_map": {
             e.listener: e.security_protocol for e in registration.endpoints
         },
@@ -124,18 +136,23 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
         "version": 5,
         "timestamp": str(registration.timestamp_ms),
     }
-    return _encode(content)
+    return encode_json(content)
 
 
 def decode_broker(path: str, data: bytes | None) -> BrokerRegistration:
     """Read a registration of version 2 or later. Raises MalformedZnodeError."""
-    content = _decode(path, data)
+    content = decode_json(path, data)
     try:
         protocols = content.get("listener_security_protocol_map", {})
         endpoints = tuple(_parse_endpoint(url, protocols) for url in content["endpoints"])
-        return BrokerRegistration(endpoints, content.get("rack"), int(content["timestamp"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise _malformed(path, data) from error
+        features = tuple(
+            Feature(name, int(levels["min_version"]), int(levels["max_version"]))
+            for name, levels in content.get("features", {}).items()
+        )
+        rack, timestamp_ms = content.get("rack"), int(content["timestamp"])
+        return BrokerRegistration(endpoints, rack, timestamp_ms, features)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise malformed(path, data) from error
 
 
 def _parse_endpoint(url: str, protocols: Mapping[str, str]) -> Endpoint:
@@ -149,7 +166,7 @@ def _parse_endpoint(url: str, protocols: Mapping[str, str]) -> Endpoint:
 
 def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
     """Bytes of `/controller`, version 2."""
-    return _encode(
+    return encode_json(
         {
             "version": 2,
             "brokerid": broker_id,
@@ -162,9 +179,9 @@ def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
 def decode_controller(data: bytes | None) -> int:
     """Id of the controller. Raises MalformedZnodeError."""
     try:
-        return int(_decode(CONTROLLER, data)["brokerid"])
+        return int(decode_json(CONTROLLER, data)["brokerid"])
     except (KeyError, TypeError, ValueError) as error:
-        raise _malformed(CONTROLLER, data) from error
+        raise malformed(CONTROLLER, data) from error
 
 
 def encode_epoch(epoch: int) -> bytes:
@@ -177,10 +194,8 @@ def decode_epoch(data: bytes | None) -> int:
     try:
         return int((data or b"").decode())
     except ValueError as error:
-        raise _malformed(CONTROLLER_EPOCH, data) from error
+        raise malformed(CONTROLLER_EPOCH, data) from error
 
-
-FEATURE_DATA = b'{"features":{},"version":2,"status":1}'
 
 # /brokers/topics/T
 
@@ -220,7 +235,7 @@ class TopicAssignment:
 
 def encode_topic(assignment: TopicAssignment) -> bytes:
     """Bytes of `/brokers/topics/T`, version 3."""
-    return _encode(
+    return encode_json(
         {
             "partitions": _by_text(assignment.partitions),
             "topic_id": to_base64(assignment.topic_id),
@@ -234,7 +249,7 @@ def encode_topic(assignment: TopicAssignment) -> bytes:
 def decode_topic(topic: str, data: bytes | None) -> TopicAssignment:
     """Read an assignment; ZERO_UUID as topic id before version 3. Raises MalformedZnodeError."""
     path = topic_path(topic)
-    content = _decode(path, data)
+    content = decode_json(path, data)
     try:
         topic_id = content.get("topic_id")
         return TopicAssignment(
@@ -244,7 +259,7 @@ def decode_topic(topic: str, data: bytes | None) -> TopicAssignment:
             removing_replicas=_by_number(content.get("removing_replicas", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _malformed(path, data) from error
+        raise malformed(path, data) from error
 
 
 def _by_text(partitions: Mapping[int, Sequence[int]]) -> dict[str, list[int]]:
@@ -282,7 +297,7 @@ def encode_state(state: PartitionState) -> bytes:
 
 def decode_state(path: str, data: bytes | None) -> PartitionState:
     """Read a partition's state. Raises MalformedZnodeError."""
-    content = _decode(path, data)
+    content = decode_json(path, data)
     try:
         return PartitionState(
             leader=int(content["leader"]),
@@ -292,7 +307,7 @@ def decode_state(path: str, data: bytes | None) -> PartitionState:
             is_recovering=content.get("leader_recovery_state", 0) == 1,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise _malformed(path, data) from error
+        raise malformed(path, data) from error
 
 
 # /config
@@ -305,7 +320,7 @@ def config_path(entity_type: str, entity: str) -> str:
 
 def encode_config(values: Mapping[str, str]) -> bytes:
     """Bytes of a configuration node, version 1; all values are strings."""
-    return _encode({"version": 1, "config": dict(values)})
+    return encode_json({"version": 1, "config": dict(values)})
 
 
 def decode_config(path: str, data: bytes | None) -> dict[str, str]:
@@ -313,28 +328,28 @@ def decode_config(path: str, data: bytes | None) -> dict[str, str]:
     if not data:
         return {}
     try:
-        return {str(k): str(v) for k, v in _decode(path, data)["config"].items()}
+        return {str(k): str(v) for k, v in decode_json(path, data)["config"].items()}
     except (KeyError, TypeError, AttributeError) as error:
-        raise _malformed(path, data) from error
+        raise malformed(path, data) from error
 
 
 def encode_config_change(entity_type: str, entity: str) -> bytes:
     """Bytes of a notification below `/config/changes`, version 2."""
-    return _encode({"version": 2, "entity_path": f"{entity_type}/{entity}"})
+    return encode_json({"version": 2, "entity_path": f"{entity_type}/{entity}"})
 
 
 def decode_config_change(path: str, data: bytes | None) -> str:
     """Entity path of a notification, as `topics/orders`. Raises MalformedZnodeError."""
-    content = _decode(path, data)
+    content = decode_json(path, data)
     try:
         if content.get("version") == 1:
             return f"{content['entity_type']}/{content['entity_name']}"
         return str(content["entity_path"])
     except (KeyError, TypeError) as error:
-        raise _malformed(path, data) from error
+        raise malformed(path, data) from error
 
 
-# /admin/delete_topics/T, /latest_producer_id_block, /cluster/id
+# /admin/delete_topics/T, /cluster/id
 
 
 def delete_topic_path(topic: str) -> str:
@@ -342,59 +357,39 @@ def delete_topic_path(topic: str) -> str:
     return f"{DELETE_TOPICS}/{topic}"
 
 
-def encode_producer_id_block(broker_id: int, ids: range) -> bytes:
-    """Bytes of the newest block of producer ids; its end is inclusive, its numbers are strings."""
-    return _encode(
-        {
-            "version": 1,
-            "broker": broker_id,
-            "block_start": str(ids.start),
-            "block_end": str(ids.stop - 1),
-        }
-    )
-
-
-def decode_producer_id_block(data: bytes | None) -> range | None:
-    """The newest block allocated; None before the first. Raises MalformedZnodeError."""
-    if not data:
-        return None
-    content = _decode(PRODUCER_ID_BLOCK, data)
-    try:
-        return range(int(content["block_start"]), int(content["block_end"]) + 1)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _malformed(PRODUCER_ID_BLOCK, data) from error
-
-
 def encode_cluster_id(cluster_id: str) -> bytes:
     """Bytes of `/cluster/id`; here the version is a string."""
-    return _encode({"version": "1", "id": cluster_id})
+    return encode_json({"version": "1", "id": cluster_id})
 
 
 def decode_cluster_id(data: bytes | None) -> str:
     """The cluster's id. Raises MalformedZnodeError."""
     try:
-        return str(_decode(CLUSTER_ID, data)["id"])
+        return str(decode_json(CLUSTER_ID, data)["id"])
     except (KeyError, TypeError) as error:
-        raise _malformed(CLUSTER_ID, data) from error
+        raise malformed(CLUSTER_ID, data) from error
 
 
 # JSON
 
 
-def _encode(content: Mapping[str, Any]) -> bytes:
+def encode_json(content: Mapping[str, Any]) -> bytes:
+    """Bytes of a node."""
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _decode(path: str, data: bytes | None) -> dict[str, Any]:
+def decode_json(path: str, data: bytes | None) -> dict[str, Any]:
+    """The content of a node. Raises MalformedZnodeError."""
     try:
         content = json.loads(data or b"")
     except ValueError as error:
-        raise _malformed(path, data) from error
+        raise malformed(path, data) from error
     if not isinstance(content, dict):
-        raise _malformed(path, data)
+        raise malformed(path, data)
     return content
 
 
-def _malformed(path: str, data: bytes | None) -> MalformedZnodeError:
+def malformed(path: str, data: bytes | None) -> MalformedZnodeError:
+    """The error of a node that cannot be read."""
     shown = f"{len(data or b'')} bytes" if path.startswith(_SECRET_PATHS) else repr(data)
     return MalformedZnodeError(f"{path} holds {shown}, which cannot be read")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from controller.features.levels import FEATURES
 from controller.znodes import BrokerRegistration, Endpoint
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def describe_broker(
 ) -> BrokerRegistration:
     """What stands in the broker's node; hosts and ports are those to connect to."""
     endpoints = (Endpoint(one.name, one.host, one.port, one.protocol) for one in advertised)
-    return BrokerRegistration(tuple(endpoints), config.broker_rack, now_ms)
+    return BrokerRegistration(tuple(endpoints), config.broker_rack, now_ms, FEATURES)
 
 
 async def unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:

@@ -38,7 +38,7 @@ class TransactionShardRuntime(ShardRuntime[TransactionRecord]):
     ) -> None:
         self.transactions = TransactionShard(settings, new_id)
         self._sender = sender
-        record_format = TransactionFormat(settings.version)
+        record_format = TransactionFormat(settings.finalised)
         super().__init__(partition, surroundings, record_format, self.transactions.replay)
 
     def loaded(self, now_ms: int) -> TransactionEffects:  # noqa: ARG002  (no timers here)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from broker.coordinators.inquiries import Inquiries, Inquiry
 from broker.coordinators.shard_runtime import ShardServices, Stage
 from broker.coordinators.shards import Shards, contained
 from broker.coordinators.transaction_shard_runtime import TransactionShardRuntime
-from broker.metadata.features import TRANSACTION_VERSION
 from broker.runtime.deferred import Deferred
+from controller.features.levels import TRANSACTION_VERSION
 from controller.topics.topic_names import TRANSACTION_STATE_TOPIC
 from coordinator.transactions.initialisation import check
 from coordinator.transactions.ports import Identity, Initialisation
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.timers import Cancellable
     from config.broker import BrokerConfig
+    from controller.features.finalised import FinalisedFeatures
     from coordinator.ports import Reply
     from coordinator.transactions.transaction import TopicPartition
     from protocol.messages.transactions import (
@@ -45,13 +46,21 @@ logger = logging.getLogger(__name__)
 Codes = dict["TopicPartition", ErrorCode]
 
 
-def transaction_settings(config: BrokerConfig) -> TransactionSettings:
+class TransactionRules(NamedTuple):
+    """What the coordinators go by."""
+
+    config: BrokerConfig
+    features: FinalisedFeatures
+
+
+def transaction_settings(rules: TransactionRules) -> TransactionSettings:
     """The settings of transactions in a broker's configuration and the cluster's features."""
+    config = rules.config
     return TransactionSettings(
         max_timeout_ms=config.transaction_max_timeout_ms,
         id_expiration_ms=config.transactional_id_expiration_ms,
         is_two_phase_commit_enabled=config.transaction_two_phase_commit_enable,
-        version=TRANSACTION_VERSION.finalised(is_in_cluster=bool(config.zookeeper_connect)),
+        finalised=partial(rules.features.level, TRANSACTION_VERSION),
     )
 
 
@@ -82,14 +91,15 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
 
     def __init__(
         self,
-        config: BrokerConfig,
+        rules: TransactionRules,
         loop: BackgroundLoop,
         producer_ids: ProducerIdBlocks,
         sender: MarkerSender,
         coordinators: OtherCoordinators,
     ) -> None:
         """`coordinators` are the other brokers'."""
-        settings = self._settings = transaction_settings(config)
+        settings = self._settings = transaction_settings(rules)
+        config = rules.config
         surroundings = ShardServices(loop.clock, loop.timers, config.request_timeout_ms)
 
         def make(partition: Partition) -> TransactionShardRuntime:

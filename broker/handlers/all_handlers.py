@@ -9,6 +9,7 @@ from broker.handlers.brokers import (
     cluster,
     control,
     describe_configs,
+    features,
     log_dirs,
 )
 from broker.handlers.groups import (
@@ -63,6 +64,7 @@ MODULES = (
     describe_producers,
     describe_transactions,
     elect_leaders,
+    features,
     fetch,
     find_coordinator,
     leader_epochs,

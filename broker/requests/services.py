@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
     from controller.brokers.registrar import Registrar
     from controller.controller import Controller
+    from controller.features.finalised import FinalisedFeatures
     from controller.metadata_store.store import MetadataStore
     from controller.security.delegation_tokens import DelegationTokens
     from controller.security.scram_credentials import ScramUsers
@@ -65,6 +66,7 @@ class BrokerServices:
     broker_configs: BrokerConfigs
     user_configs: UserConfigs
     scram_users: ScramUsers
+    features: FinalisedFeatures
     auto_topics: AutoTopics
     replicas: Replicas
     fetch_sessions: FetchSessions

@@ -17,7 +17,7 @@ from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.peers import Peers
 from broker.coordinators.producer_id_blocks import ProducerIdBlocks
 from broker.coordinators.services import CoordinatorServices
-from broker.coordinators.transactions import TransactionCoordinators
+from broker.coordinators.transactions import TransactionCoordinators, TransactionRules
 from broker.delivery.dead_letter_relay import DeadLetterPorts
 from broker.delivery.dead_letter_sender import DeadLetterSender, SenderParts
 from broker.delivery.deliveries import Deliveries
@@ -214,7 +214,8 @@ def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:
     )
     peers = Peers(services)
     sender = MarkerSender(peers, loop.clock, loop.timers, failpoints.armed(os.environ))
-    transactions = TransactionCoordinators(config, loop, producer_ids, sender, peers)
+    rules = TransactionRules(config, base.settings.features)
+    transactions = TransactionCoordinators(rules, loop, producer_ids, sender, peers)
     return _Coordination(topics, auto_topics, producer_ids, services, transactions)
 
 
@@ -239,6 +240,7 @@ def _services(
         broker_configs=base.settings.broker,
         user_configs=base.settings.users,
         scram_users=base.settings.scram_users,
+        features=base.settings.features,
         auto_topics=coordination.auto_topics,
         replicas=cluster.replicas,
         fetch_sessions=FetchSessions(

@@ -10,6 +10,11 @@ from broker.metadata.acls import Acls
 from broker.metadata.broker_configs import BrokerConfigs
 from broker.metadata.topic_configs import TopicConfigs
 from broker.startup.start_error import StartError
+from controller.features.finalised import (
+    FeatureOwner,
+    FinalisedFeatures,
+    UnusableFeaturesError,
+)
 from controller.security.scram_credentials import ScramUsers
 from controller.security.user_configs import UserConfigs
 from controller.znodes import MalformedZnodeError
@@ -31,6 +36,8 @@ class Settings:
     users: UserConfigs
     """Of users, client ids and addresses; read once those who listen are there."""
     scram_users: ScramUsers
+    features: FinalisedFeatures
+    """The levels at which the cluster works."""
     acls: Acls | None
     """None without an authorizer."""
 
@@ -51,7 +58,9 @@ async def read_settings(metadata: OpenMetadata, storage: LogStorage) -> Settings
     acls = acls_of(config, store, metadata.machine)
     if acls is not None:
         await metadata.do(partial(_read_acls, acls))
-    return Settings(broker, topics, users, scram_users, acls)
+    features = features_of(config, store, machine)
+    await metadata.do(partial(_read_features, features))
+    return Settings(broker, topics, users, scram_users, features, acls)
 
 
 def acls_of(config: BrokerConfig, store: MetadataStore, machine: Machine) -> Acls | None:
@@ -59,6 +68,20 @@ def acls_of(config: BrokerConfig, store: MetadataStore, machine: Machine) -> Acl
     if not config.authorizer_class_name:
         return None
     return Acls(config, store, machine.background.slices, machine.supervision.keep)
+
+
+def features_of(config: BrokerConfig, store: MetadataStore, machine: Machine) -> FinalisedFeatures:
+    """The finalised features, to be read."""
+    owner = FeatureOwner(machine.supervision.keep, machine.stop.give_up)
+    return FinalisedFeatures(store, owner, is_alone=not config.zookeeper_connect)
+
+
+async def _read_features(features: FinalisedFeatures) -> None:
+    """Read them before anybody is served. Raises StartError."""
+    try:
+        await features.start()
+    except UnusableFeaturesError as error:
+        raise StartError(str(error)) from None
 
 
 async def _read_acls(acls: Acls) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller.metadata_store.store import BadVersionError, MetadataStore, Operation, SetData
-from controller.znodes import PRODUCER_ID_BLOCK, decode_producer_id_block, encode_producer_id_block
+from controller.znodes import PRODUCER_ID_BLOCK, decode_json, encode_json, malformed
 from protocol.errors import ApiError, ErrorCode
 
 BLOCK_SIZE = 1000
@@ -46,3 +46,26 @@ async def skip_producer_ids(
     start = highest_used - highest_used % BLOCK_SIZE
     data = encode_producer_id_block(broker_id, range(start, start + BLOCK_SIZE))
     return [SetData(PRODUCER_ID_BLOCK, data, node.version)]
+
+
+def encode_producer_id_block(broker_id: int, ids: range) -> bytes:
+    """Bytes of the newest block of producer ids; its end is inclusive, its numbers are strings."""
+    return encode_json(
+        {
+            "version": 1,
+            "broker": broker_id,
+            "block_start": str(ids.start),
+            "block_end": str(ids.stop - 1),
+        }
+    )
+
+
+def decode_producer_id_block(data: bytes | None) -> range | None:
+    """The newest block allocated; None before the first. Raises MalformedZnodeError."""
+    if not data:
+        return None
+    content = decode_json(PRODUCER_ID_BLOCK, data)
+    try:
+        return range(int(content["block_start"]), int(content["block_end"]) + 1)
+    except (KeyError, TypeError, ValueError) as error:
+        raise malformed(PRODUCER_ID_BLOCK, data) from error

@@ -1,6 +1,8 @@
 """The brokers that are registered, read from the store, which tells of each change.
 
 A broker comes and goes with its node, and writes another address into it when its listeners change.
+One that does not support what is finalised does not count, as in Apache Kafka: it read `/feature`
+before it registered, and stops as soon as it reads it again.
 Each node is watched once, however often all are read: a watch lasts until it is called.
 """
 
@@ -11,7 +13,14 @@ import logging
 from typing import TYPE_CHECKING
 
 from controller.context import LiveBroker
-from controller.znodes import BROKER_IDS, MalformedZnodeError, broker_path, decode_broker
+from controller.features.feature_znode import decode_levels
+from controller.znodes import (
+    BROKER_IDS,
+    FEATURE,
+    MalformedZnodeError,
+    broker_path,
+    decode_broker,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +42,7 @@ class RegisteredBrokers:
 
     async def read(self) -> dict[int, LiveBroker]:
         """All of them, by id. One whose node is unreadable is omitted, and logged."""
+        levels = await self._levels()
         names = await self._names()
         paths = [broker_path(int(name)) for name in names]
         nodes = await asyncio.gather(*(self._node(path) for path in paths))
@@ -41,10 +51,25 @@ class RegisteredBrokers:
             if node is None or node.data is None:
                 continue
             try:
-                brokers[int(name)] = LiveBroker(decode_broker(path, node.data), node.czxid)
+                registration = decode_broker(path, node.data)
             except MalformedZnodeError as error:
                 logger.error("broker %s is ignored: %s", name, error)  # noqa: TRY400
+                continue
+            lacking = [name for name in levels if not registration.supports(name, levels[name])]
+            if lacking:
+                logger.error("broker %s is ignored: no %s", name, ", ".join(lacking))
+                continue
+            brokers[int(name)] = LiveBroker(registration, node.czxid)
         return brokers
+
+    async def _levels(self) -> dict[str, int]:
+        """The finalised features, which each broker has to support."""
+        node = await self._node(FEATURE)
+        try:
+            return {} if node is None else decode_levels(node.data)
+        except MalformedZnodeError as error:
+            logger.error("finalised features are ignored: %s", error)  # noqa: TRY400
+            return {}
 
     async def _names(self) -> list[str]:
         watch = self._watch(BROKER_IDS)

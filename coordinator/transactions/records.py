@@ -6,12 +6,15 @@ flexible (version 1): so that every broker and tool of a cluster can read them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.transactions.states import TransactionState
 from coordinator.transactions.transaction import Transaction
 from protocol.messages.transaction_state_records import TransactionLogKey, TransactionLogValue
 from protocol.wire import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FLEXIBLE_SINCE = 1
 KEY_TYPE_BYTES = 2
@@ -29,8 +32,9 @@ class TransactionRecord(NamedTuple):
 class TransactionFormat:
     """Encodes and decodes records as a cluster with this transaction version writes them."""
 
-    def __init__(self, transaction_version: int) -> None:
-        self._value_version = 1 if transaction_version >= FLEXIBLE_SINCE else 0
+    def __init__(self, transaction_version: Callable[[], int]) -> None:
+        """Write as of the version at that time."""
+        self._version = transaction_version
 
     def encode_key(self, record: TransactionRecord, /) -> bytes:
         """The record's key."""
@@ -52,7 +56,7 @@ class TransactionFormat:
             transaction_last_update_timestamp_ms=transaction.updated_ms,
             transaction_start_timestamp_ms=transaction.started_ms,
             client_transaction_version=transaction.client_version,
-        ).encode_versioned(self._value_version)
+        ).encode_versioned(1 if self._version() >= FLEXIBLE_SINCE else 0)
 
     def decode(self, key: bytes, value: bytes | None, /) -> TransactionRecord | None:
         """Inverse of the two; None for keys of another kind.

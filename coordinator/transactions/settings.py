@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NEWEST_VERSION = 2
+"""The highest level of `transaction.version`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +22,14 @@ class TransactionSettings:
     """transactional.id.expiration.ms"""
     is_two_phase_commit_enabled: bool = False
     """transaction.two.phase.commit.enable"""
-    version: int = 2
-    """The finalised level of the feature `transaction.version`: from 1 on, records are of the
-    flexible format; from 2 on, what the coordinator aborts raises the epoch as producers do.
-    """
+    finalised: Callable[[], int] = lambda: NEWEST_VERSION
+    """What the feature `transaction.version` is finalised at; it can change."""
+
+    @property
+    def version(self) -> int:
+        """The present level of `transaction.version`.
+
+        From 1 on, records are of the flexible format; from 2 on, what the coordinator aborts raises
+        the epoch as producers do.
+        """
+        return self.finalised()

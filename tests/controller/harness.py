@@ -8,6 +8,7 @@ from uuid import UUID
 
 from controller.brokers.registration import create_skeleton, register_broker
 from controller.controller import Controller
+from controller.features.levels import FEATURES
 from controller.topics.topics import Chance, TopicCommands
 from controller.znodes import BrokerRegistration, Endpoint
 from protocol.errors import ErrorCode
@@ -24,6 +25,7 @@ from tests.support.broker_parts.slices import one_step_at_a_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from controller.features.levels import Feature
     from controller.metadata_store.store import MetadataStore
     from protocol.schema import Request, Response
 
@@ -147,7 +149,7 @@ class Cluster:
             await self.add(broker_id)
         return self
 
-    async def add(self, broker_id: int) -> Member:
+    async def add(self, broker_id: int, features: tuple[Feature, ...] = FEATURES) -> Member:
         """Start one more broker."""
         member = Member(broker_id, self.connect())
         self.members[broker_id] = member
@@ -155,7 +157,9 @@ class Cluster:
         await register_broker(
             member.store,
             broker_id,
-            BrokerRegistration((Endpoint("PLAINTEXT", "127.0.0.1", 9092 + broker_id),)),
+            BrokerRegistration(
+                (Endpoint("PLAINTEXT", "127.0.0.1", 9092 + broker_id),), features=features
+            ),
         )
         loop = asyncio.get_running_loop()
         self._tasks.append(loop.create_task(member.controller.run()))

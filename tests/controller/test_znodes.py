@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller import znodes
+from controller.brokers.producer_ids import decode_producer_id_block, encode_producer_id_block
+from controller.features.levels import Feature
 from controller.znodes import (
     BrokerRegistration,
     Endpoint,
@@ -67,23 +69,34 @@ def test_partition_state_is_apaches_bytes() -> None:
     assert znodes.decode_state("", recovering) == state
 
 
+def test_features_of_a_broker_are_at_least_1_for_the_sake_of_old_brokers() -> None:
+    features = (Feature("a", 0, 1), Feature("b", 2, 3))
+    registration = BrokerRegistration((), features=features)
+    data = znodes.encode_broker(registration)
+    assert data.startswith(
+        b'{"features":{"a":{"min_version":1,"max_version":1},'
+        b'"b":{"min_version":2,"max_version":3}},'
+    )
+    read = znodes.decode_broker("", data)
+    assert read.features == (Feature("a", 1, 1), Feature("b", 2, 3))
+    assert [read.supports("a", level) for level in (0, 1, 2)] == [True, True, False]
+
+
 def test_small_nodes_are_apaches_bytes() -> None:
     assert znodes.encode_config({}) == b'{"version":1,"config":{}}'
     assert znodes.encode_config_change("topics", "t1") == b'{"version":2,"entity_path":"topics/t1"}'
     assert znodes.encode_cluster_id("KiZ1l6vwRt6LIxwCL5yYnA") == (
         b'{"version":"1","id":"KiZ1l6vwRt6LIxwCL5yYnA"}'
     )
-    assert znodes.encode_producer_id_block(1, range(1000)) == (
+    assert encode_producer_id_block(1, range(1000)) == (
         b'{"version":1,"broker":1,"block_start":"0","block_end":"999"}'
     )
-    assert znodes.decode_producer_id_block(znodes.encode_producer_id_block(1, range(5, 9))) == (
-        range(5, 9)
-    )
+    assert decode_producer_id_block(encode_producer_id_block(1, range(5, 9))) == (range(5, 9))
 
 
 def test_empty_nodes_hold_nothing() -> None:
-    assert znodes.decode_producer_id_block(None) is None
-    assert znodes.decode_producer_id_block(b"") is None
+    assert decode_producer_id_block(None) is None
+    assert decode_producer_id_block(b"") is None
     assert znodes.decode_config("", None) == {}
 
 

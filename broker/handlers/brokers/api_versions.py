@@ -10,8 +10,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from broker.metadata.features import EPOCH, FEATURES
 from broker.requests.api_table import ROUTES, handles
+from controller.features.levels import FEATURES
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -31,10 +31,10 @@ def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsRe
         and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
-    is_in_cluster = context.broker.is_in_cluster
+    features = context.broker.features
     return ApiVersionsResponse(
         error_code=ErrorCode.NONE,
-        api_keys=_served(in_cluster=is_in_cluster),
+        api_keys=_served(in_cluster=context.broker.is_in_cluster),
         supported_features=[
             ApiVersionsResponse.SupportedFeature(
                 name=feature.name, min_version=feature.first, max_version=feature.last
@@ -42,15 +42,12 @@ def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsRe
             for feature in FEATURES
             if feature.first > 0 or context.api_version >= FIRST_VERSION_WITH_LEVEL_0
         ],
-        finalized_features_epoch=EPOCH,
+        finalized_features_epoch=features.epoch,
         finalized_features=[
             ApiVersionsResponse.FinalizedFeature(
-                name=feature.name,
-                max_version_level=feature.finalised(is_in_cluster=is_in_cluster),
-                min_version_level=feature.finalised(is_in_cluster=is_in_cluster),
+                name=name, max_version_level=level, min_version_level=level
             )
-            for feature in FEATURES
-            if feature.finalised(is_in_cluster=is_in_cluster)
+            for name, level in sorted(features.levels.items())
         ],
     )
 

@@ -6,8 +6,8 @@ group and DESCRIBE on the topics it names, the second for DESCRIBE on the group 
 of its assignments.
 
 Both are answered with UNSUPPORTED_VERSION where `group.coordinator.rebalance.protocols` has no
-"consumer", and in clusters: brokers of Apache Kafka 3.9 may join, which could not coordinate such a
-group.
+"consumer", and where the feature `group.version` is not finalised: some broker may not be able to
+coordinate such a group.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.metadata.features import GROUP_VERSION
 from broker.requests.api_table import handles
 from broker.requests.authorization import allowed, is_allowed_on_group
 from broker.requests.authorized_operations import authorized_operations
 from broker.requests.encoded_response import encoded_in_slices
 from broker.requests.steps import in_steps
 from broker.runtime.deferred import Deferred, in_background
+from controller.features.levels import GROUP_VERSION
 from coordinator.consumer_groups.heartbeats.checks import check_request
 from coordinator.consumer_groups.heartbeats.heartbeat import HeartbeatCaller
 from coordinator.consumer_groups.heartbeats.responses import heartbeat_error
@@ -49,7 +49,7 @@ Described = ConsumerGroupDescribeResponse.Group
 def _is_served(context: Context) -> bool:
     broker = context.broker
     protocols = broker.config.group_coordinator_rebalance_protocols
-    is_finalised = GROUP_VERSION.finalised(is_in_cluster=broker.is_in_cluster) > 0
+    is_finalised = broker.features.level(GROUP_VERSION) > 0
     return is_finalised and CONSUMER_PROTOCOL in protocols
 
 

@@ -9,6 +9,7 @@ import pytest
 import broker.handlers.transactions.txn_offset_commit
 import broker.handlers.transactions.write_txn_markers  # noqa: F401
 from broker.coordinators.shard_runtime import Stage
+from broker.coordinators.transactions import TransactionRules
 from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from protocol.errors import ErrorCode
 from protocol.messages.offset_fetch import OffsetFetchRequest
@@ -31,7 +32,8 @@ class PositionsBroker:
 
     def __init__(self, broker: GroupBroker) -> None:
         self.broker = broker
-        self.registry = TransactionRegistry(broker.config, broker.foundation.machine.background)
+        rules = TransactionRules(broker.config, broker.services.features)
+        self.registry = TransactionRegistry(rules, broker.foundation.machine.background)
         broker.services.transactions = self.registry
 
     async def prepare(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from broker.coordinators.internal_topics import TRANSACTION_KEY
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.peers import Peers
-from broker.coordinators.transactions import TransactionCoordinators
+from broker.coordinators.transactions import TransactionCoordinators, TransactionRules
 from broker.handlers import all_handlers
 from config.broker import BrokerConfig
 from protocol.errors import ErrorCode
@@ -118,7 +118,7 @@ class TransactionBroker(GroupBroker):
         board = self.switchboard
         self.sender = MarkerSender(board, self.clock, self.timers, self.steps.append)
         return TransactionCoordinators(
-            self.config,
+            TransactionRules(self.config, self.services.features),
             self.foundation.machine.background,
             self.producer_ids,
             self.sender,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from broker.coordinators.transactions import TransactionRules
 from broker.fetch.fetch_sessions import FetchSessions
 from broker.handlers import all_handlers
 from broker.requests.api_table import ROUTES
@@ -57,7 +58,8 @@ class DataBroker(OneBroker):
     def __init__(self, directory: Path, config: BrokerConfig) -> None:
         super().__init__(directory, config)
         services = self.services
-        self.transactions = TransactionRegistry(config, self.foundation.machine.background)
+        rules = TransactionRules(config, services.features)
+        self.transactions = TransactionRegistry(rules, self.foundation.machine.background)
         services.transactions = self.transactions
         identities = iter(range(1, 1000))
         services.fetch_sessions = FetchSessions(

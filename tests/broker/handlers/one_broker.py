@@ -13,6 +13,7 @@ from broker.runtime.deferred import Deferred
 from broker.startup.parts import configure, put_together
 from config.broker import BrokerConfig
 from controller.brokers.registration import create_skeleton, register_broker
+from controller.features.levels import FEATURES
 from controller.znodes import BrokerRegistration, Endpoint
 from protocol.schema import Request, Response
 from storage.directory.directories import LogDirectories
@@ -84,7 +85,9 @@ class OneBroker:
         """Register, win the election, serve."""
         await create_skeleton(self.store)
         endpoint = Endpoint("PLAINTEXT", "127.0.0.1", 9092)
-        await register_broker(self.store, BROKER_ID, BrokerRegistration((endpoint,), "r1"))
+        registration = BrokerRegistration((endpoint,), "r1", features=FEATURES)
+        await register_broker(self.store, BROKER_ID, registration)
+        await self.services.features.start()
         await self.topic_configs.start()
         await self.broker_configs.load(self.store)
         if self.services.acls is not None:

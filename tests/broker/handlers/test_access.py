@@ -119,6 +119,7 @@ CASES = (
     Case(ApiKey.DELETE_TOPICS, (topic("DELETE"),), {NOT_TOPIC}, form=1),
     Case(ApiKey.CREATE_PARTITIONS, (topic("ALTER"),), {NOT_TOPIC}),
     Case(ApiKey.ELECT_LEADERS, (cluster("ALTER"),), {NOT_CLUSTER}),
+    Case(ApiKey.UPDATE_FEATURES, (cluster("ALTER"),), {NOT_CLUSTER}),
     Case(ApiKey.ALTER_PARTITION_REASSIGNMENTS, (cluster("ALTER"),), {NOT_CLUSTER}),
     Case(ApiKey.LIST_PARTITION_REASSIGNMENTS, (cluster("DESCRIBE"),), {NOT_CLUSTER}),
     Case(

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.producer_id_blocks import ProducerIdBlocks
-from broker.coordinators.transactions import TransactionCoordinators
+from broker.coordinators.transactions import TransactionCoordinators, TransactionRules
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from broker.runtime.event_loop import BackgroundLoop
-    from config.broker import BrokerConfig
 
 Key = tuple[str, int]
 Answers = dict[Key, ErrorCode]
@@ -46,9 +45,9 @@ class Nobody:
 class TransactionRegistry(TransactionCoordinators):
     """Coordinators that leaders of partitions ask; it answers at once, or when told to."""
 
-    def __init__(self, config: BrokerConfig, loop: BackgroundLoop) -> None:
+    def __init__(self, rules: TransactionRules, loop: BackgroundLoop) -> None:
         sender = MarkerSender(Nobody(), loop.clock, loop.timers)
-        super().__init__(config, loop, ProducerIdBlocks(self._no_block), sender, Nobody())
+        super().__init__(rules, loop, ProducerIdBlocks(self._no_block), sender, Nobody())
         self.partitions: set[Key] = set()
         """In the transaction of whoever asks."""
         self.refusal = ErrorCode.NONE

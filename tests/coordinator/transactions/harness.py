@@ -46,7 +46,7 @@ class Harness:
         self.to_mark: list[Transaction] = []
         self.markers: list[tuple[TopicPartition, int, int, str]] = []
         self._waiting: list[tuple[int, Callable[[ErrorCode], None]]] = []
-        self._format = TransactionFormat(self.settings.version)
+        self._format = TransactionFormat(self.settings.finalised)
         self.shard = TransactionShard(self.settings, self._new_id)
 
     def _new_id(self) -> int | None:

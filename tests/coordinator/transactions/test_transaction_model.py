@@ -51,7 +51,7 @@ class TransactionMachine(RuleBasedStateMachine):
         self.older = OLD if is_mixed else NEW
         """What producers speak that do not speak the newest version."""
         self.is_newest = version >= NEW and not is_mixed
-        self.settings = TransactionSettings(version=version, id_expiration_ms=500_000)
+        self.settings = TransactionSettings(finalised=lambda: version, id_expiration_ms=500_000)
         self.harness = Harness(self.settings)
         self.told: dict[tuple[str, int, int], bool] = {}
         """How transactions end, of which producers were told so: by id and epoch of the markers."""
@@ -209,7 +209,7 @@ class TransactionMachine(RuleBasedStateMachine):
                 assert transaction.producer_epoch <= 32767 - (transaction.client_version >= NEW)
 
     def stored(self) -> list[tuple[str, Transaction | None]]:
-        read = [TransactionFormat(2).decode(*entry) for entry in self.harness.log]
+        read = [TransactionFormat(lambda: 2).decode(*entry) for entry in self.harness.log]
         return [(one.transactional_id, one.transaction) for one in read if one is not None]
 
     @invariant()
@@ -230,7 +230,7 @@ class TransactionMachine(RuleBasedStateMachine):
             return
         other = Harness(self.settings)
         for key, value in self.harness.log:
-            record = TransactionFormat(2).decode(key, value)
+            record = TransactionFormat(lambda: 2).decode(key, value)
             assert record is not None
             other.shard.replay(record)
         for name in IDS:

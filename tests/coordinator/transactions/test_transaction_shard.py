@@ -110,7 +110,7 @@ def test_who_hears_late_of_a_new_id_is_let_through() -> None:
 def test_fencing_the_last_epoch_takes_the_one_in_reserve(
     version: int, then: tuple[int, int]
 ) -> None:
-    shard = Harness(TransactionSettings(version=version))
+    shard = Harness(TransactionSettings(finalised=lambda: version))
     old = shard.begin(LAST)
     shard.add(old, FLIGHTS, version=version)
     assert shard.initialise().error is ErrorCode.CONCURRENT_TRANSACTIONS

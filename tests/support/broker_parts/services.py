@@ -33,7 +33,7 @@ from broker.startup.logs import LogStorage
 from broker.startup.machine import Machine, StopRequest
 from broker.startup.metadata import OpenMetadata
 from broker.startup.parts import Parts, put_together
-from broker.startup.settings import Settings, acls_of
+from broker.startup.settings import Settings, acls_of, features_of
 from config.listeners import read_listeners
 from controller.security.scram_credentials import ScramUsers
 from controller.security.user_configs import UserConfigs
@@ -142,6 +142,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             topics,
             users,
             scram_users,
+            features_of(config, adapters.store, machine),
             acls_of(config, adapters.store, machine),
         ),
     )

@@ -115,12 +115,13 @@ def test_regular_expression_matches_what_the_client_may_know_of(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "keys",
-    [{"group_coordinator_rebalance_protocols": ("classic",)}, {"zookeeper_connect": None}],
-    ids=["not offered", "in a cluster"],
+    [{"group_coordinator_rebalance_protocols": ("classic",)}, {}],
+    ids=["not offered", "not finalised"],
 )
 def test_broker_that_does_not_serve_them_says_so(tmp_path: Path, keys: dict[str, Any]) -> None:
     async def scenario(broker: GroupBroker) -> None:
-        broker.services.is_in_cluster = "zookeeper_connect" in keys
+        if not keys:
+            broker.services.features.levels = {}
         await broker.find_coordinator()
 
         assert (await join(broker)).error_code == ErrorCode.UNSUPPORTED_VERSION
