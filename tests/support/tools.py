@@ -36,6 +36,7 @@ _COMMON = {
     "delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "features": "org.apache.kafka.tools.FeatureCommand",
     "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
 }
 CLASSES = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
 from protocol.messages.alter_partition import AlterPartitionRequest
+from protocol.messages.api_versions import UpdateFeaturesRequest
 from protocol.messages.cluster import DescribeClusterRequest
 from protocol.messages.configs import (
     AlterConfigsRequest,
@@ -132,6 +133,12 @@ def allocate_producer_ids(_: About, __: int) -> AllocateProducerIdsRequest:
     return AllocateProducerIdsRequest(broker_id=ANOTHER, broker_epoch=OLD_EPOCH)
 
 
+def update_features(_: About, __: int) -> UpdateFeaturesRequest:
+    """A level that is finalised already."""
+    wanted = UpdateFeaturesRequest.FeatureUpdate(feature="group.version", max_version_level=1)
+    return UpdateFeaturesRequest(feature_updates=[wanted])
+
+
 MAKERS: dict[ApiKey, Maker] = {
     ApiKey.DESCRIBE_CONFIGS: describe_configs,
     ApiKey.ALTER_CONFIGS: alter_configs,
@@ -140,6 +147,7 @@ MAKERS: dict[ApiKey, Maker] = {
     ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs,
     ApiKey.ALTER_REPLICA_LOG_DIRS: alter_replica_log_dirs,
     ApiKey.DESCRIBE_CLUSTER: describe_cluster,
+    ApiKey.UPDATE_FEATURES: update_features,
 }
 """Those of clients."""
 
