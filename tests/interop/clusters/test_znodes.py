@@ -132,6 +132,14 @@ def our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shape]:
         zookeeper.kill()
 
 
+_SUPPORTED = (
+    '{"group.version":{"min_version":1,"max_version":1},'
+    '"share.version":{"min_version":1,"max_version":1},'
+    '"streams.version":{"min_version":1,"max_version":1},'
+    '"transaction.version":{"min_version":1,"max_version":2}}'
+)
+
+
 def test_same_nodes_are_made(our_own: Shape, apaches: Shape) -> None:
     assert sorted(our_own) == sorted(apaches)
 
@@ -142,4 +150,8 @@ def test_nodes_hold_the_same_bytes(our_own: Shape, apaches: Shape) -> None:
         for path in our_own.keys() & apaches.keys()
         if our_own[path] != apaches[path]
     }
-    assert different == {}
+    # A broker tells there what it supports, by which a controller knows that it is one of these.
+    [(path, (mine, theirs))] = different.items()
+    assert path == "/brokers/ids/0"
+    assert theirs[2].startswith('{"features":{},')
+    assert mine == (*theirs[:2], theirs[2].replace("{}", _SUPPORTED, 1))

@@ -116,7 +116,6 @@ def test_cluster_promises_nothing_while_a_broker_of_apache_3_is_there(
         zookeeper.start()
         here.start()
         there.start()
-        assert described(tools_3, here.bootstrap)["group.version"] == ("0", "1", "0")
         refused = features(tools_3, here.bootstrap, *raise_level)
         assert refused.exit_code == 1
         assert "Broker 2 does not support this feature." in refused.output
