@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.requests.services import BrokerServices
+    from broker.runtime.supervision import Supervision
     from broker.startup.addresses import Addresses
     from broker.startup.parts import Parts
     from config.broker import BrokerConfig
@@ -143,7 +144,7 @@ class Broker:
         await base.machine.unless_stopped(self._hear_from_controller(services))
         services.groups.start()
         services.transactions.start()
-        await self._begin_upkeep(parts, undo)
+        await self._begin_upkeep(parts, undo, supervision)
         if not services.is_in_cluster:
             await self._serve(base.addresses, parts)
 
@@ -155,7 +156,7 @@ class Broker:
         await services.control.wait_until_applied()
         metadata.settle()
 
-    async def _begin_upkeep(self, parts: Parts, undo: UndoStack) -> None:
+    async def _begin_upkeep(self, parts: Parts, undo: UndoStack, supervision: Supervision) -> None:
         services = parts.services
         self._is_up = True
         if services.is_in_cluster and services.config.controlled_shutdown_enable:
@@ -163,6 +164,7 @@ class Broker:
         parts.housekeeping.start()
         if parts.cleaner is not None:
             parts.cleaner.start()
+        supervision.keep("moves of replicas", parts.mover.run)
         if parts.token_expiry is not None:
             parts.token_expiry.start(services.config.delegation_token_expiry_check_interval_ms)
         parts.metrics.serve()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
     from broker.maintenance.log_cleaner import LogCleaner
+    from broker.maintenance.log_mover import LogMover
     from broker.network.connection_quotas import ConnectionQuotas
     from broker.requests.services import BrokerServices
     from broker.runtime.slices import Slices
@@ -26,6 +27,7 @@ class Reconfigurable(NamedTuple):
     limits: ConnectionQuotas
     cleaner: LogCleaner | None
     """None when nothing is compacted here."""
+    mover: LogMover
 
 
 async def reconfigure(parts: Reconfigurable, config: BrokerConfig) -> None:
@@ -39,6 +41,7 @@ async def reconfigure(parts: Reconfigurable, config: BrokerConfig) -> None:
     await _change_log_settings(broker.logs, config, broker.slices())
     if parts.cleaner is not None:
         parts.cleaner.reconfigure(config)
+    parts.mover.reconfigure(config)
 
 
 async def _change_log_settings(logs: LogDirectories, config: BrokerConfig, slices: Slices) -> None:

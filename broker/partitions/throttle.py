@@ -29,35 +29,20 @@ class Span(NamedTuple):
     window_ms: int
 
 
-class Throttle:
-    """One direction of one broker."""
+class Rate:
+    """Bytes a second, taken over a span, and whether it is more than allowed."""
 
-    def __init__(
-        self,
-        local_id: int,
-        listed: Callable[[TopicConfig], tuple[str, ...]],
-        span: Span,
-        now_ms: Callable[[], int],
-    ) -> None:
-        """`listed` finds a topic's throttled replicas; `now_ms` is monotonic."""
+    def __init__(self, span: Span, now_ms: Callable[[], int]) -> None:
+        """`now_ms` is monotonic."""
         self.bytes_per_second = LONG_MAX
         """As configured; changed while the broker runs."""
-        self._local_id = local_id
-        self._listed = listed
         self._span = span
         self._now_ms = now_ms
-        self._samples: deque[list[int]] = deque()
+        self._samples: deque[list[int]] = deque(maxlen=span.windows + 1)
         """Beginning of a window, and bytes in it."""
 
-    def covers(self, partition: Partition) -> bool:
-        """Whether the local replica is among those that its topic throttles."""
-        listed = self._listed(partition.log.config)
-        if not listed:
-            return False
-        return ALL in listed or f"{partition.index}:{self._local_id}" in listed
-
     def record(self, size: int) -> None:
-        """Count bytes of a replica that is covered."""
+        """Count bytes."""
         now_ms = self._now_ms()
         if not self._samples or now_ms - self._samples[-1][0] >= self._span.window_ms:
             self._samples.append([now_ms, 0])
@@ -77,6 +62,29 @@ class Throttle:
         total = sum(size for _, size in self._samples)
         elapsed_ms = max(now_ms - self._samples[0][0], window_ms)
         return total * SECOND_MS > self.bytes_per_second * elapsed_ms
+
+
+class Throttle(Rate):
+    """One direction of one broker."""
+
+    def __init__(
+        self,
+        local_id: int,
+        listed: Callable[[TopicConfig], tuple[str, ...]],
+        span: Span,
+        now_ms: Callable[[], int],
+    ) -> None:
+        """`listed` finds a topic's throttled replicas; `now_ms` is monotonic."""
+        super().__init__(span, now_ms)
+        self._local_id = local_id
+        self._listed = listed
+
+    def covers(self, partition: Partition) -> bool:
+        """Whether the local replica is among those that its topic throttles."""
+        listed = self._listed(partition.log.config)
+        if not listed:
+            return False
+        return ALL in listed or f"{partition.index}:{self._local_id}" in listed
 
 
 class Throttles(NamedTuple):

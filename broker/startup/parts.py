@@ -28,6 +28,7 @@ from broker.maintenance.failed_disks import FailedDisks, FailureAnnouncement
 from broker.maintenance.housekeeping import Housekeeping
 from broker.maintenance.key_indexer import KeyIndexer
 from broker.maintenance.log_cleaner import LogCleaner
+from broker.maintenance.log_mover import LogMover
 from broker.metadata.auto_topics import AutoTopics
 from broker.metrics.optional_metrics import metrics_at
 from broker.metrics.sources import Sources
@@ -75,6 +76,7 @@ class Parts:
     housekeeping: Housekeeping
     cleaner: LogCleaner | None
     """None when nothing is compacted here."""
+    mover: LogMover
     key_index: KeyIndex
     metrics: Metrics | NoMetrics
     token_expiry: TokenExpiry | None
@@ -106,6 +108,7 @@ def put_together(base: Foundation) -> Parts:
         if config.log_cleaner_enable
         else None
     )
+    mover = LogMover(config, logs, loop, threads)
     key_index = _key_index(base, services)
     applied = ControlRequests(
         cluster.replicas, cluster.metadata, base.settings.topics, loop.slices, loop.timers
@@ -132,6 +135,7 @@ def put_together(base: Foundation) -> Parts:
         deliveries,
         housekeeping,
         cleaner,
+        mover,
         key_index,
         metrics,
         expiry,
@@ -157,7 +161,8 @@ def _key_index(base: Foundation, services: BrokerServices) -> KeyIndex:
 
 async def configure(base: Foundation, parts: Parts) -> None:
     """Have the parts go by what is configured, now and after each change."""
-    concerned = Reconfigurable(parts.services, parts.cluster, base.addresses.limits, parts.cleaner)
+    limits = base.addresses.limits
+    concerned = Reconfigurable(parts.services, parts.cluster, limits, parts.cleaner, parts.mover)
     await reconfigure(concerned, base.config)
     base.settings.broker.on_change(partial(reconfigure, concerned))
     changes = ListenerChanges(base.addresses, base.machine, partial(_register_anew, base, parts))

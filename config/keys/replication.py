@@ -11,10 +11,12 @@ from config.key import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, string
 class ReplicationKeys:
     """How replicas follow their leaders."""
 
-    alter_log_dirs_replication_quota_window_num: int = integer(11, low=1, importance=LOW)
+    alter_log_dirs_replication_quota_window_num: int = integer(11, low=1, importance=LOW, acts=True)
     """Samples kept to throttle moves between log directories."""
 
-    alter_log_dirs_replication_quota_window_size_seconds: int = integer(1, low=1, importance=LOW)
+    alter_log_dirs_replication_quota_window_size_seconds: int = integer(
+        1, low=1, importance=LOW, acts=True
+    )
     """Span of each of those samples."""
 
     controller_socket_timeout_ms: int = integer(30_000, acts=True)

@@ -17,5 +17,7 @@ class ThrottleKeys:
     follower_replication_throttled_rate: int = long(LONG_MAX, low=0, scope=DYNAMIC_ONLY, acts=True)
     """Bytes a second fetched for the replicas that a topic's key throttles."""
 
-    replica_alter_log_dirs_io_max_bytes_per_second: int = long(LONG_MAX, low=0, scope=DYNAMIC_ONLY)
+    replica_alter_log_dirs_io_max_bytes_per_second: int = long(
+        LONG_MAX, low=0, scope=DYNAMIC_ONLY, acts=True
+    )
     """Bytes a second with which replicas move between log directories."""

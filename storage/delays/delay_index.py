@@ -87,6 +87,10 @@ class DelayIndex:
     def __len__(self) -> int:
         return self._count + len(self._pending)
 
+    def relocate(self, directory: str) -> None:
+        """The file is in another directory now."""
+        self._directory = directory
+
     @property
     def path(self) -> str:
         """Where the file is, or would be."""

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING
 from protocol.errors import ApiError
 from storage.directory import meta_properties, partition_metadata
 from storage.directory.clean_shutdown import close_logs, mark
-from storage.directory.directory_loader import LoadPlan, LoadReport, load_directory
+from storage.directory.directory_loader import LoadPlan, LoadReport, load_all
 from storage.directory.due_flushes import DueFlushes
 from storage.directory.log_directory import LogDirectory
 from storage.directory.meta_properties import MetaProperties
+from storage.directory.moves import LogsAndCopies, Moves
 from storage.directory.offset_checkpoints import OffsetCheckpoints
 from storage.directory.removals import Removals
 from storage.errors import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from config.topic import TopicConfig
+    from storage.directory.future_replica import FutureReplica
     from storage.disk import Disk
     from storage.filesystem import File
     from storage.log.log import Log
@@ -78,6 +80,8 @@ class LogDirectories:
         self._checkpoints = OffsetCheckpoints(self.directories)
         self._is_checkpoint_due = False
         self._removals = Removals()
+        self.moves = Moves(self._removals)
+        """Logs on their way to another directory."""
 
     @classmethod
     def open(cls, paths: Sequence[str], disk: Disk, settings: LogSettings) -> LogDirectories:
@@ -131,18 +135,10 @@ class LogDirectories:
         ExhaustedError when there are no descriptors to read them with: they are there all the same.
         """
         report = LoadReport()
-        plan = LoadPlan(self.settings, config_of, progress)
-        for directory in self._online():
-            try:
-                contents = load_directory(directory, plan, report)
-            except ExhaustedError:
-                raise
-            except LogDirectoryError as error:
-                report.note(error.message)
-                continue
-            self._removals.add(contents.deleted, 0)
-            for log in contents.logs:
-                self._add(log)
+        contents = load_all(self._online(), LoadPlan(self.settings, config_of, progress), report)
+        self._removals.add(contents.deleted, 0)
+        for log in self.moves.settle(contents, report, is_whole=not self.is_any_offline):
+            self._add(log)
         self._refuse_if_all_offline()
         self._is_loaded = True
         return report
@@ -192,6 +188,9 @@ class LogDirectories:
     def configure(self, log: Log, config: TopicConfig) -> None:
         """Have a log go by another configuration of its topic."""
         log.config = config
+        move = self.moves.get(log.topic, log.partition)
+        if move is not None:
+            move.copy.config = config
         self._due_flushes.note(log)
 
     def assign_topic_id(self, log: Log, topic_id: UUID) -> None:
@@ -205,6 +204,7 @@ class LogDirectories:
         log = self._logs.get((topic, partition))
         if log is None:
             return
+        self.moves.call_off(topic, partition, now_ms)  # first: nothing is left that could be it
         unique = log.topic_id.hex if log.topic_id is not None else f"{now_ms:032x}"
         name = file_names.deleted_directory(topic, partition, unique)
         target = f"{log.directory.path}/{name}"
@@ -220,6 +220,20 @@ class LogDirectories:
         with directory:
             self._disk.filesystem.rename(log.path, target)
         self._removals.add([target], now_ms + log.config.file_delete_delay_ms)
+
+    def move(self, log: Log, directory: LogDirectory, now_ms: int) -> None:
+        """Have a log move to another directory, or stay. Raises ApiError and LogDirectoryError."""
+        self.moves.begin(log, directory, self.settings, now_ms)
+
+    def end_move(self, move: FutureReplica) -> str:
+        """As `FutureReplica.take_place`; `settle` it, then `remove_later` what is returned."""
+        log, source = move.log, move.log.directory
+        old_path = move.take_place()
+        self.moves.forget(log.topic, log.partition)
+        self._counts[source.path] -= 1
+        self._counts[log.directory.path] += 1
+        self.revision += 1
+        return old_path
 
     def delete_expired(self, now_ms: int) -> Iterator[int]:
         """Apply retention, to one log at each step; how many of its files will go is yielded."""
@@ -274,19 +288,19 @@ class LogDirectories:
 
         Returns the directories that have it now, as all of these do.
         """
-        return self._checkpoints.write(file_names.RECOVERY_POINTS, self)
+        return self._checkpoints.write(file_names.RECOVERY_POINTS, LogsAndCopies(self, self.moves))
 
     def checkpoint_high_watermarks(self) -> frozenset[LogDirectory]:
         """Write the high watermarks; safe to call from another thread."""
-        return self._checkpoints.write(file_names.HIGH_WATERMARKS, self)
+        return self._checkpoints.write(file_names.HIGH_WATERMARKS, LogsAndCopies(self, self.moves))
 
     def checkpoint_log_starts(self) -> frozenset[LogDirectory]:
         """Write the log start offsets that are not those of a segment; safe from any thread."""
-        return self._checkpoints.write(file_names.LOG_STARTS, self)
+        return self._checkpoints.write(file_names.LOG_STARTS, LogsAndCopies(self, self.moves))
 
     def checkpoint_cleaner_offsets(self) -> frozenset[LogDirectory]:
         """Write up to where each compacted log is clean; safe to call from another thread."""
-        return self._checkpoints.write(file_names.CLEANER_OFFSETS, self)
+        return self._checkpoints.write(file_names.CLEANER_OFFSETS, LogsAndCopies(self, self.moves))
 
     def close(self) -> None:
         """Close all logs, write the checkpoints, leave the mark of a clean shutdown, unlock."""
@@ -296,8 +310,9 @@ class LogDirectories:
         self._locks.clear()
 
     def _close_loaded(self) -> None:
-        in_order = frozenset(self.directories) - close_logs(list(self), self._disk.filesystem)
-        in_order &= self._checkpoints.write_all(self)
+        everything = list(LogsAndCopies(self, self.moves))
+        in_order = frozenset(self.directories) - close_logs(everything, self._disk.filesystem)
+        in_order &= self._checkpoints.write_all(LogsAndCopies(self, self.moves))
         marked = [one for one in self.directories if one in in_order]
         mark(marked, self._disk.filesystem, list(self))
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from storage.directory import closed_logs
 from storage.directory.checkpoints import read_offsets
 from storage.directory.known_log import open_known
-from storage.errors import DirectoryRefusedError
+from storage.errors import DirectoryRefusedError, ExhaustedError, LogDirectoryError
 from storage.log.log_loader import LoadHints, load_log
 from storage.log.log_offsets import NEVER_CLEANED
 from storage.log.log_settings import LogPlace, LogSettings
 from storage.segment import file_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from config.topic import TopicConfig
     from storage.directory.log_directory import LogDirectory
@@ -59,11 +59,35 @@ class LoadPlan:
 
 @dataclass(slots=True)
 class DirectoryContents:
-    """What a log directory holds."""
+    """What log directories hold."""
 
     logs: list[Log] = field(default_factory=list)
+    copies: list[Log] = field(default_factory=list)
+    """Replicas that were moving here from another directory."""
     deleted: list[str] = field(default_factory=list)
     """Paths of deleted partitions that wait for removal."""
+
+
+def load_all(
+    directories: Iterable[LogDirectory], plan: LoadPlan, report: LoadReport
+) -> DirectoryContents:
+    """Load all directories; one that fails is noted, and the others go on.
+
+    Raises DirectoryRefusedError and ExhaustedError.
+    """
+    contents = DirectoryContents()
+    for directory in directories:
+        try:
+            found = load_directory(directory, plan, report)
+        except ExhaustedError:
+            raise
+        except LogDirectoryError as error:
+            report.note(error.message)
+            continue
+        contents.logs += found.logs
+        contents.copies += found.copies
+        contents.deleted += found.deleted
+    return contents
 
 
 def load_directory(
@@ -81,7 +105,7 @@ def load_directory(
         names = _sort_names(directory, contents, report)
         for done, found in enumerate(names):
             plan.progress(done, len(names), found.name)
-            place = LogPlace(directory, found.topic, found.partition)
+            place = LogPlace(directory, found.topic, found.partition, None, found.future_id)
             known = closed.get(found.name, found.stamp)
             config = plan.config_of(found.topic)
             log_hints = hints.of(found.topic, found.partition)
@@ -90,7 +114,7 @@ def load_directory(
                 log = open_known(place, known, config, plan.settings, log_hints)
             if log is None:
                 log = _look_and_load(place, config, plan.settings, log_hints, report)
-            contents.logs.append(log)
+            (contents.copies if found.future_id else contents.logs).append(log)
         plan.progress(len(names), len(names), "")
     report.logs += len(contents.logs)
     return contents
@@ -120,6 +144,7 @@ class _Found(NamedTuple):
     topic: str
     partition: int
     stamp: Stamp
+    future_id: str = ""
 
 
 class _Hints:
@@ -169,6 +194,7 @@ def _sort_names(
                 directory.disk.filesystem.remove(f"{directory.path}/{entry.name}")
             continue
         key = file_names.parse_partition_directory(entry.name)
+        future = file_names.parse_future_directory(entry.name)
         if file_names.is_deleted_directory(entry.name):
             contents.deleted.append(f"{directory.path}/{entry.name}")
         elif entry.name == file_names.CLUSTER_METADATA:
@@ -176,6 +202,8 @@ def _sort_names(
         elif key is not None:
             topic = topics.setdefault(key[0], key[0])  # one string for all its partitions
             found.append(_Found(entry.name, topic, key[1], entry.stamp))
+        elif future is not None:
+            found.append(_Found(entry.name, future[0], future[1], entry.stamp, future[2]))
         elif entry.name.endswith((file_names.FUTURE_DIRECTORY, file_names.STRAY_DIRECTORY)):
             report.note(f"{directory.path}/{entry.name} is left alone")
     return found

@@ -46,8 +46,10 @@ assert NEVER_CLEANED == LEFT_OUT
 class Logs(Protocol):
     """All logs of a broker."""
 
-    revision: int
-    """Another one whenever a log was added or removed."""
+    @property
+    def revision(self) -> int:
+        """Another one whenever a log was added or removed."""
+        ...
 
     def __iter__(self) -> Iterator[Log]: ...
 

@@ -43,6 +43,11 @@ class LeaderEpochs:
         self._is_saved = True
         self._is_synced = True
 
+    def relocate(self, directory: str) -> None:
+        """Go on in another directory, and write the file there."""
+        self._directory = directory
+        self._save()
+
     @property
     def path(self) -> str:
         """Where the file is."""

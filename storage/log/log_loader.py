@@ -261,7 +261,8 @@ class _Loader:
         except DamagedFileError as error:
             self._note(f"{error.message}; the topic id is taken from the metadata")
             topic_id = None
-        return LogPlace(place.directory, place.topic, place.partition, topic_id or place.topic_id)
+        topic_id = topic_id or place.topic_id
+        return LogPlace(place.directory, place.topic, place.partition, topic_id, place.future_id)
 
     def _new_segment(self, base_offset: int) -> Segment:
         """An empty one. It begins when its file does, as it will for the next start."""

@@ -133,6 +133,18 @@ class LogOffsets:
         assert offset <= self.log_end_offset, self
         self.cleaned_offset = offset
 
+    def move_to(self, others: LogOffsets) -> None:
+        """The log is the copy now of which `others` are; it has the same records.
+
+        What its disk has, and how far it is compacted, is that of the copy. Flushes and look-ups
+        that are under way concern other files, as if the log had been cut.
+        """
+        assert others.log_end_offset == self.log_end_offset, (others, self)
+        with _recovery_points:
+            self.truncations += 1
+            self.recovery_point = others.recovery_point
+        self.cleaned_offset = others.cleaned_offset
+
     def _end_at(self, offset: int, log_start_offset: int) -> bool:
         with _recovery_points:
             self.truncations += 1

@@ -47,16 +47,25 @@ class LogPlace:
     topic: str
     partition: int
     topic_id: UUID | None = None
+    future_id: str = ""
+    """Of a future replica, which will take the place of the present one: the directory's name."""
     path: str = field(init=False)
     """Directory of the partition."""
 
     def __post_init__(self) -> None:
-        self.path = f"{self.directory.path}/{self.name}"
+        name = self.name
+        if self.future_id:
+            name = file_names.future_directory(self.topic, self.partition, self.future_id)
+        self.path = f"{self.directory.path}/{name}"
 
     @property
     def name(self) -> str:
-        """Topic and partition, as the directory is named."""
+        """Topic and partition, as the directory of the present replica is named."""
         return file_names.partition_directory(self.topic, self.partition)
+
+    def change(self, directory: LogDirectory, path: str) -> None:
+        """The files are elsewhere now."""
+        self.directory, self.path, self.future_id = directory, path, ""
 
     def leave(self) -> LogDirectory:
         """Let go of the directory; returns it. Whatever comes later raises DeletedLogError."""

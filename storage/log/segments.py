@@ -85,6 +85,10 @@ class Segments:
         self.active = segment
         return removed
 
+    def become(self, others: Segments) -> None:
+        """Take the segments of another log in place of all; that one is not used any more."""
+        self._segments, self._bases, self.active = others._segments, others._bases, others.active
+
     def replace(self, first: int, count: int, segment: Segment) -> None:
         """Put `segment` in place of `count` others from index `first` on; not the active one."""
         assert first + count < len(self._segments)

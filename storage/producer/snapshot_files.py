@@ -29,6 +29,10 @@ class Snapshots:
         self._directory = directory
         self.offsets = sorted(offsets)
 
+    def relocate(self, directory: str) -> None:
+        """The files are in another directory now."""
+        self._directory = directory
+
     def write(self, offset: int, entries: list[SnapshotEntry]) -> None:
         """Write the snapshot for `offset`, unless it is there."""
         assert not self.offsets or offset >= self.offsets[-1], (self.path(offset), self.offsets[-1])

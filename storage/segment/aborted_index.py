@@ -56,6 +56,10 @@ class AbortedIndex:
     def __len__(self) -> int:
         return self._written() + len(self._pending)
 
+    def relocate(self, directory: str) -> None:
+        """The file is in another directory now."""
+        self._directory = directory
+
     @property
     def path(self) -> str:
         """Where the file is, or would be."""

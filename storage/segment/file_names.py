@@ -48,12 +48,15 @@ REPLACED: Final = (
 DELETED_DIRECTORY: Final = "-delete"
 FUTURE_DIRECTORY: Final = "-future"
 STRAY_DIRECTORY: Final = "-stray"
+MOVED: Final = "moved-here"
+"""In the directory of a partition that is about to take the place of its log in another one."""
 CLUSTER_METADATA: Final = "__cluster_metadata-0"
 
 MAX_DIRECTORY_NAME: Final = 255
 
 _SEGMENT_FILE = re.compile(r"(\d{20})(\.\w+)\Z")
 _PARTITION = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)\Z")
+_FUTURE = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)\.([0-9a-f]{32})-future\Z")
 _DELETED = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)\.([0-9a-f]{32})-(?:delete|stray)\Z")
 
 
@@ -82,6 +85,20 @@ def parse_partition_directory(name: str) -> tuple[str, int] | None:
     """Topic and partition of a directory name, or None when it names none."""
     match = _PARTITION.match(name)
     return (match[1], int(match[2])) if match else None
+
+
+def future_directory(topic: str, partition: int, unique: str) -> str:
+    """Name of the directory of a replica that will take the place of one elsewhere.
+
+    `unique` is 32 hexadecimal digits. The name of the topic is needed whole, so it may be too long.
+    """
+    return f"{topic}-{partition}.{unique}{FUTURE_DIRECTORY}"
+
+
+def parse_future_directory(name: str) -> tuple[str, int, str] | None:
+    """Topic, partition and unique part of such a name, or None for another one."""
+    match = _FUTURE.match(name)
+    return (match[1], int(match[2]), match[3]) if match else None
 
 
 def deleted_directory(topic: str, partition: int, unique: str) -> str:

@@ -254,6 +254,13 @@ class Segment(SegmentReading):
         self.offset_index.forget()
         self.time_index.forget()
 
+    def relocate(self, directory: str) -> None:
+        """The files are in another directory now; what is open stays open."""
+        self._directory = directory
+        for index in (self.offset_index, self.time_index, self.aborted_index, self.delays):
+            if index is not None:
+                index.relocate(directory)
+
     def mark_deleted(self) -> list[str]:
         """Rename the files with `.deleted`, and return what remains to be removed later."""
         filesystem = self._disk.filesystem

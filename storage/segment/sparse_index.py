@@ -83,6 +83,10 @@ class SparseIndex:
     def __len__(self) -> int:
         return self._written + len(self._pending) // self.entry.size
 
+    def relocate(self, directory: str) -> None:
+        """The file is in another directory now."""
+        self._directory = directory
+
     @property
     def path(self) -> str:
         """Where the file is."""

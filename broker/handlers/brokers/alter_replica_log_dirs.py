@@ -1,12 +1,13 @@
 """AlterReplicaLogDirs: choose the log directory of a replica on this broker (KIP-113).
 
-Versions 1 and 2. A replica that lies in the directory stays there, and one that does not exist yet
-will be created there: reassignment tools ask for both. Moving a replica to another directory is not
-supported, and answered with UNSUPPORTED_VERSION.
+Versions 1 and 2. A replica moves in the background (`broker.maintenance.log_mover`), after the
+answer; one that lies in the directory stays, and ends any move elsewhere. One that does not exist
+yet will be created there.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,16 @@ from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_cluster
 from broker.requests.steps import in_steps
 from protocol.acl_types import AclOperation
-from protocol.errors import ErrorCode
+from protocol.errors import ApiError, ErrorCode
 from protocol.messages.log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 
 if TYPE_CHECKING:
     from broker.requests.context import Context
     from broker.requests.steps import Steps
     from storage.directory.log_directory import LogDirectory
+    from storage.log.log import Log
+
+logger = logging.getLogger(__name__)
 
 REFUSED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
@@ -46,7 +50,7 @@ def alter_replica_log_dirs(
             yield
             kept = topics.setdefault(topic.name, [])
             for index in topic.partitions:
-                code = _keep(context, directory, topic.name, index) if may else REFUSED
+                code = _place(context, directory, topic.name, index) if may else REFUSED
                 kept.append(Result.Partition(partition_index=index, error_code=code))
                 yield
     return AlterReplicaLogDirsResponse(
@@ -54,8 +58,8 @@ def alter_replica_log_dirs(
     )
 
 
-def _keep(context: Context, directory: LogDirectory | None, topic: str, index: int) -> ErrorCode:
-    """Note the directory for a replica; returns the error code of the answer."""
+def _place(context: Context, directory: LogDirectory | None, topic: str, index: int) -> ErrorCode:
+    """Have a replica be in the directory; returns the error code of the answer."""
     if directory is None:
         return ErrorCode.LOG_DIR_NOT_FOUND
     if directory.failure is not None:
@@ -63,10 +67,19 @@ def _keep(context: Context, directory: LogDirectory | None, topic: str, index: i
     broker = context.broker
     log = broker.logs.get(topic, index)
     if log is not None:
-        if log.directory.failure is not None:
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        return ErrorCode.NONE if log.directory is directory else ErrorCode.UNSUPPORTED_VERSION
+        return _move(context, log, directory)
     if broker.metadata.partition(topic, index) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     broker.logs.want(topic, index, directory)
     return ErrorCode.REPLICA_NOT_AVAILABLE
+
+
+def _move(context: Context, log: Log, directory: LogDirectory) -> ErrorCode:
+    if log.directory.failure is not None:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    try:
+        context.broker.logs.move(log, directory, context.broker.clock.now_ms())
+    except ApiError as error:
+        logger.warning("%s not moved: %s", log.name, error.message)
+        return error.code
+    return ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: the logs in each log directory, and their sizes.
+"""DescribeLogDirs: the logs in each log directory, those that move there too, and their sizes.
 
 Versions 1 to 5. Null asks for all topics. From v4 with the sizes of the file system. Paths are
 absolute, however they were configured: the client may run in another working directory.
@@ -46,23 +46,43 @@ def describe_log_dirs(
     async def work() -> DescribeLogDirsResponse:
         logs = context.broker.logs
         results = {one: await _describe(one) for one in logs.directories}
-        topics: dict[tuple[LogDirectory, str], Result.Topic] = {}
+        listing = _Listing(results, wanted)
         async for log in context.broker.slices().each(logs):
-            result = results.get(log.directory)
-            if result is None:  # the log was deleted since
-                continue
-            if result.error_code or not (wanted is None or (log.topic, log.partition) in wanted):
-                continue
-            topic = topics.get((log.directory, log.topic))
-            if topic is None:
-                topic = Result.Topic(name=log.topic, partitions=[])
-                topics[log.directory, log.topic] = topic
-                result.topics.append(topic)
-            topic.partitions.append(_describe_log(log))
+            listing.add(log, _describe_log(log))
+        async for move in context.broker.slices().each(logs.moves):
+            described = _describe_log(move.copy)
+            described.offset_lag, described.is_future_key = move.lag, True
+            listing.add(move.copy, described)
         response = DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=[*results.values()])
         return await encoded_in_slices(context, response)
 
     return in_background(context.broker.spawn, work(), "log directories described")
+
+
+class _Listing:
+    """The replicas of an answer, by directory and topic."""
+
+    def __init__(
+        self, results: dict[LogDirectory, Result], wanted: set[tuple[str, int]] | None
+    ) -> None:
+        self._results = results
+        self._wanted = wanted
+        self._topics: dict[tuple[LogDirectory, str], Result.Topic] = {}
+
+    def add(self, log: Log, described: Result.Topic.Partition) -> None:
+        """List a replica, if it is asked for and its directory is online."""
+        result = self._results.get(log.directory)
+        if result is None:  # the log was deleted since
+            return
+        is_wanted = self._wanted is None or (log.topic, log.partition) in self._wanted
+        if result.error_code or not is_wanted:
+            return
+        topic = self._topics.get((log.directory, log.topic))
+        if topic is None:
+            topic = Result.Topic(name=log.topic, partitions=[])
+            self._topics[log.directory, log.topic] = topic
+            result.topics.append(topic)
+        topic.partitions.append(described)
 
 
 async def _describe(directory: LogDirectory) -> Result:

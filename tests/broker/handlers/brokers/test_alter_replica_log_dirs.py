@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: where a replica is kept, and that it is not moved."""
+"""AlterReplicaLogDirs: where a replica is kept, and that it is told to move."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ import broker.handlers.brokers.alter_replica_log_dirs
 import broker.handlers.topics.create_topics  # noqa: F401  (the handlers register themselves)
 from config.topic import TopicConfig
 from protocol.errors import ErrorCode
-from protocol.messages.log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
+from protocol.messages.log_dirs import (
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    DescribeLogDirsRequest,
+)
 from storage.directory.log_directory import LogDirectory
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.broker.handlers.topics.test_create_topics import creation, new
@@ -46,18 +50,26 @@ def second_directory(broker: OneBroker, path: Path) -> LogDirectory:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_replica_stays_where_it_is(version: int, tmp_path: Path) -> None:
+def test_a_replica_stays_or_moves(version: int, tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(creation(new("orders")), 7)
         other = second_directory(broker, tmp_path / "other")
         replica = ("orders", 0)
         answers = [
             (tmp_path, ErrorCode.NONE),
-            (tmp_path / "other", ErrorCode.UNSUPPORTED_VERSION),
+            (tmp_path / "other", ErrorCode.NONE),
+            (tmp_path / "other", ErrorCode.NONE),
             (tmp_path / "nowhere", ErrorCode.LOG_DIR_NOT_FOUND),
         ]
         for path, code in answers:
             assert codes(await broker.ask(asking(path, replica), version)) == {replica: code}
+        (move,) = broker.logs.moves
+        assert move.copy.directory is other
+        present, future = (await broker.ask(DescribeLogDirsRequest(topics=None), 5)).results
+        assert not present.topics[0].partitions[0].is_future_key
+        assert future.topics[0].partitions[0].is_future_key
+        await broker.ask(asking(tmp_path, replica), version)
+        assert len(broker.logs.moves) == 0
         other.fail(OSError(errno.EIO, "bad disk"))
         answer = await broker.ask(asking(tmp_path / "other", replica), version)
         assert codes(answer) == {replica: ErrorCode.KAFKA_STORAGE_ERROR}

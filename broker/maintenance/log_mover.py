@@ -1,0 +1,150 @@
+"""Moving replicas to other log directories of this broker (KIP-113), a piece of each in turn.
+
+What was asked for by AlterReplicaLogDirs, or found at the start, is copied within
+`replica.alter.log.dirs.io.max.bytes.per.second`. A copy that has everything takes the log's place;
+one whose log is being compacted waits for that. What is read and flushed, is so on threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from broker.partitions.throttle import SECOND_MS, Rate, Span
+from protocol.errors import ApiError
+from storage.errors import ExhaustedError, LogDirectoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from broker.runtime.event_loop import BackgroundLoop
+    from config.broker import BrokerConfig
+    from storage.directory.directories import LogDirectories
+    from storage.directory.future_replica import FutureReplica
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+REST_MS: Final = 100
+"""How long it rests when nothing can go on: by the throttle, a compaction, a want of descriptors.
+Fixed: moves take minutes."""
+
+
+class LogMover:
+    """Run `run` in a task."""
+
+    def __init__(
+        self, config: BrokerConfig, logs: LogDirectories, loop: BackgroundLoop, executor: Executor
+    ) -> None:
+        self._logs = logs
+        self._clock, self._timers = loop.clock, loop.timers
+        self._note = loop.note
+        self._executor = executor
+        self._has_work = asyncio.Event()
+        self._rate = Rate(
+            Span(
+                config.alter_log_dirs_replication_quota_window_num,
+                config.alter_log_dirs_replication_quota_window_size_seconds * SECOND_MS,
+            ),
+            loop.clock.monotonic_ms,
+        )
+        self.reconfigure(config)
+        self.moved = 0
+        """Replicas so far."""
+        logs.moves.on_begin = self._has_work.set
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Go on by this configuration."""
+        self._rate.bytes_per_second = config.replica_alter_log_dirs_io_max_bytes_per_second
+
+    async def run(self) -> None:
+        """Move whatever there is to move, until cancelled."""
+        while True:
+            self._has_work.clear()
+            went_on = False
+            for move in self._logs.moves:
+                went_on |= await self._attempt(move)
+            if not len(self._logs.moves):
+                await self._has_work.wait()
+            elif not went_on:
+                await self._timers.sleep(REST_MS)
+
+    async def _attempt(self, move: FutureReplica) -> bool:
+        """Go on with one move; returns whether that was possible. No error ends the others."""
+        name = move.log.name
+        try:
+            return self._is_wanted(move) and await self._go_on(move)
+        except ExhaustedError:
+            return False  # later
+        except LogDirectoryError:  # told when it failed; the files are looked at by the next start
+            if move.copy.directory.failure is not None or move.log.directory.failure is not None:
+                self._forget(move)
+            return False
+        except ApiError as error:
+            logger.error("moving %s abandoned: %s", name, error.message)  # noqa: TRY400
+            self._abandon(move)
+            return False
+        except Exception as error:  # noqa: BLE001 - noted
+            self._note(f"moving {name}", error, "moves of replicas")
+            self._abandon(move)
+            return False
+
+    async def _go_on(self, move: FutureReplica) -> bool:
+        move.align()
+        if move.lag:
+            return await self._copy(move)
+        return await self._finish(move)
+
+    async def _copy(self, move: FutureReplica) -> bool:
+        if self._rate.is_exceeded:
+            return False
+        piece = move.next_piece()
+        truncations = move.log.offsets.truncations, move.copy.offsets.truncations
+        records = await self._on_thread(piece.tobytes)
+        if not self._is_wanted(move):
+            return False
+        if truncations != (move.log.offsets.truncations, move.copy.offsets.truncations):
+            return True
+        self._rate.record(len(records))
+        return move.append(records, self._clock.now_ms())
+
+    async def _finish(self, move: FutureReplica) -> bool:
+        """Have the copy take the log's place, if nothing keeps it from that."""
+        log = move.log
+        if not (move.is_prepared and move.is_flushed_enough()):
+            await self._on_thread(move.prepare())
+            await self._on_thread(self._logs.checkpoint_log_starts)
+            await self._on_thread(self._logs.checkpoint_high_watermarks)
+        if log.is_being_cleaned or not (self._is_wanted(move) and move.is_prepared):
+            return False
+        if not (move.take_rest(self._clock.now_ms()) and move.is_flushed_enough()):
+            return True
+        source = log.directory.path
+        old_path = self._logs.end_move(move)
+        logger.info("moved %s from %s to %s", log.name, source, log.directory.path)
+        self.moved += 1
+        await self._on_thread(lambda: move.settle(old_path))
+        self._logs.remove_later(log, [old_path], self._clock.now_ms())
+        return True
+
+    def _is_wanted(self, move: FutureReplica) -> bool:
+        """Whether it was neither called off nor has its log gone."""
+        return self._logs.moves.get(move.log.topic, move.log.partition) is move
+
+    def _forget(self, move: FutureReplica) -> None:
+        if self._is_wanted(move):
+            self._logs.moves.forget(move.log.topic, move.log.partition)
+
+    def _abandon(self, move: FutureReplica) -> None:
+        """Give the copy up; if its disk does not let us, the next start finds it."""
+        if self._is_wanted(move):
+            try:
+                self._logs.moves.call_off(move.log.topic, move.log.partition, self._clock.now_ms())
+            except LogDirectoryError as error:
+                logger.warning("%s: %s", move.log.name, error.message)
+
+    async def _on_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
