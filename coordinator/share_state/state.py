@@ -69,3 +69,32 @@ class StoredState(NamedTuple):
     """NO_START_OFFSET: the leader chooses by `share.auto.offset.reset`."""
     batches: tuple[StateBatch, ...]
     """In ascending order, without overlaps; records in none of them are available."""
+
+
+class ShareState(NamedTuple):
+    """All that is stored of a share-partition."""
+
+    snapshot_epoch: int
+    """Grows with every snapshot."""
+    state_epoch: int
+    """Grows whenever the state begins anew; the group's epoch at that time."""
+    leader_epoch: int
+    start_offset: int
+    delivery_complete_count: int
+    batches: tuple[StateBatch, ...]
+    created_ms: int
+    written_ms: int
+    """Later than `created_ms` if the state was written again so that older records may go."""
+
+
+class StateSummary(NamedTuple):
+    """Where a share-partition starts, and how far it is, for those who only look."""
+
+    state_epoch: int
+    leader_epoch: int
+    start_offset: int
+    delivery_complete_count: int
+
+
+NO_SUMMARY: Final = StateSummary(0, 0, NO_START_OFFSET, NO_COUNT)
+"""Of a share-partition that has no state."""

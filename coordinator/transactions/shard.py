@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coordinator.storage_errors import storage_error
 from coordinator.transactions import endings, initialisation, listing
 from coordinator.transactions.effects import TransactionEffects
 from coordinator.transactions.ports import Identity
@@ -28,27 +29,8 @@ if TYPE_CHECKING:
     from coordinator.transactions.transaction import TopicPartition, Transaction
     from protocol.messages.producers import ListTransactionsResponse
 
-COORDINATOR_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR)
-NOT_COMMITTED = (
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.NOT_ENOUGH_REPLICAS,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    ErrorCode.REQUEST_TIMED_OUT,
-)
-
 IDS_AT_ONCE = 250
 """Ids checked for expiry before others are served."""
-
-
-def storage_error(code: ErrorCode) -> ErrorCode:
-    """The error for a client whose record the log refused; NONE stays NONE."""
-    if code in NOT_COMMITTED:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if code in COORDINATOR_MOVED:
-        return ErrorCode.NOT_COORDINATOR
-    if code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE):
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-    return code
 
 
 class TransactionShard:

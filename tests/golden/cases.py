@@ -22,6 +22,7 @@ ADDED_WITHOUT_A_NEW_VERSION: dict[tuple[str, int], frozenset[str]] = {
     ("ConsumerGroupMetadataValue", 0): frozenset({"metadata_hash"}),
     ("ConsumerGroupTargetAssignmentMetadataValue", 0): frozenset({"assignment_timestamp"}),
     ("OffsetCommitValue", 4): frozenset({"topic_id"}),
+    ("ReadShareGroupStateSummaryResponse", 0): frozenset({"leader_epoch"}),
     ("ShareGroupMetadataValue", 0): frozenset({"metadata_hash"}),
     ("TransactionLogValue", 1): frozenset(
         {
@@ -34,8 +35,11 @@ ADDED_WITHOUT_A_NEW_VERSION: dict[tuple[str, int], frozenset[str]] = {
 }
 """Fields of 4.3.1 that 3.9.1 lacks in the same version; all are tagged but that of share groups."""
 
-INCOMPATIBLE = {(KAFKA_3, "ShareGroupMetadataValue")}
-"""An early-access record whose layout 4.x changed without a new version; ours is the later one."""
+INCOMPATIBLE = {
+    (KAFKA_3, "ReadShareGroupStateSummaryResponse"),
+    (KAFKA_3, "ShareGroupMetadataValue"),
+}
+"""Early-access messages whose layout 4.x changed without a new version; ours is the later one."""
 
 
 @dataclass(frozen=True, slots=True)

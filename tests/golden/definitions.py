@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VERSIONS = (jars.KAFKA_3, jars.KAFKA_4)
-ARTIFACTS = ("kafka-clients", "kafka-group-coordinator", "kafka-transaction-coordinator")
+ARTIFACTS = (
+    "kafka-clients",
+    "kafka-group-coordinator",
+    "kafka-transaction-coordinator",
+    "kafka-share-coordinator",
+)
+"""Those that a release has: 3.9.1 has no share coordinator."""
 
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -76,7 +82,8 @@ def definitions(kafka_version: str) -> dict[str, Definition]:
     found = {}
     for artifact in ARTIFACTS:
         path = jars.jar(kafka_version, artifact)
-        found.update({entry.name: entry for entry in _definitions_of(path)})
+        if path.exists():
+            found.update({entry.name: entry for entry in _definitions_of(path)})
     return found
 
 

@@ -22,6 +22,7 @@ PACKAGES = {
     "kafka-clients": "org.apache.kafka.common.message",
     "kafka-group-coordinator": "org.apache.kafka.coordinator.group.generated",
     "kafka-transaction-coordinator": "org.apache.kafka.coordinator.transaction.generated",
+    "kafka-share-coordinator": "org.apache.kafka.coordinator.share.generated",
 }
 
 

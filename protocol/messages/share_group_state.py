@@ -1,0 +1,255 @@
+"""The state of share groups, which leaders of partitions keep at share coordinators (KIP-932)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.api_keys import ApiKey
+from protocol.fields import array, int8, int16, int32, int64, string, uuid
+from protocol.schema import Request, Response, Struct
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+
+class InitializeShareGroupStateRequest(
+    Request, key=ApiKey.INITIALIZE_SHARE_GROUP_STATE, versions="0", flexible="0+"
+):
+    """Begin the state of share-partitions anew."""
+
+    class Topic(Struct):
+        """Partitions of one topic."""
+
+        class Partition(Struct):
+            """Where a share-partition starts."""
+
+            partition: int = int32()
+            state_epoch: int = int32()
+            start_offset: int = int64()
+            """-1 leaves it to the partition's leader."""
+
+        topic_id: UUID = uuid()
+        partitions: list[Partition] = array(Partition)
+
+    group_id: str = string()
+    topics: list[Topic] = array(Topic)
+
+
+class InitializeShareGroupStateResponse(
+    Response, request=InitializeShareGroupStateRequest, versions="0", flexible="0+"
+):
+    """Answer to InitializeShareGroupStateRequest."""
+
+    class Result(Struct):
+        """What became of one topic."""
+
+        class Partition(Struct):
+            """What became of one share-partition."""
+
+            partition: int = int32()
+            error_code: int = int16()
+            error_message: str | None = string(default=None, nullable="0+")
+
+        topic_id: UUID = uuid()
+        partitions: list[Partition] = array(Partition)
+
+    results: list[Result] = array(Result)
+
+
+class ReadShareGroupStateRequest(
+    Request, key=ApiKey.READ_SHARE_GROUP_STATE, versions="0", flexible="0+"
+):
+    """Read the state of share-partitions, to serve them from now on."""
+
+    class Topic(Struct):
+        """Partitions of one topic."""
+
+        class Partition(Struct):
+            """One share-partition, and the epoch of who leads it."""
+
+            partition: int = int32()
+            leader_epoch: int = int32()
+
+        topic_id: UUID = uuid()
+        partitions: list[Partition] = array(Partition)
+
+    group_id: str = string()
+    topics: list[Topic] = array(Topic)
+
+
+class ReadShareGroupStateResponse(
+    Response, request=ReadShareGroupStateRequest, versions="0", flexible="0+"
+):
+    """Answer to ReadShareGroupStateRequest."""
+
+    class Result(Struct):
+        """What was read of one topic."""
+
+        class Partition(Struct):
+            """The state of one share-partition."""
+
+            class StateBatch(Struct):
+                """Records in one state."""
+
+                first_offset: int = int64()
+                last_offset: int = int64()
+                delivery_state: int = int8()
+                """0 available, 2 acknowledged, 4 archived."""
+                delivery_count: int = int16()
+
+            partition: int = int32()
+            error_code: int = int16()
+            error_message: str | None = string(default=None, nullable="0+")
+            state_epoch: int = int32()
+            start_offset: int = int64()
+            """-1 if nothing was consumed yet."""
+            state_batches: list[StateBatch] = array(StateBatch)
+
+        topic_id: UUID = uuid()
+        partitions: list[Partition] = array(Partition)
+
+    results: list[Result] = array(Result)
+
+
+class WriteShareGroupStateRequest(
+    Request, key=ApiKey.WRITE_SHARE_GROUP_STATE, versions="0-1", flexible="0+"
+):
+    """Store what has changed in share-partitions."""
+
+    class Topic(Struct):
+        """Partitions of one topic."""
+
+        class Partition(Struct):
+            """What has changed in one share-partition."""
+
+            class StateBatch(Struct):
+                """Records that are in another state now."""
+
+                first_offset: int = int64()
+                last_offset: int = int64()
+                delivery_state: int = int8()
+                """0 available, 2 acknowledged, 4 archived."""
+                delivery_count: int = int16()
+
+            partition: int = int32()
+            state_epoch: int = int32()
+            leader_epoch: int = int32()
+            start_offset: int = int64()
+            """-1 if it stays."""
+            delivery_complete_count: int = int32("1+", default=-1)
+            """Records from the start offset on that will not be delivered again (KIP-1226)."""
+            state_batches: list[StateBatch] = array(StateBatch)
+
+        topic_id: UUID = uuid()
+        partitions: list[Partition] = array(Partition)
+
+    group_id: str = string()
+    topics: list[Topic] = array(Topic)
+
+
+class WriteShareGroupStateResponse(
+    Response, request=WriteShareGroupStateRequest, versions="0-1", flexible="0+"
+):
+    """Answer to WriteShareGroupStateRequest."""
+
+    class Result(Struct):
+        """What became of one topic."""
+
+        class Partition(Struct):
+            """What became of one share-partition."""
+
+            partition: int = int32()
+            error_code: int = int16()
+            error_message: str | None = string(default=None, nullable="0+")
+
+        topic_id: UUID = uuid()
+        partitions: list[Partition] = array(Partition)
+
+    results: list[Result] = array(Result)
+
+
+class DeleteShareGroupStateRequest(
+    Request, key=ApiKey.DELETE_SHARE_GROUP_STATE, versions="0", flexible="0+"
+):
+    """Forget the state of share-partitions."""
+
+    class Topic(Struct):
+        """Partitions of one topic."""
+
+        class Partition(Struct):
+            """One share-partition."""
+
+            partition: int = int32()
+
+        topic_id: UUID = uuid()
+        partitions: list[Partition] = array(Partition)
+
+    group_id: str = string()
+    topics: list[Topic] = array(Topic)
+
+
+class DeleteShareGroupStateResponse(
+    Response, request=DeleteShareGroupStateRequest, versions="0", flexible="0+"
+):
+    """Answer to DeleteShareGroupStateRequest."""
+
+    class Result(Struct):
+        """What became of one topic."""
+
+        class Partition(Struct):
+            """What became of one share-partition."""
+
+            partition: int = int32()
+            error_code: int = int16()
+            error_message: str | None = string(default=None, nullable="0+")
+
+        topic_id: UUID = uuid()
+        partitions: list[Partition] = array(Partition)
+
+    results: list[Result] = array(Result)
+
+
+class ReadShareGroupStateSummaryRequest(
+    Request, key=ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, versions="0-1", flexible="0+"
+):
+    """Read where share-partitions start, for those who only look."""
+
+    class Topic(Struct):
+        """Partitions of one topic."""
+
+        class Partition(Struct):
+            """One share-partition."""
+
+            partition: int = int32()
+            leader_epoch: int = int32()
+
+        topic_id: UUID = uuid()
+        partitions: list[Partition] = array(Partition)
+
+    group_id: str = string()
+    topics: list[Topic] = array(Topic)
+
+
+class ReadShareGroupStateSummaryResponse(
+    Response, request=ReadShareGroupStateSummaryRequest, versions="0-1", flexible="0+"
+):
+    """Answer to ReadShareGroupStateSummaryRequest."""
+
+    class Result(Struct):
+        """What was read of one topic."""
+
+        class Partition(Struct):
+            """Where one share-partition starts, and how far it is."""
+
+            partition: int = int32()
+            error_code: int = int16()
+            error_message: str | None = string(default=None, nullable="0+")
+            state_epoch: int = int32()
+            leader_epoch: int = int32()
+            start_offset: int = int64()
+            delivery_complete_count: int = int32("1+", default=-1)
+
+        topic_id: UUID = uuid()
+        partitions: list[Partition] = array(Partition)
+
+    results: list[Result] = array(Result)
