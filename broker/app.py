@@ -144,6 +144,7 @@ class Broker:
         await base.machine.unless_stopped(self._hear_from_controller(services))
         services.groups.start()
         services.transactions.start()
+        services.share_coordinators.start()
         await self._begin_upkeep(parts, undo, supervision)
         if not services.is_in_cluster:
             await self._serve(base.addresses, parts)
@@ -196,6 +197,7 @@ def _push_ends(base: Foundation, parts: Parts, undo: UndoStack) -> None:
     services = parts.services
     undo.push("stopping groups", services.groups.stop)
     undo.push("stopping transactions", services.transactions.stop)
+    undo.push("stopping share coordinators", services.share_coordinators.stop)
     undo.push("stopping deliveries", parts.deliveries.stop)
     undo.push("stopping cluster", parts.cluster.stop)
     undo.push("stopping housekeeping", parts.housekeeping.stop)

@@ -11,7 +11,11 @@ import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from broker.runtime.deferred import Deferred, in_background
-from controller.topics.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from controller.topics.topic_names import (
+    GROUP_METADATA_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+)
 from coordinator.partitioner import partition_for
 from protocol.errors import ApiError, ErrorCode
 
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 
 GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
+SHARE_KEY: Final = 2
+NO_LEADER: Final = -1
 CREATION_TIMEOUT_SECONDS = 5
 """How long a look-up waits for the topic. Fixed: the client retries after that."""
 
@@ -53,6 +59,9 @@ class InternalTopics:
             GROUP_KEY: InternalTopic(GROUP_METADATA_TOPIC, config.offsets_topic_num_partitions),
             TRANSACTION_KEY: InternalTopic(
                 TRANSACTION_STATE_TOPIC, config.transaction_state_log_num_partitions
+            ),
+            SHARE_KEY: InternalTopic(
+                SHARE_STATE_TOPIC, config.share_coordinator_state_topic_num_partitions
             ),
         }
         self._metadata = metadata
@@ -84,11 +93,15 @@ class InternalTopics:
             ready.fail(_refusal(topic, reason))
         return ready
 
-    def coordinator(self, key_type: int, key: str, listener: str) -> Node:
-        """The broker that leads the key's partition. Raises ApiError COORDINATOR_NOT_AVAILABLE."""
+    def leader(self, key_type: int, key: str) -> int:
+        """The id of who leads the key's partition; negative if nobody does, or none is known."""
         index = partition_for(key, self.partition_count(key_type))
         state = self._metadata.partition(self._topics[key_type].name, index)
-        node = None if state is None else self._metadata.node(state.leader, listener)
+        return NO_LEADER if state is None else state.leader
+
+    def coordinator(self, key_type: int, key: str, listener: str) -> Node:
+        """The broker that leads the key's partition. Raises ApiError COORDINATOR_NOT_AVAILABLE."""
+        node = self._metadata.node(self.leader(key_type, key), listener)
         if node is None:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return node

@@ -1,7 +1,7 @@
-"""Requests of transaction coordinators to brokers: calls to this one, connections to the others.
+"""Requests of coordinators to brokers: calls to this one, connections to the others.
 
-There are two: WriteTxnMarkers, to leaders, and AddPartitionsToTxn, from a leader to a coordinator.
-They are sent in versions that Apache Kafka 3.9 understands too.
+Transactions have two: WriteTxnMarkers, to leaders, and AddPartitionsToTxn, from a leader to a
+coordinator. They are sent in versions that Apache Kafka 3.9 understands too.
 
 A partition that is not in this broker's metadata may be deleted, or so new that no UpdateMetadata
 has named it yet; a transaction is complete without its marker only in the first case. The store
@@ -110,8 +110,7 @@ class Peers:
         def done(response: Response | None) -> None:
             answered(cast("WriteTxnMarkersResponse | None", response))
 
-        asking = self._ask((broker_id, MARKERS_PURPOSE), request, MARKERS_VERSION, done)
-        self._broker.spawn(asking, f"markers to broker {broker_id}")
+        self.ask((broker_id, MARKERS_PURPOSE), request, MARKERS_VERSION, done)
 
     def add_partitions(
         self,
@@ -124,8 +123,18 @@ class Peers:
         def done(response: Response | None) -> None:
             answered(cast("AddPartitionsToTxnResponse | None", response))
 
-        asking = self._ask((broker_id, ADDITION_PURPOSE), request, ADDITION_VERSION, done)
-        self._broker.spawn(asking, f"transaction coordinator on broker {broker_id}")
+        self.ask((broker_id, ADDITION_PURPOSE), request, ADDITION_VERSION, done)
+
+    def ask(
+        self,
+        where: tuple[int, str],
+        request: Request,
+        version: int,
+        answered: Callable[[Response | None], None],
+    ) -> None:
+        """Ask another broker, on a connection for one purpose; `answered(None)` without answer."""
+        asking = self._ask(where, request, version, answered)
+        self._broker.spawn(asking, f"{where[1]} to broker {where[0]}")
 
     def _leave_the_dead(self, request: UpdateMetadataRequest) -> None:
         """Stop waiting for a broker once the metadata no longer has it."""

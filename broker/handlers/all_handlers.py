@@ -19,6 +19,7 @@ from broker.handlers.groups import (
     membership,
     offset_commit,
     offset_fetch,
+    share_group_state,
 )
 from broker.handlers.records import delete_records, fetch, leader_epochs, list_offsets, produce
 from broker.handlers.security import (
@@ -80,6 +81,7 @@ MODULES = (
     reassignments,
     sasl,
     scram_credentials,
+    share_group_state,
     topic_partitions,
     transaction,
     txn_offset_commit,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from controller.metadata_store.store import StoreError
 from controller.topics.topic_names import (
     GROUP_METADATA_TOPIC,
+    SHARE_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
     find_collision,
     name_problem,
@@ -45,6 +46,13 @@ def internal_topic_configs(config: BrokerConfig) -> dict[str, dict[str, str]]:
             "min.insync.replicas": str(config.transaction_state_log_min_isr),
             "segment.bytes": str(config.transaction_state_log_segment_bytes),
             "unclean.leader.election.enable": "false",
+        },
+        SHARE_STATE_TOPIC: {
+            "compression.type": "producer",
+            "cleanup.policy": "delete",
+            "min.insync.replicas": str(config.share_coordinator_state_topic_min_isr),
+            "retention.ms": "-1",
+            "segment.bytes": str(config.share_coordinator_state_topic_segment_bytes),
         },
     }
 
@@ -124,6 +132,10 @@ class AutoTopics:
             TRANSACTION_STATE_TOPIC: (
                 config.transaction_state_log_num_partitions,
                 1 if self.is_alone else config.transaction_state_log_replication_factor,
+            ),
+            SHARE_STATE_TOPIC: (
+                config.share_coordinator_state_topic_num_partitions,
+                1 if self.is_alone else config.share_coordinator_state_topic_replication_factor,
             ),
         }
         defaults = (config.num_partitions, config.default_replication_factor)

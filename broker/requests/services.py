@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from broker.coordinators.internal_topics import InternalTopics
     from broker.coordinators.producer_id_blocks import ProducerIdBlocks
     from broker.coordinators.services import CoordinatorServices
+    from broker.coordinators.share_state.cluster_store import ClusterShareState
+    from broker.coordinators.share_state.coordinators import ShareStateCoordinators
     from broker.coordinators.transactions import TransactionCoordinators
     from broker.fetch.fetch_sessions import FetchSessions
     from broker.metadata.acls import Acls
@@ -77,6 +79,10 @@ class BrokerServices:
     internal_topics: InternalTopics
     groups: GroupCoordinators
     transactions: TransactionCoordinators
+    share_coordinators: ShareStateCoordinators
+    """Those of this broker, for requests of others."""
+    share_state: ClusterShareState
+    """Those of the cluster."""
     producer_ids: ProducerIdBlocks
     coordination: CoordinatorServices
     quotas: ClientQuotas

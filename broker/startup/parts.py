@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.cluster.control_request_queue import ControlRequests
 from broker.cluster.deleted_topics import forget_deleted_topics
 from broker.coordinators.groups import GroupCoordinators
-from broker.coordinators.internal_topics import GROUP_KEY, InternalTopics
+from broker.coordinators.internal_topics import GROUP_KEY, SHARE_KEY, InternalTopics
 from broker.coordinators.marker_sender import MarkerSender
 from broker.coordinators.peers import Peers
 from broker.coordinators.producer_id_blocks import ProducerIdBlocks
 from broker.coordinators.services import CoordinatorServices
+from broker.coordinators.share_state.cluster_store import ClusterShareState, Reach
+from broker.coordinators.share_state.coordinators import ShareStateCoordinators
 from broker.coordinators.transactions import TransactionCoordinators, TransactionRules
 from broker.delivery.dead_letter_relay import DeadLetterPorts
 from broker.delivery.dead_letter_sender import DeadLetterSender, SenderParts
@@ -84,13 +86,15 @@ class Parts:
 
 
 class _Coordination(NamedTuple):
-    """Parts that have to do with groups and transactions."""
+    """Parts that have to do with groups, transactions and the state of share groups."""
 
     topics: TopicCommands
     auto_topics: AutoTopics
     producer_ids: ProducerIdBlocks
     services: CoordinatorServices
     transactions: TransactionCoordinators
+    share_coordinators: ShareStateCoordinators
+    share_state: ClusterShareState
 
 
 def put_together(base: Foundation) -> Parts:
@@ -217,11 +221,19 @@ def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:
         internal_topics=internal_topics,
         groups=groups,
     )
+    share_coordinators = ShareStateCoordinators(
+        config, loop, lambda: internal_topics.partition_count(SHARE_KEY), metadata
+    )
     peers = Peers(services)
+    share_state = ClusterShareState(
+        Reach(config.broker_id, share_coordinators, internal_topics, peers, loop.timers)
+    )
     sender = MarkerSender(peers, loop.clock, loop.timers, failpoints.armed(os.environ))
     rules = TransactionRules(config, base.settings.features)
     transactions = TransactionCoordinators(rules, loop, producer_ids, sender, peers)
-    return _Coordination(topics, auto_topics, producer_ids, services, transactions)
+    return _Coordination(
+        topics, auto_topics, producer_ids, services, transactions, share_coordinators, share_state
+    )
 
 
 def _services(
@@ -259,6 +271,8 @@ def _services(
         internal_topics=coordination.services.internal_topics,
         groups=coordination.services.groups,
         transactions=coordination.transactions,
+        share_coordinators=coordination.share_coordinators,
+        share_state=coordination.share_state,
         producer_ids=coordination.producer_ids,
         coordination=coordination.services,
         quotas=ClientQuotas(config, machine.supervision.spawn),
@@ -297,12 +311,19 @@ def _listen(base: Foundation, services: BrokerServices, deliveries: Deliveries) 
     logs.on_failure = FailedDisks(logs, machine.stop.give_up, announce).note
     replicas.on_leadership_change(services.groups.partition_changed)
     replicas.on_leadership_change(services.transactions.partition_changed)
+    replicas.on_leadership_change(services.share_coordinators.partition_changed)
     replicas.on_leadership_change(deliveries.partition_changed)
     services.topic_configs.dynamic.on_change(services.quotas.changed)
     base.addresses.limits.throttle_ms = partial(_throttle_connection, services)
     services.topic_configs.on_change(partial(_apply_topic_config, services, deliveries))
     services.metadata.on_update(
-        partial(forget_deleted_topics, logs, services.topic_configs, services.groups)
+        partial(
+            forget_deleted_topics,
+            logs,
+            services.topic_configs,
+            services.groups,
+            services.share_coordinators,
+        )
     )
 
 

@@ -1,4 +1,4 @@
-"""Share groups and their coordinator; this broker has none yet."""
+"""Share groups and their coordinators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from config.key import CLUSTER_WIDE, HIGH, LOW, boolean, integer, short, string,
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class ShareKeys:
-    """Share groups and their coordinator; this broker has none yet."""
+    """Share groups and their coordinators."""
 
     group_share_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE)
     """Wait between two assignments of one share group."""
@@ -99,40 +99,48 @@ class ShareKeys:
     """Largest write buffer the share coordinator keeps for reuse."""
 
     share_coordinator_cold_partition_snapshot_interval_ms: int = integer(
-        300_000, low=1, importance=LOW, internal=True
+        300_000, low=1, importance=LOW, internal=True, acts=True
     )
     """How often idle share partitions are written as snapshots."""
 
     share_coordinator_load_buffer_size: int = integer(5 << 20, low=1, importance=HIGH)
     """Bytes read at a time when share state is loaded."""
 
-    share_coordinator_snapshot_update_records_per_snapshot: int = integer(500, low=0, high=500)
+    share_coordinator_snapshot_update_records_per_snapshot: int = integer(
+        500, low=0, high=500, acts=True
+    )
     """Changes written between two snapshots of a share partition."""
 
     share_coordinator_state_topic_compression_codec: int = integer(0, importance=HIGH)
     """Codec of the share state topic, by number."""
 
-    share_coordinator_state_topic_min_isr: int = short(2, low=1, importance=HIGH)
+    share_coordinator_state_topic_min_isr: int = short(2, low=1, importance=HIGH, acts=True)
     """In-sync replicas a write to the share state topic needs."""
 
-    share_coordinator_state_topic_num_partitions: int = integer(50, low=1, importance=HIGH)
+    share_coordinator_state_topic_num_partitions: int = integer(
+        50, low=1, importance=HIGH, acts=True
+    )
     """Partitions of the share state topic."""
 
     share_coordinator_state_topic_prune_interval_ms: int = integer(
-        300_000, low=1, importance=LOW, internal=True
+        300_000, low=1, importance=LOW, internal=True, acts=True
     )
     """How often the share state topic is trimmed."""
 
-    share_coordinator_state_topic_replication_factor: int = short(3, low=1, importance=HIGH)
+    share_coordinator_state_topic_replication_factor: int = short(
+        3, low=1, importance=HIGH, acts=True
+    )
     """Replicas of the share state topic."""
 
-    share_coordinator_state_topic_segment_bytes: int = integer(100 << 20, low=1, importance=HIGH)
+    share_coordinator_state_topic_segment_bytes: int = integer(
+        100 << 20, low=1, importance=HIGH, acts=True
+    )
     """Segment size of the share state topic."""
 
     share_coordinator_threads: int = integer(1, low=1)
     """Threads the share coordinator runs on."""
 
-    share_coordinator_write_timeout_ms: int = integer(5000, low=1, importance=HIGH)
+    share_coordinator_write_timeout_ms: int = integer(5000, low=1, importance=HIGH, acts=True)
     """How long a write to the share state topic may take."""
 
     share_fetch_purgatory_purge_interval_requests: int = integer(1000)

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from uuid import UUID
 
-    from coordinator.consumer_groups.topics import Topics
     from coordinator.ports import Reply
     from coordinator.share_state.settings import ShareStateSettings
     from coordinator.share_state.state import SharePartition, StateChange
+    from coordinator.topics import Topics
 
 RECORDS_AT_ONCE = 100
 """Snapshots or tombstones made before others are served."""
@@ -79,7 +79,7 @@ class ShareStateShard:
 
     # Replay
 
-    def replay(self, record: ShareStateRecord, log_offset: int) -> None:
+    def replay(self, record: ShareStateRecord, log_offset: int = 0) -> None:
         """Apply one record of the log, freshly appended or read back."""
         partition, value = record
         self._next_offset = log_offset + 1

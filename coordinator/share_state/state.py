@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from protocol.uuids import to_base64
+from protocol.uuids import from_base64, to_base64
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -15,7 +16,8 @@ NO_START_OFFSET: Final = -1
 NO_EPOCH: Final = -1
 """In a request: the epoch is not checked."""
 NO_COUNT: Final = -1
-"""As many deliveries are complete as nobody has counted."""
+"""Nobody has counted the complete deliveries."""
+_COORDINATOR_KEY: Final = re.compile(r"(.+):([^:]*):([+-]?[0-9]{1,10})", re.DOTALL)
 
 
 class DeliveryState(enum.IntEnum):
@@ -37,6 +39,18 @@ class SharePartition(NamedTuple):
     def coordinator_key(self) -> str:
         """What FindCoordinator looks up, and what is hashed to a partition of the log."""
         return f"{self.group_id}:{to_base64(self.topic_id)}:{self.partition}"
+
+
+def is_coordinator_key(text: str) -> bool:
+    """Whether a key names a share-partition; a group's id may have colons, and not be empty."""
+    found = _COORDINATOR_KEY.fullmatch(text)
+    if found is None or not found[1].strip():
+        return False
+    try:
+        from_base64(found[2])
+    except ValueError:
+        return False
+    return True
 
 
 class StateBatch(NamedTuple):

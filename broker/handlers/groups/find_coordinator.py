@@ -1,8 +1,8 @@
-"""FindCoordinator: which broker coordinates a group or a transactional id.
+"""FindCoordinator: which broker coordinates a group, a transactional id or a share-partition.
 
-Versions 0-6: v1 key type, v3 flexible, v4 several keys (KIP-699), v6 share groups (KIP-932), which
-this broker does not serve. The coordinator of a key leads the partition of the internal topic that
-the key hashes to; the topic is created when the first key is looked up.
+Versions 0-6: v1 key type, v3 flexible, v4 several keys (KIP-699), v6 share-partitions (KIP-932),
+which brokers look up: "group:topic id:partition". The coordinator of a key leads the partition of
+the internal topic that the key hashes to; the topic is created when the first key is looked up.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from broker.coordinators.internal_topics import GROUP_KEY, TRANSACTION_KEY
+from broker.coordinators.internal_topics import GROUP_KEY, SHARE_KEY, TRANSACTION_KEY
 from broker.requests.api_table import handles
 from broker.requests.authorization import (
     is_allowed_on_cluster,
@@ -19,6 +19,7 @@ from broker.requests.authorization import (
 )
 from broker.requests.steps import in_steps
 from broker.runtime.deferred import Deferred
+from coordinator.share_state.state import is_coordinator_key
 from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 BATCH_SINCE = 4
 SHARE_SINCE = 6
-SHARE_KEY = 2
 NO_NODE = -1
 SUCCESS = ErrorCode.NONE.name
 """The message of versions 1 to 3 when there is no error, as in Apache Kafka: kafkajs checks it."""
@@ -68,13 +68,15 @@ def _refusal(context: Context, key_type: int, key: str) -> ApiError | None:
         return ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if key_type == TRANSACTION_KEY and not is_allowed_on_transaction(context, describe, key):
         return ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if (
-        key_type == SHARE_KEY
-        and context.api_version >= SHARE_SINCE
-        and not is_allowed_on_cluster(context, AclOperation.CLUSTER_ACTION)
-    ):
+    return _share_refusal(context, key) if key_type == SHARE_KEY else None
+
+
+def _share_refusal(context: Context, key: str) -> ApiError | None:
+    if context.api_version < SHARE_SINCE:
+        return ApiError(ErrorCode.INVALID_REQUEST)
+    if not is_allowed_on_cluster(context, AclOperation.CLUSTER_ACTION):
         return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    return None
+    return None if is_coordinator_key(key) else ApiError(ErrorCode.INVALID_REQUEST)
 
 
 def _when_ready(

@@ -12,6 +12,7 @@ from broker.handlers.records.recompression import Recompression
 from broker.replication.replica_machine import ACKS_ALL
 from broker.requests.authorization import is_allowed
 from broker.runtime.slices import BUDGET_MS
+from controller.topics.topic_names import INTERNAL_TOPICS
 from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -46,7 +47,6 @@ UNTIMED_BATCHES = 8
 """Batches between two looks at the clock. Fixed: most requests have fewer, and pay for none."""
 
 ADMIN_CLIENT_ID = "__admin_client"
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 _NOT_NOW = {
     ErrorCode.NETWORK_EXCEPTION,

@@ -21,7 +21,13 @@ SECONDS = 60
 def test_a_topic_created_anew_is_not_put_where_the_deleted_one_was_wanted(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         broker.metadata.on_update(
-            partial(forget_deleted_topics, broker.logs, broker.topic_configs, broker.groups)
+            partial(
+                forget_deleted_topics,
+                broker.logs,
+                broker.topic_configs,
+                broker.groups,
+                broker.services.share_coordinators,
+            )
         )
         await broker.create_topic("orders")
         other = second_directory(broker, tmp_path / "other")

@@ -151,6 +151,12 @@ FILTERED = {ApiKey.LIST_GROUPS, ApiKey.LIST_TRANSACTIONS, ApiKey.DESCRIBE_CLUSTE
 """What refuses nobody, and leaves out what the client may not see: tests of their own, below."""
 OF_ONE_BROKER = {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE}
 """What clusters do not serve; `tests/broker/handlers/groups/test_consumer_groups.py` tests it."""
+OF_SHARE_STATE = {
+    *(ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE),
+    *(ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+}
+"""What `tests/broker/handlers/groups/test_share_group_state.py` tests."""
 OF_SECURITY = {
     *(ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS),
     *(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS),
@@ -194,9 +200,8 @@ def of_case(case: Case) -> str:
 
 
 def test_every_api_is_in_the_table() -> None:
-    assert {case.key for case in CASES} | OPEN | FILTERED | OF_SECURITY | OF_ONE_BROKER >= {
-        ApiKey(key) for key in ROUTES
-    }
+    tested = {case.key for case in CASES} | OPEN | FILTERED | OF_SECURITY | OF_ONE_BROKER
+    assert tested | OF_SHARE_STATE >= {ApiKey(key) for key in ROUTES}
 
 
 def test_without_anything_a_client_is_refused(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ TOPICS = tuple(f"{PREFIX}-topic-{number}" for number in range(10))
 BULKY_TOPIC = f"{PREFIX}-bulky"
 """Holds large records, for those who fetch them and never read the answer."""
 
-INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
+INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 ODD_TOPICS = ("", ".", "..", "a/b", "x" * 249, "x" * 250, f"{PREFIX}.topic_1", f"{PREFIX}_topic.1")
 GROUPS = tuple(f"{PREFIX}-group-{number}" for number in range(8))
 TRANSACTIONS = (*(f"{PREFIX}-transaction-{number}" for number in range(8)), "a" * 40)

@@ -1,0 +1,195 @@
+"""The share coordinators of the cluster, for whoever needs one: `BrokerServices.share_state`.
+
+The coordinator of a share-partition is on whichever broker leads its partition of the internal
+topic: on this one it is called, on another it is asked. While it moves, loads or cannot be reached,
+it is asked again, a few times.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
+
+from broker.coordinators.internal_topics import SHARE_KEY
+from broker.coordinators.share_state.operations import (
+    Delete,
+    Initialise,
+    Read,
+    ReadSummary,
+    Write,
+    answer_of,
+)
+from broker.runtime.deferred import Deferred
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.coordinators.internal_topics import InternalTopics
+    from broker.coordinators.share_state.coordinators import ShareStateCoordinators
+    from broker.coordinators.share_state.operations import Operation
+    from broker.runtime.timers import Timers
+    from coordinator.share_state.state import (
+        SharePartition,
+        StateChange,
+        StateSummary,
+        StoredState,
+    )
+    from protocol.schema import Request, Response
+
+AnswerT = TypeVar("AnswerT")
+
+PURPOSE: Final = "share-state"
+ATTEMPTS: Final = 6
+FIRST_PAUSE_MS: Final = 200
+"""Doubled each time: six seconds in all. Fixed; who waits for longer asks again, or is asked."""
+PASSING: Final = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.REQUEST_TIMED_OUT,
+}
+"""Also what a coordinator says that has not heard of a new topic."""
+
+
+class OtherBrokers(Protocol):
+    """The connections to other brokers."""
+
+    def ask(
+        self,
+        where: tuple[int, str],
+        request: Request,
+        version: int,
+        answered: Callable[[Response | None], None],
+        /,
+    ) -> None:
+        """Ask one, on a connection for one purpose; `answered(None)` if there is no answer."""
+
+
+class Reach(NamedTuple):
+    """How coordinators are reached from this broker."""
+
+    broker_id: int
+    coordinators: ShareStateCoordinators
+    """Those of this broker."""
+    internal_topics: InternalTopics
+    others: OtherBrokers
+    timers: Timers
+
+
+class ClusterShareState:
+    """All that is asked of share coordinators; see `ShareStateStore`."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._writes: dict[SharePartition, deque[Callable[[], None]]] = {}
+        """Those that wait for an earlier one of their share-partition, which is under way."""
+
+    def initialise(
+        self, partition: SharePartition, state_epoch: int, start_offset: int
+    ) -> Deferred[None]:
+        """Begin the state of a share-partition anew."""
+        return self._begin(Initialise(partition, state_epoch, start_offset))
+
+    def read(self, partition: SharePartition, leader_epoch: int) -> Deferred[StoredState]:
+        """See `ShareStateStore`."""
+        return self._begin(Read(partition, leader_epoch))
+
+    def write(self, partition: SharePartition, change: StateChange) -> Deferred[None]:
+        """See `ShareStateStore`. A change waits for the one before, whatever becomes of that.
+
+        As many wait as the leader of the partition has changes under way.
+        """
+        waiting = self._writes.get(partition)
+        if waiting is None:
+            self._writes[partition] = deque()
+            return self._write(partition, change)
+        written: Deferred[None] = Deferred()
+        waiting.append(lambda: written.follow(self._write(partition, change)))
+        return written
+
+    def read_summary(self, partition: SharePartition) -> Deferred[StateSummary]:
+        """Where a share-partition starts."""
+        return self._begin(ReadSummary(partition))
+
+    def delete(self, partition: SharePartition) -> Deferred[None]:
+        """Forget a share-partition."""
+        return self._begin(Delete(partition))
+
+    def _write(self, partition: SharePartition, change: StateChange) -> Deferred[None]:
+        written: Deferred[None] = Deferred()
+
+        def done(_: None) -> None:
+            self._written(partition)
+            written.complete(None)
+
+        def failed(error: Exception) -> None:
+            self._written(partition)
+            written.fail(error)
+
+        self._begin(Write(partition, change)).then(done, failed)
+        return written
+
+    def _written(self, partition: SharePartition) -> None:
+        waiting = self._writes[partition]
+        if waiting:
+            self._reach.timers.soon(waiting.popleft())
+        else:
+            del self._writes[partition]
+
+    def _begin(self, operation: Operation[AnswerT]) -> Deferred[AnswerT]:
+        outcome: Deferred[AnswerT] = Deferred()
+        _Attempts(self._reach, operation, outcome).next()
+        return outcome
+
+
+class _Attempts(Generic[AnswerT]):
+    """One operation, until it is done or has failed for good."""
+
+    def __init__(
+        self, reach: Reach, operation: Operation[AnswerT], outcome: Deferred[AnswerT]
+    ) -> None:
+        self._reach = reach
+        self._operation = operation
+        self._outcome = outcome
+        self._left = ATTEMPTS
+        self._pause_ms = FIRST_PAUSE_MS
+
+    def next(self) -> None:
+        """Ask whoever coordinates the share-partition now."""
+        self._left -= 1
+        ready = self._reach.internal_topics.when_ready(SHARE_KEY)
+        ready.then(self._outcome.guard(self._ask), self._failed)
+
+    def _ask(self, _: None) -> None:
+        reach, operation = self._reach, self._operation
+        leader = reach.internal_topics.leader(SHARE_KEY, operation.partition.coordinator_key)
+        if leader == reach.broker_id:
+            operation.ask(reach.coordinators).then(self._done, self._failed)
+        elif leader < 0:
+            self._failed(ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        else:
+            where = (leader, PURPOSE)
+            reach.others.ask(where, operation.request(), operation.version, self._answered)
+
+    def _answered(self, response: Response | None) -> None:
+        try:
+            answer = answer_of(self._operation, response)
+        except Exception as error:  # noqa: BLE001 - delivered
+            self._failed(error)
+        else:
+            self._done(answer)
+
+    def _done(self, answer: AnswerT) -> None:
+        self._outcome.complete(answer)
+
+    def _failed(self, error: Exception) -> None:
+        is_passing = isinstance(error, ApiError) and error.code in PASSING
+        if not is_passing or not self._left:
+            self._outcome.fail(error)
+            return
+        again = self._outcome.guard(self.next)
+        self._reach.timers.schedule(self._pause_ms, again)
+        self._pause_ms *= 2
