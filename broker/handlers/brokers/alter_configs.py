@@ -2,7 +2,8 @@
 
 Versions 0 to 2 and 0 to 1. AlterConfigs replaces all values of a resource; IncrementalAlterConfigs
 sets, deletes, appends and subtracts single values. Errors are per resource, and naming a resource
-twice is one. A broker changes its own configuration, and the defaults of all brokers (no name).
+twice is one. A broker changes its own configuration, and the defaults of all brokers (no name);
+IncrementalAlterConfigs also changes the levels of its loggers.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.handlers.brokers import broker_loggers
 from broker.handlers.brokers.alter_broker_configs import BrokerAlteration
 from broker.handlers.brokers.config_resources import (
     BROKER,
+    BROKER_LOGGER,
     TOPIC,
     no_configuration,
     require_access,
@@ -157,6 +160,9 @@ class _Alteration:
     async def increment(self, resource: Increment) -> ApiError | None:
         """Apply the request's operations to the values of a resource."""
         try:
+            if resource.resource_type == BROKER_LOGGER:
+                self._alter_loggers(resource)
+                return None
             self._check(resource)
             changes = [(c.name, _operation(c.config_operation), c.value) for c in resource.configs]
             table = TOPIC_KEYS if resource.resource_type == TOPIC else BROKER_KEYS
@@ -171,9 +177,22 @@ class _Alteration:
             return error
         return None
 
-    def _check(self, resource: Replacement | Increment) -> None:
+    def _alter_loggers(self, resource: Increment) -> None:
+        self._check_once(resource)
+        self._require_access(BROKER_LOGGER, resource.resource_name)
+        broker_loggers.alter(
+            self._context.broker,
+            resource.resource_name,
+            resource.configs,
+            validate_only=self._validate_only,
+        )
+
+    def _check_once(self, resource: Replacement | Increment) -> None:
         if (resource.resource_type, resource.resource_name) in self._doubles:
             raise ApiError(ErrorCode.INVALID_REQUEST, "The request names this resource twice.")
+
+    def _check(self, resource: Replacement | Increment) -> None:
+        self._check_once(resource)
         if resource.resource_type not in (TOPIC, BROKER):
             self._require_access(resource.resource_type, resource.resource_name)
             raise no_configuration(resource.resource_type)

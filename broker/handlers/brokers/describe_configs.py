@@ -2,9 +2,9 @@
 
 DescribeConfigs versions 0 to 4; v0 shows only whether a value is the default. A null list of keys
 asks for all; unknown keys are omitted. Identical entries of a request are answered once. Synonyms
-are returned on request, and from v3 documentation. A broker describes topics, itself and the
-defaults of all brokers; the configuration of a topic without a replica here is read from the store
-first.
+are returned on request, and from v3 documentation. A broker describes topics, itself, its loggers
+and the defaults of all brokers; the configuration of a topic without a replica here is read from
+the store first.
 
 ListConfigResources versions 0 and 1 lists the resources: v0 only client metrics, of which there are
 none.
@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.handlers.brokers import broker_loggers
 from broker.handlers.brokers.config_resources import (
     BROKER,
+    BROKER_LOGGER,
     CLIENT_METRICS,
     GROUP,
     TOPIC,
@@ -143,6 +145,9 @@ class _Description:
             *(tuple(sorted(settings.items())), None if keys is None else tuple(keys)),
         )
         made = self._made.get(alike)
+        if made is None and resource.resource_type == BROKER_LOGGER:
+            levels = broker_loggers.described(self._broker, name, keys)
+            made = self._made[alike] = [_of_logger(*each) for each in levels.items()]
         if made is None:
             entries = (
                 describe_topic(settings, self._layers, keys)
@@ -189,6 +194,18 @@ class _Description:
             config_type=entry.type_code,
             documentation=entry.documentation if self._request.include_documentation else None,
         )
+
+
+def _of_logger(name: str, level: str) -> Config:
+    return Config(
+        name=name,
+        value=level,
+        read_only=False,
+        config_source=broker_loggers.SOURCE,
+        is_sensitive=False,
+        synonyms=[],
+        documentation=None,
+    )
 
 
 @handles(ListConfigResourcesRequest, versions="0-1")
