@@ -27,6 +27,10 @@ class Deliveries:
         """Dead letters that have not arrived, as far as is known; for any thread."""
         return sum(delivery.dead_letters for delivery in list(self._running.values()))
 
+    def of(self, partition: Partition) -> PartitionDelivery | None:
+        """The work on a partition; None where nothing can wait, or another broker leads."""
+        return self._running.get(partition)
+
     def stop(self) -> None:
         """Deliver nothing more: the broker stops."""
         for delivery in self._running.values():

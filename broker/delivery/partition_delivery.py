@@ -122,7 +122,7 @@ class PartitionDelivery:
             batch = DueBatch(self._log.config, self._parts.limits)
             unopened = batch.gather(followed, self._clock.now_ms())
             if unopened is not None:
-                followed.sources.add(await self._opened(unopened))
+                followed.sources.add(await self.opened(unopened))
             elif len(batch):
                 self._append(batch, followed)
                 await slices.give_way()
@@ -138,6 +138,22 @@ class PartitionDelivery:
         records.deliver(batch.last, info.first_offset)
         followed.is_poked = True  # the delivery itself is to be followed
 
+    def followed(self) -> FollowedLog:
+        """The log as it is followed; raises ApiError while it is being loaded."""
+        if self._followed is None or not self._followed.is_loaded:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "what waits is being loaded")
+        return self._followed
+
+    def now_ms(self) -> int:
+        """The time by which records are due."""
+        return self._clock.now_ms()
+
+    def check_room(self, offsets: Sequence[int]) -> None:
+        """Raises ApiError if the records at these offsets are too many to be cancelled."""
+        if not self.followed().has_room_for(offsets):
+            text = "as many records are cancelled as delivery.cancelled.max.records allows"
+            raise ApiError(ErrorCode.POLICY_VIOLATION, text)
+
     async def record(self, offset: int) -> Record | None:
         """The record that waits at an offset; None when it is gone, or cancelled."""
         followed = self._followed
@@ -145,10 +161,10 @@ class PartitionDelivery:
             return None
         found = followed.sources.find(offset)
         if isinstance(found, memoryview):
-            found = followed.sources.add(await self._opened(found))
+            found = followed.sources.add(await self.opened(found))
         return None if found is None else found.record(offset)
 
-    async def _opened(self, batch: memoryview) -> OpenedBatch:
+    async def opened(self, batch: memoryview) -> OpenedBatch:
         """The batch, opened beside the event loop."""
         return await awaited(self._compute_pool.run(partial(open_batch, batch)))
 
@@ -188,15 +204,11 @@ class PartitionDelivery:
 
     def _check_waiting(self, offsets: Sequence[int]) -> None:
         """For cancellations: raises ApiError unless a record waits at each offset."""
-        followed = self._followed
-        if followed is None or not followed.is_loaded:
-            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "what waits is being loaded")
+        followed = self.followed()
         for offset in offsets:
             if not followed.waits(offset):
                 raise ApiError(ErrorCode.INVALID_RECORD, f"no record waits at offset {offset}")
-        if not followed.has_room_for(offsets):
-            text = "as many records are cancelled as delivery.cancelled.max.records allows"
-            raise ApiError(ErrorCode.POLICY_VIOLATION, text)
+        self.check_room(offsets)
 
     def _forget(self) -> None:
         relay, self._relay = self._relay, None

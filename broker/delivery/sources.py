@@ -36,6 +36,10 @@ class OpenedBatch(NamedTuple):
         (timestamp_delta, _, key, value, headers), _ = parse_record(self.body, start)
         return Record(offset, self.base_timestamp + timestamp_delta, key, value, headers)
 
+    def offsets_from(self, first: int) -> range:
+        """Offsets of its records, but for those before `first`."""
+        return range(max(first, self.base_offset), self.base_offset + len(self.starts))
+
 
 def is_large(batch: memoryview) -> bool:
     """Whether opening a waiting batch takes too long for the event loop."""

@@ -18,7 +18,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from storage.filesystem import FileSystem
 
@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 KEPT_SHARE: Final = 4
 """One in so many, those that come first, is kept in the heap when the others become a run."""
 PAGE_ENTRIES: Final = 128
+SEARCHED_ENTRIES: Final = 4096
+"""Looked through in one step: a millisecond."""
 _ENTRY = Struct(">qq")
 
 
@@ -104,6 +106,37 @@ class WaitingQueue(Generic[Entry]):
         least += [run.least_offset for run in self._runs.values()]
         return min(least, default=None)
 
+    def following(self, start: Entry, most: int) -> Iterator[list[Entry]]:
+        """Entries at or after `start`, in pieces that are sorted: the first `most` of each place.
+
+        What is added between two pieces may be missing, and what is taken out then be there.
+        """
+        first = self.peek()
+        if first is None:
+            return
+        start = max(start, first)
+        yield heapq.nsmallest(most, [entry for entry in self._heap if entry >= start])
+        for number in list(self._runs):
+            if number in self._runs:
+                yield self._runs[number].following(start, most)
+
+    def holding(self, offset: int) -> Iterator[Entry | None]:
+        """The entry of this offset, once it is found, and nothing after it; None is a step."""
+        first = self.peek()
+        for entry in self._heap:
+            if entry[1] == offset:
+                yield entry
+                return
+        yield None
+        for number in list(self._runs):
+            pages = self._runs[number].pages() if number in self._runs else ()
+            for page in pages:
+                for entry in page:
+                    if entry[1] == offset and first is not None and entry >= first:
+                        yield entry
+                        return
+                yield None
+
     def close(self) -> None:
         """Remove all files."""
         for run in self._runs.values():
@@ -139,7 +172,16 @@ class WaitingQueue(Generic[Entry]):
 class _Run(Generic[Entry]):
     """Sorted entries in a file, of which one page is in memory."""
 
-    __slots__ = ("_count", "_entry", "_filesystem", "_page", "_path", "_read", "least_offset")
+    __slots__ = (
+        "_count",
+        "_entry",
+        "_filesystem",
+        "_is_removed",
+        "_page",
+        "_path",
+        "_read",
+        "least_offset",
+    )
 
     def __init__(
         self,
@@ -154,6 +196,7 @@ class _Run(Generic[Entry]):
         self._path = path
         self._entry = entry
         self._count = len(entries)
+        self._is_removed = False
         self._read = 0
         self._page: list[Entry] = []
         """Those that come next, the last one first."""
@@ -167,16 +210,38 @@ class _Run(Generic[Entry]):
             self._read_page()
         return self._page.pop()
 
+    def following(self, start: Entry, most: int) -> list[Entry]:
+        """The first `most` entries at or after `start`, whether they were returned or not."""
+        low, high = 0, self._count
+        while low < high:
+            middle = (low + high) // 2
+            if self._entries(middle, 1)[0] < start:
+                low = middle + 1
+            else:
+                high = middle
+        return self._entries(low, min(most, self._count - low))
+
+    def pages(self) -> Iterator[list[Entry]]:
+        """All entries, some at a time; ends early when the file is removed."""
+        for first in range(0, self._count, SEARCHED_ENTRIES):
+            if self._is_removed:
+                return
+            yield self._entries(first, min(SEARCHED_ENTRIES, self._count - first))
+
     def remove(self) -> None:
         """Let go of the file."""
+        self._is_removed = True
         self._filesystem.remove(self._path)
 
     def _read_page(self) -> None:
         count = min(PAGE_ENTRIES, self._count - self._read)
-        file = self._filesystem.open(self._path)
-        data = file.read_at(self._read * _ENTRY.size, count * _ENTRY.size)
-        if len(data) < count * _ENTRY.size:
-            raise OSError(f"{self._path} has become shorter")
-        self._page = [self._entry(*fields) for fields in _ENTRY.iter_unpack(data)]
+        self._page = self._entries(self._read, count)
         self._page.reverse()
         self._read += count
+
+    def _entries(self, first: int, count: int) -> list[Entry]:
+        file = self._filesystem.open(self._path)
+        data = file.read_at(first * _ENTRY.size, count * _ENTRY.size)
+        if len(data) < count * _ENTRY.size:
+            raise OSError(f"{self._path} has become shorter")
+        return [self._entry(*fields) for fields in _ENTRY.iter_unpack(data)]

@@ -6,31 +6,18 @@ Asks the endpoints of one or several brokers and writes each record on a line of
 from __future__ import annotations
 
 import argparse
-import base64
 import json
-import os
-import ssl
 import sys
 from typing import TYPE_CHECKING, Any, Final
-from urllib.error import HTTPError, URLError
-from urllib.parse import urlencode
-from urllib.request import Request, urlopen
 
+from broker.http.client import DEFAULT_ENDPOINT, FailedError, add_options, ask, asked_from
 from config.machine.own_program import usage_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DEFAULT_ENDPOINT: Final = "http://127.0.0.1:9405"
-PASSWORD_VARIABLE: Final = "KEY_INDEX_PASSWORD"  # noqa: S105 - the name of a variable
 EXIT_OK, EXIT_FAILED = 0, 1
 DEFAULT_LIMIT: Final = 100
-TIMEOUT_SECONDS: Final = 300
-LONGEST_REASON: Final = 1000
-
-
-class FailedError(Exception):
-    """Why records could not be looked up."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,31 +76,12 @@ def _page(
         "limit": limit,
         "start": start,
     }
-    query = urlencode({name: value for name, value in given.items() if value is not None})
-    url = f"{endpoint.rstrip('/')}/records?{query}"
-    if not url.startswith(("http://", "https://")):
-        raise FailedError(f"{endpoint} does not begin with http:// or https://")
-    request = Request(url)  # noqa: S310 - looked at above
-    if options.user is not None:
-        password = os.environ.get(PASSWORD_VARIABLE, "")
-        shown = base64.b64encode(f"{options.user}:{password}".encode()).decode()
-        request.add_header("Authorization", f"Basic {shown}")
-    try:
-        context = ssl.create_default_context(cafile=options.cafile)
-        with urlopen(request, timeout=TIMEOUT_SECONDS, context=context) as answer:  # noqa: S310
-            page: dict[str, Any] = json.load(answer)
-    except HTTPError as error:
-        reason = error.read(LONGEST_REASON).decode("utf-8", "replace").strip()
-        raise FailedError(f"{endpoint}: {error.code} {reason}") from None
-    except (URLError, OSError, ValueError) as error:
-        raise FailedError(f"{endpoint}: {getattr(error, 'reason', error)}") from None
-    return page
+    return ask(asked_from(endpoint, options), "/records", given)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=usage_name("broker.key_index"), description=__doc__)
     add = parser.add_argument
-    add("--endpoint", action="append", help=f"of a broker; again for each ({DEFAULT_ENDPOINT})")
     add("--topic", required=True)
     add("--key")
     add("--key-base64", help="a key that is no text")
@@ -123,8 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--partition", type=int)
     add("--limit", type=int, default=DEFAULT_LIMIT, help="most records (100)")
     add("--isolation", choices=("read_committed", "read_uncommitted"))
-    add("--user", help=f"its password is in the environment variable {PASSWORD_VARIABLE}")
-    add("--cafile", help="certificates (PEM) by which an endpoint with TLS is known")
+    add_options(parser)
     return parser
 
 

@@ -8,7 +8,7 @@
 
 Keys, values and headers are text where they are UTF-8, and an object with `base64` elsewhere.
 `next` is where to go on (`start`) when there is more, `led_elsewhere` are partitions and the
-brokers to be asked for them.
+brokers to be asked for them. What waits is at `/waiting` (`waiting_lookups`).
 """
 
 from __future__ import annotations
@@ -16,24 +16,38 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.http.endpoint import HttpEndpoint, say
-from broker.key_index.lookups import ATTEMPTS, GRACE_SECONDS, RefusedError
+from broker.key_index.lookups import ATTEMPTS, GRACE_SECONDS
 from broker.key_index.request import BadRequestError, read_request
+from broker.key_index.topic_access import RefusedError
+from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
     from wsgiref.types import StartResponse, WSGIEnvironment
 
     from broker.http.protection import Protection
     from broker.key_index.lookups import LookupAnswer, Lookups
+    from broker.key_index.waiting_lookups import WaitingLookups
     from config.broker import BrokerConfig
+
+    Work = Callable[[str, str], Coroutine[Any, Any, bytes]]
+    """Takes a query and the client's address."""
 
 logger = logging.getLogger(__name__)
 
 NAME: Final = "key index"
 PATH: Final = "/records"
+WAITING_PATH: Final = "/waiting"
+CANCEL_PATH: Final = "/waiting/cancel"
+UNAVAILABLE: Final = "503 Service Unavailable"
+_STATUS: Final = {
+    ErrorCode.INVALID_RECORD: "409 Conflict",
+    ErrorCode.POLICY_VIOLATION: "409 Conflict",
+}
+"""Of errors that another attempt does not help against."""
 
 
 class LookupEndpoint:
@@ -47,12 +61,21 @@ class LookupEndpoint:
         self._threads = config.key_index_lookup_max_waiting
         one = config.key_index_lookup_timeout_ms / 1000 + GRACE_SECONDS
         self._timeout_seconds = ATTEMPTS * one * self._threads
-        self._lookups: Lookups | None = None
+        self._ways: Mapping[str, tuple[str, Work]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def serve(self, lookups: Lookups) -> None:
+    def serve(self, lookups: Lookups, waiting: WaitingLookups) -> None:
         """Begin to answer. Call it on the event loop, on which the look-ups are."""
-        self._lookups = lookups
+
+        async def records(query: str, address: str) -> bytes:
+            request = read_request(query)
+            return _encoded(request.topic, await lookups.find(request, address))
+
+        self._ways = {
+            PATH: ("GET", records),
+            WAITING_PATH: ("GET", waiting.listed),
+            CANCEL_PATH: ("POST", waiting.cancelled),
+        }
         self._loop = asyncio.get_running_loop()
         self._endpoint.serve(self._answer, self._threads)
         logger.info("key index: records are looked up at %s%s", self._endpoint.url, PATH)
@@ -62,37 +85,46 @@ class LookupEndpoint:
         self._endpoint.close()
 
     def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        if environ["PATH_INFO"] != PATH:
-            text = f"There is nothing here. There is:\n{PATH}\n"
-            return say("404 Not Found", text, start_response)
-        if environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
-            return say("405 Method Not Allowed", "GET only\n", start_response)
+        way = self._ways.get(environ["PATH_INFO"])
+        if way is None:
+            text = "There is nothing here. There is:\n" + "\n".join(self._ways)
+            return say("404 Not Found", f"{text}\n", start_response)
+        method, work = way
+        if environ["REQUEST_METHOD"].replace("HEAD", "GET") != method:
+            return say("405 Method Not Allowed", f"{method} only\n", start_response)
+        query, address = environ.get("QUERY_STRING", ""), environ.get("REMOTE_ADDR", "")
         try:
-            return self._found(environ, start_response)
-        except BadRequestError as error:
-            return say("400 Bad Request", f"{error}\n", start_response)
-        except RefusedError as error:
-            return say(error.status, f"{error.text}\n", start_response)
+            answer = self._done(work(query, address))
+        except (BadRequestError, RefusedError, ApiError) as error:
+            status, text = _refusal(error)
+            return say(status, f"{text}\n", start_response)
         except Exception:
             logger.exception("key index look-up failed")
             return say("500 Internal Server Error", "see the broker's log\n", start_response)
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [answer]
 
-    def _found(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        assert self._lookups is not None
+    def _done(self, work: Coroutine[Any, Any, bytes]) -> bytes:
+        """Have the event loop do it. Raises RefusedError if that takes too long."""
         assert self._loop is not None
-        request = read_request(environ.get("QUERY_STRING", ""))
-        work = self._lookups.find(request, environ.get("REMOTE_ADDR", ""))
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            answer = future.result(self._timeout_seconds)
+            return future.result(self._timeout_seconds)
         except TimeoutError:
             future.cancel()
             raise RefusedError("504 Gateway Timeout", "the look-up took too long") from None
-        start_response("200 OK", [("Content-Type", "application/json")])
-        return _pieces(request.topic, answer)
 
 
-def _pieces(topic: str, answer: LookupAnswer) -> list[bytes]:
+def _refusal(error: BadRequestError | RefusedError | ApiError) -> tuple[str, str]:
+    """Status and text."""
+    if isinstance(error, RefusedError):
+        return error.status, error.text
+    if isinstance(error, ApiError):
+        return _STATUS.get(error.code, UNAVAILABLE), str(error)
+    return "400 Bad Request", str(error)
+
+
+def _encoded(topic: str, answer: LookupAnswer) -> bytes:
     done = answer.done
     is_whole = done.next_partition < 0
     rest = {
@@ -103,4 +135,4 @@ def _pieces(topic: str, answer: LookupAnswer) -> list[bytes]:
         "bytes_read": done.bytes_read,
     }
     head = f'{{"topic":{json.dumps(topic)},"records":'.encode()
-    return [head, answer.records, b",", json.dumps(rest).encode()[1:], b"\n"]
+    return b"".join((head, answer.records, b",", json.dumps(rest).encode()[1:], b"\n"))

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from broker.delivery.deliveries import Deliveries
     from broker.key_index.endpoint import LookupEndpoint
     from broker.key_index.lookups import LookupCounts, Lookups
     from broker.maintenance.key_indexer import KeyIndexer
@@ -34,9 +35,15 @@ class KeyIndex:
     """The indexer, and the look-ups that are served by means of it, if any are."""
 
     def __init__(
-        self, indexer: KeyIndexer, endpoint: LookupEndpoint | None, services: BrokerServices
+        self,
+        indexer: KeyIndexer,
+        endpoint: LookupEndpoint | None,
+        services: BrokerServices,
+        deliveries: Deliveries,
     ) -> None:
         self.indexer = indexer
+        self._services = services
+        self._deliveries = deliveries
         self._endpoint = endpoint
         self._lookups: Lookups | None = None
         if endpoint is not None:
@@ -54,7 +61,10 @@ class KeyIndex:
         self.indexer.start()
         if self._endpoint is not None and self._lookups is not None:
             await self._lookups.start()
-            self._endpoint.serve(self._lookups)
+            from broker.key_index.waiting_lookups import WaitingLookups  # noqa: PLC0415
+
+            waiting = WaitingLookups(self._services, self._deliveries)
+            self._endpoint.serve(self._lookups, waiting)
 
     async def close(self) -> None:
         """Answer no more, and end the process that looked things up."""

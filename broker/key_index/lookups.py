@@ -12,11 +12,9 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from broker.key_index.topic_access import RefusedError, TopicAccess, require_access
 from broker.maintenance.key_indexer import MODULE
 from broker.maintenance.side_process import ProcessEndedError, SideProcess
-from broker.security.audit_log import Asked
-from broker.security.principal import user
-from protocol.acl_types import AclOperation, ResourceType
 from storage.key_index.job import (
     JobFailed,
     LookupDone,
@@ -42,16 +40,6 @@ ATTEMPTS: Final = 5
 GRACE_SECONDS: Final = 10.0
 """How long the process may take over what it cannot be stopped at: one batch, a slow disk."""
 NO_LEADER: Final = -1
-ANONYMOUS: Final = "ANONYMOUS"
-
-
-class RefusedError(Exception):
-    """Why there is no answer, as a status of HTTP and a line."""
-
-    def __init__(self, status: str, text: str) -> None:
-        super().__init__(text)
-        self.status = status
-        self.text = text
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +87,7 @@ class Lookups:
     async def find(self, request: LookupRequest, address: str) -> LookupAnswer:
         """Look records up for a client at this address. Raises RefusedError."""
         try:
-            self._authorize(request.topic, address)
+            require_access(self._services, TopicAccess("KeyLookup", address, request.topic))
             async with self._turn:
                 answer = await self._find(request)
         except RefusedError:
@@ -109,18 +97,6 @@ class Lookups:
         self.counts.records += answer.done.records
         self.counts.bytes_read += answer.done.bytes_read
         return answer
-
-    def _authorize(self, topic: str, address: str) -> None:
-        services = self._services
-        if services.authorizer is None:
-            return
-        asked = Asked(user(services.config.key_index_user or ANONYMOUS), f"/{address}", "KeyLookup")
-        operation, kind = AclOperation.READ, ResourceType.TOPIC
-        is_allowed = services.authorizer.allows(asked.principal, asked.host, operation, kind, topic)
-        if not is_allowed or services.audit_log.tells_allowed:
-            services.audit_log.note(asked, operation, kind, topic, is_allowed=is_allowed)
-        if not is_allowed:
-            raise RefusedError("403 Forbidden", f"{asked.principal} may not read {topic}")
 
     async def _find(self, request: LookupRequest) -> LookupAnswer:
         for _ in range(ATTEMPTS):

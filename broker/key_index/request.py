@@ -11,10 +11,13 @@ import base64
 import binascii
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
 from storage.key_index.query import EARLIEST, LATEST, Query
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DEFAULT_LIMIT: Final = 100
 LONGEST_QUERY: Final = 1 << 16
@@ -57,6 +60,23 @@ class LookupRequest:
 
 def read_request(text: str) -> LookupRequest:
     """The request in the query of a URL. Raises BadRequestError."""
+    given = parameters_of(text, PARAMETERS)
+    key, message_id = content_of(given, "key"), content_of(given, "id")
+    if key is None and message_id is None:
+        raise BadRequestError("key or id is missing")
+    from_ms, to_ms = _time(given, "from", EARLIEST), _time(given, "to", LATEST)
+    return LookupRequest(
+        given["topic"],
+        Query(key, message_id, from_ms, to_ms),
+        number_of(given, "partition", None),
+        _place(given.get("start", "0:0")),
+        max(1, number_of(given, "limit", None) or DEFAULT_LIMIT),
+        _is_read_committed(given.get("isolation", READ_COMMITTED)),
+    )
+
+
+def parameters_of(text: str, known: Sequence[str]) -> dict[str, str]:
+    """The parameters of a query, a topic at least. Raises BadRequestError."""
     if len(text) > LONGEST_QUERY:
         raise BadRequestError(f"the query has {len(text)} characters; {LONGEST_QUERY} are allowed")
     try:
@@ -71,28 +91,17 @@ def read_request(text: str) -> LookupRequest:
         raise BadRequestError(f"the query cannot be read: {error}") from None
     given = dict(pairs)
     for name in given:
-        if name not in PARAMETERS:
-            raise BadRequestError(f"{name!r:.100} is none of {', '.join(PARAMETERS)}")
+        if name not in known:
+            raise BadRequestError(f"{name!r:.100} is none of {', '.join(known)}")
     if len(given) < len(pairs):
         raise BadRequestError("a parameter is given more than once")
-    topic = given.get("topic", "")
-    if not topic:
+    if not given.get("topic"):
         raise BadRequestError("topic is missing")
-    key, message_id = _content(given, "key"), _content(given, "id")
-    if key is None and message_id is None:
-        raise BadRequestError("key or id is missing")
-    from_ms, to_ms = _time(given, "from", EARLIEST), _time(given, "to", LATEST)
-    return LookupRequest(
-        topic,
-        Query(key, message_id, from_ms, to_ms),
-        _number(given, "partition", None),
-        _place(given.get("start", "0:0")),
-        max(1, _number(given, "limit", None) or DEFAULT_LIMIT),
-        _is_read_committed(given.get("isolation", READ_COMMITTED)),
-    )
+    return given
 
 
-def _content(given: dict[str, str], name: str) -> bytes | None:
+def content_of(given: dict[str, str], name: str) -> bytes | None:
+    """What a key or an id is to be: bytes, given as text or as base64."""
     plain, coded = given.get(name), given.get(f"{name}.base64")
     if plain is not None and coded is not None:
         raise BadRequestError(f"{name} and {name}.base64 are both given")
@@ -104,11 +113,14 @@ def _content(given: dict[str, str], name: str) -> bytes | None:
         raise BadRequestError(f"{name}.base64 is no base64") from None
 
 
-def _number(given: dict[str, str], name: str, default: int | None) -> int | None:
+def number_of(
+    given: dict[str, str], name: str, default: int | None, most: int = 1 << 31
+) -> int | None:
+    """A number below `most`."""
     text = given.get(name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdigit()) or int(text) >= 1 << 31:
+    if not (text.isascii() and text.isdigit()) or len(text) > LONGEST_PLACE or int(text) >= most:
         raise BadRequestError(f"{name}={text:.100} is no number that can be")
     return int(text)
 

@@ -113,7 +113,7 @@ def put_together(base: Foundation) -> Parts:
         else None
     )
     mover = LogMover(config, logs, loop, threads)
-    key_index = _key_index(base, services)
+    key_index = _key_index(base, services, deliveries)
     applied = ControlRequests(
         cluster.replicas, cluster.metadata, base.settings.topics, loop.slices, loop.timers
     )
@@ -146,7 +146,7 @@ def put_together(base: Foundation) -> Parts:
     )
 
 
-def _key_index(base: Foundation, services: BrokerServices) -> KeyIndex:
+def _key_index(base: Foundation, services: BrokerServices, deliveries: Deliveries) -> KeyIndex:
     """Look-ups by key, and what they go by."""
     machine, topics = base.machine, base.settings.topics
 
@@ -160,7 +160,7 @@ def _key_index(base: Foundation, services: BrokerServices) -> KeyIndex:
 
     loop, threads = machine.background, base.storage.disk_threads
     indexer = KeyIndexer(base.config, logs, loop, threads, machine.supervision)
-    return KeyIndex(indexer, base.addresses.lookups, services)
+    return KeyIndex(indexer, base.addresses.lookups, services, deliveries)
 
 
 async def configure(base: Foundation, parts: Parts) -> None:

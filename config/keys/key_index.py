@@ -40,7 +40,10 @@ class KeyIndexKeys:
     """What `key.index.user` has to say; it is sent readable unless `key.index.ssl.enable`."""
 
     key_index_port: int = integer(-1, low=-1, high=65_535, importance=LOW, acts=True)
-    """Port at which records are looked up by key over HTTP; -1 serves none, 0 takes any."""
+    """Port at which records are looked up over HTTP, by key or as they wait; -1 serves none.
+
+    0 takes any.
+    """
 
     key_index_ssl_enable: bool = boolean(False, importance=LOW, acts=True)
     """Whether look-ups go over TLS, by the `ssl.*` keys as they are at the start.
@@ -51,5 +54,6 @@ class KeyIndexKeys:
     key_index_user: str | None = string(None, importance=LOW, acts=True)
     """Who alone may look up records, by HTTP's basic authentication; none is everybody.
 
-    With an authorizer, it needs READ on the topic; without a user, `User:ANONYMOUS` does.
+    With an authorizer, it needs READ on the topic; without a user, `User:ANONYMOUS` does. What
+    waits can be cancelled by this user only.
     """

@@ -11,7 +11,7 @@ from storage.key_index.segment_search import SegmentSearch, Stretch
 from storage.segment.aborted_index import AbortedIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from protocol.records.record import Record
     from storage.filesystem import FileSystem
@@ -137,8 +137,12 @@ class _Aborted:
 
 
 def _encode(partition: int, record: Record) -> bytes:
+    return as_json(shown_record(partition, record))
+
+
+def shown_record(partition: int, record: Record) -> dict[str, object]:
     """A record as JSON: text as it is, and what is no text as an object with `base64`."""
-    fields = {
+    return {
         "partition": partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
@@ -146,6 +150,10 @@ def _encode(partition: int, record: Record) -> bytes:
         "value": _shown(record.value),
         "headers": [[name, _shown(value)] for name, value in record.headers],
     }
+
+
+def as_json(fields: Mapping[str, object]) -> bytes:
+    """One line, without its end."""
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
 
 
