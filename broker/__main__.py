@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -26,6 +27,7 @@ from config.machine.own_program import COMMAND, usage_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from broker.health.service_notices import ServiceNotices
     from config.broker import BrokerConfig
 
 logger = logging.getLogger("broker")
@@ -124,8 +126,10 @@ async def _serve(config: BrokerConfig, prefix: str = "") -> int:
         logger.warning("compiled: no: %s", activation.reason)
 
     from broker.app import Broker  # noqa: PLC0415  (a bad file is told without waiting)
+    from broker.health.service_notices import ServiceNotices  # noqa: PLC0415
     from broker.runtime.allocator import give_back_large_pieces  # noqa: PLC0415
     from broker.runtime.open_files import LoopErrors  # noqa: PLC0415
+    from broker.runtime.timers import Timers  # noqa: PLC0415
     from broker.startup.start_error import StartError  # noqa: PLC0415
 
     broker = Broker(config)
@@ -134,7 +138,9 @@ async def _serve(config: BrokerConfig, prefix: str = "") -> int:
         loop.add_signal_handler(number, broker.stop)
     loop.set_exception_handler(LoopErrors(broker.clock))
     _tune_garbage_collection()
-    broker.on_ready = _settle
+    notices = ServiceNotices(os.environ, os.getpid(), Timers(loop))
+    broker.on_ready = partial(_begin_to_serve, notices, f"broker {config.broker_id} serves")
+    broker.on_stopping = notices.stopping
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     give_back_large_pieces()
     try:
@@ -143,6 +149,7 @@ async def _serve(config: BrokerConfig, prefix: str = "") -> int:
         return _refuse(prefixed(prefix, str(error)))
     finally:
         gc.enable()
+        notices.close()
     return EXIT_OK
 
 
@@ -161,6 +168,11 @@ def _tune_garbage_collection() -> None:
     """
     gc.set_threshold(*GC_THRESHOLDS)
     gc.disable()
+
+
+def _begin_to_serve(notices: ServiceNotices, status: str) -> None:
+    _settle()
+    notices.ready(status)
 
 
 def _settle() -> None:

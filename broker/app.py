@@ -55,6 +55,8 @@ class Broker:
         """Its parts; None until a start has come so far that they can be put together."""
         self.on_ready: Callable[[], None] = _do_nothing
         """Called once, when it serves."""
+        self.on_stopping: Callable[[], None] = _do_nothing
+        """Called once, when it begins to stop, however far its start came."""
         self._call_soon = asyncio.get_running_loop().call_soon_threadsafe
         self._stop = asyncio.Event()
         self.failure: str | None = None
@@ -180,6 +182,7 @@ class Broker:
     async def _shut_down(self, undo: UndoStack) -> None:
         """Undo what was done, in the opposite order, however far the start came."""
         started_ms = self.clock.monotonic_ms()
+        self.on_stopping()
         await undo.undo()
         if self._is_up:
             logger.info("stopped in %d ms", self.clock.monotonic_ms() - started_ms)

@@ -18,11 +18,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker import node
+from broker.health.service_notices import ServiceNotices
 from broker.metrics.optional_metrics import bound_endpoint
 from broker.metrics.status_socket import METRICS, PARTITIONS, STATUS, StatusSocket
 from broker.node.gathered_metrics import GatheredMetrics
 from broker.node.member import Member
 from broker.node.rolling_restart import Progress, RollingRestart
+from broker.runtime.timers import Timers
 from config.machine.own_program import environment, module_command
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class Supervisor:
         Returns the exit code. Raises ListenError and ConfigError if an address cannot be taken.
         """
         endpoint, status = await asyncio.to_thread(self._take_addresses)
+        notices = ServiceNotices(os.environ, os.getpid(), Timers(asyncio.get_running_loop()))
         self._hear_signals()
         try:
             self._serve(endpoint, status)
@@ -68,10 +71,13 @@ class Supervisor:
                 for member in self._members:
                     group.create_task(member.run(), name=member.name)
                 waiting = group.create_task(self._serve_restarts(restart), name="restarts")
+                notices.ready(f"supervises {len(self._members)} brokers")
                 await self._stop.wait()
+                notices.stopping()
                 waiting.cancel()
                 return await self._stop_in_turn()
         finally:
+            notices.close()
             status.close()
             if endpoint is not None:
                 endpoint.close()
@@ -176,4 +182,4 @@ class Supervisor:
         sys.stdout.flush()
         sys.stderr.flush()
         own = module_command(node.__name__, *self._words, "--restart-number", str(number))
-        os.execve(own[0], own, environment(os.environ))  # noqa: S606  # no shell is wanted
+        os.execve(own[0], own, {**os.environ, **environment(os.environ)})  # noqa: S606  # no shell is wanted

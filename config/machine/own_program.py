@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 COMMAND: Final = "kafka-broker-python"
 """The command that an installation brings."""
+SERVICE_MANAGER: Final = frozenset({"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"})
+"""What systemd gives a process that tells it how it does."""
 PREFIX: Final = __name__.removesuffix("config.machine.own_program")
 """What stands before the names of our modules: nothing, unless they are installed."""
 CODE: Final = Path(__file__).resolve().parents[__name__.count(".")]
@@ -30,9 +32,13 @@ def module_command(module: str, *arguments: str) -> tuple[str, ...]:
 
 
 def environment(environ: Mapping[str, str], code: Path = CODE) -> dict[str, str]:
-    """The environment in which `module_command` finds the module."""
+    """The environment in which `module_command` finds the module.
+
+    The service manager is told how this process does, not its children.
+    """
+    environ = {name: text for name, text in environ.items() if name not in SERVICE_MANAGER}
     if str(code) in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        return dict(environ)  # every Python of this installation looks there
+        return environ  # every Python of this installation looks there
     places = [str(code), environ.get("PYTHONPATH", "")]
     return {**environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
 
