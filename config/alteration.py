@@ -11,7 +11,7 @@ from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS
+from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, GROUP_KEYS, TOPIC_KEYS
 from config.errors import ConfigError
 from config.key import PER_BROKER, READ_ONLY, Type, Value
 from config.listener_config import LIMITS_OF_LISTENERS, STORE_KEYS
@@ -180,7 +180,7 @@ def _altered_list(
     name: str, operation: Operation, text: str, current: str | None, table: Mapping[str, NamedKey]
 ) -> str:
     if name not in table:
-        kind = "topic" if table is TOPIC_KEYS else "broker"
+        kind = "topic" if table is TOPIC_KEYS else "group" if table is GROUP_KEYS else "broker"
         raise ConfigError(f"Unknown {kind} config name: {name}")
     key = table[name].key
     if key.type is not Type.LIST:

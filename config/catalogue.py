@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
 
 from config.broker import BrokerConfig
+from config.groups.group import GroupConfig
 from config.key import DYNAMIC_ONLY
 from config.topic import TopicConfig
 
@@ -40,3 +41,4 @@ DYNAMIC_KEYS = {
 }
 """Broker keys that a property file cannot set."""
 TOPIC_KEYS = _named_keys(TopicConfig)
+GROUP_KEYS = _named_keys(GroupConfig)

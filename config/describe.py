@@ -1,4 +1,4 @@
-"""What DescribeConfigs tells about topics and brokers."""
+"""What DescribeConfigs tells about topics, groups and brokers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from typing import TYPE_CHECKING
 
-from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS, NamedKey
-from config.documentation import document_broker_key, document_topic_key
-from config.precedence import Setting, Source, broker_settings, topic_settings, unprefixed
+from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, GROUP_KEYS, TOPIC_KEYS, NamedKey
+from config.documentation import document_broker_key, document_group_key, document_topic_key
+from config.precedence import (
+    Setting,
+    Source,
+    broker_settings,
+    group_settings,
+    topic_settings,
+    unprefixed,
+)
 from config.synonyms import in_milliseconds
 from config.values import format_value, parse_value
 
@@ -55,8 +62,10 @@ class ConfigEntry:
         if self.named_key is None or self.named_key.name != self.name:
             return None
         attribute = self.named_key.attribute
-        is_topic_key = TOPIC_KEYS.get(self.name) is self.named_key
-        return (document_topic_key if is_topic_key else document_broker_key)(attribute)
+        if TOPIC_KEYS.get(self.name) is self.named_key:
+            return document_topic_key(attribute)
+        is_group_key = GROUP_KEYS.get(self.name) is self.named_key
+        return (document_group_key if is_group_key else document_broker_key)(attribute)
 
 
 def describe_topic(
@@ -66,6 +75,16 @@ def describe_topic(
     return [
         _describe_topic_key(named_key, topic_settings(named_key.name, overrides, layers))
         for named_key in _asked_for(TOPIC_KEYS, names)
+    ]
+
+
+def describe_group(
+    overrides: Mapping[str, str], layers: Layers, names: Collection[str] | None = None
+) -> list[ConfigEntry]:
+    """Describe every group key, or those asked for, of a group that overrides some."""
+    return [
+        _describe_group_key(named_key, group_settings(named_key.name, overrides, layers))
+        for named_key in _asked_for(GROUP_KEYS, names)
     ]
 
 
@@ -130,6 +149,18 @@ def _describe_topic_key(named_key: NamedKey, settings: list[Setting]) -> ConfigE
         is_read_only=False,
         is_sensitive=False,
         synonyms=synonyms,
+    )
+
+
+def _describe_group_key(named_key: NamedKey, settings: list[Setting]) -> ConfigEntry:
+    return ConfigEntry(
+        named_key=named_key,
+        name=named_key.name,
+        value=settings[0].text,
+        source=settings[0].source,
+        is_read_only=False,
+        is_sensitive=False,
+        synonyms=tuple(settings),
     )
 
 

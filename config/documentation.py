@@ -12,6 +12,7 @@ from functools import cache
 from itertools import pairwise
 
 from config.broker import BrokerConfig
+from config.groups.group import GroupConfig
 from config.topic import TopicConfig
 
 
@@ -23,6 +24,11 @@ def document_broker_key(attribute: str) -> str:
 def document_topic_key(attribute: str) -> str:
     """Say what a topic key does."""
     return _docstrings(TopicConfig)[attribute]
+
+
+def document_group_key(attribute: str) -> str:
+    """Say what a group key does."""
+    return _docstrings(GroupConfig)[attribute]
 
 
 @cache

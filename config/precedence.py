@@ -1,8 +1,8 @@
 """Which of several settings of one key holds, and where each came from.
 
-Strongest first: the topic's own, this broker's dynamic one, the cluster's dynamic default, the
-property file, Apache Kafka's default. Within one place, the first of a key's synonyms wins:
-`log.retention.ms` over `log.retention.minutes` over `log.retention.hours`.
+Strongest first: the topic's or the group's own, this broker's dynamic one, the cluster's dynamic
+default, the property file, Apache Kafka's default. Within one place, the first of a key's synonyms
+wins: `log.retention.ms` over `log.retention.minutes` over `log.retention.hours`.
 
 This is the only place that knows the order. It works on texts, because DescribeConfigs shows what
 was written and not what it came to mean.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS
+from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, GROUP_KEYS, TOPIC_KEYS
 from config.values import format_value
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Source(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 class Setting(NamedTuple):
@@ -78,6 +79,17 @@ def topic_settings(name: str, overrides: Mapping[str, str], layers: Layers) -> l
     if broker_keys:
         settings += broker_settings(broker_keys[0], layers)
     return settings
+
+
+def group_settings(name: str, overrides: Mapping[str, str], layers: Layers) -> list[Setting]:
+    """List every setting that bears on a group key, strongest first; the last is the default."""
+    settings = []
+    if name in overrides:
+        settings.append(Setting(name, overrides[name], Source.GROUP))
+    key = GROUP_KEYS[name].key
+    if key.broker_keys:
+        return settings + broker_settings(key.broker_keys[0], layers)
+    return [*settings, Setting(name, format_value(key.default), Source.DEFAULT)]
 
 
 def _settings_of_one_name(name: str, layers: Layers) -> list[Setting]:

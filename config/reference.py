@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.broker import BrokerConfig
-from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS, NamedKey
-from config.documentation import document_broker_key, document_topic_key
+from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, GROUP_KEYS, TOPIC_KEYS, NamedKey
+from config.documentation import document_broker_key, document_group_key, document_topic_key
 from config.key import READ_ONLY
 from config.values import format_value
 
@@ -29,8 +29,8 @@ file and line number.
 | ○ | known, no effect |
 
 A broker key is set in the property file or with `--override key=value`. In
-order of precedence: the topic's own setting, this broker's dynamic setting, the cluster-wide
-dynamic default, the property file, the default.
+order of precedence: the topic's or the group's own setting, this broker's dynamic setting, the
+cluster-wide dynamic default, the property file, the default.
 """
 
 _BROKER_HEADER = "| | key | type | default | valid | change |\n|---|---|---|---|---|---|"
@@ -43,6 +43,11 @@ def render() -> str:
     parts += [
         _row(named_key, document_topic_key(named_key.attribute), _broker_keys(named_key))
         for named_key in _public(TOPIC_KEYS.values())
+    ]
+    parts += ["\n## Group keys\n", _TOPIC_HEADER]
+    parts += [
+        _row(named_key, document_group_key(named_key.attribute), _broker_keys(named_key))
+        for named_key in _public(GROUP_KEYS.values())
     ]
     parts.append("\n## Broker keys")
     for table in sorted(BrokerConfig.__bases__, key=lambda table: str(table.__doc__)):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from broker.metadata.acls import Acls
     from broker.metadata.auto_topics import AutoTopics
     from broker.metadata.broker_configs import BrokerConfigs
+    from broker.metadata.group_configs import GroupConfigs
     from broker.metadata.metadata_cache import MetadataCache
     from broker.metadata.topic_configs import TopicConfigs
     from broker.partitions.replicas import Replicas
@@ -66,6 +67,7 @@ class BrokerServices:
     metadata: MetadataCache
     topic_configs: TopicConfigs
     broker_configs: BrokerConfigs
+    group_configs: GroupConfigs
     user_configs: UserConfigs
     scram_users: ScramUsers
     features: FinalisedFeatures

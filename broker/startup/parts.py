@@ -205,7 +205,11 @@ def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:
     auto_topics.is_alone = not config.zookeeper_connect
     internal_topics = InternalTopics(config, metadata, auto_topics, spawn)
     groups = GroupCoordinators(
-        config, loop, lambda: internal_topics.partition_count(GROUP_KEY), metadata
+        config,
+        loop,
+        lambda: internal_topics.partition_count(GROUP_KEY),
+        metadata,
+        base.settings.groups,
     )
     producer_ids = ProducerIdBlocks(lambda: allocate_producer_ids(store, config.broker_id))
     services = CoordinatorServices(
@@ -255,6 +259,7 @@ def _services(
         metadata=cluster.metadata,
         topic_configs=base.settings.topics,
         broker_configs=base.settings.broker,
+        group_configs=base.settings.groups,
         user_configs=base.settings.users,
         scram_users=base.settings.scram_users,
         features=base.settings.features,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from broker.metadata.acls import Acls
 from broker.metadata.broker_configs import BrokerConfigs
+from broker.metadata.group_configs import GroupConfigs
 from broker.metadata.topic_configs import TopicConfigs
 from broker.startup.start_error import StartError
 from controller.features.finalised import (
@@ -33,6 +34,7 @@ class Settings:
 
     broker: BrokerConfigs
     topics: TopicConfigs
+    groups: GroupConfigs
     users: UserConfigs
     """Of users, client ids and addresses; read once those who listen are there."""
     scram_users: ScramUsers
@@ -58,9 +60,11 @@ async def read_settings(metadata: OpenMetadata, storage: LogStorage) -> Settings
     acls = acls_of(config, store, metadata.machine)
     if acls is not None:
         await metadata.do(partial(_read_acls, acls))
+    groups = GroupConfigs(store, topics.dynamic, lambda: broker.current)
+    await metadata.do(groups.load)
     features = features_of(config, store, machine)
     await metadata.do(partial(_read_features, features))
-    return Settings(broker, topics, users, scram_users, features, acls)
+    return Settings(broker, topics, groups, users, scram_users, features, acls)
 
 
 def acls_of(config: BrokerConfig, store: MetadataStore, machine: Machine) -> Acls | None:

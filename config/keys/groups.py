@@ -25,13 +25,13 @@ class GroupKeys:
     group_consumer_heartbeat_interval_ms: int = integer(5000, low=1, acts=True)
     """How often members of consumer groups send heartbeats."""
 
-    group_consumer_max_assignment_interval_ms: int = integer(15_000, low=0)
+    group_consumer_max_assignment_interval_ms: int = integer(15_000, low=0, acts=True)
     """Upper bound of a group's own assignment interval."""
 
-    group_consumer_max_heartbeat_interval_ms: int = integer(15_000, low=1)
+    group_consumer_max_heartbeat_interval_ms: int = integer(15_000, low=1, acts=True)
     """Upper bound of a group's own heartbeat interval."""
 
-    group_consumer_max_session_timeout_ms: int = integer(60_000, low=1)
+    group_consumer_max_session_timeout_ms: int = integer(60_000, low=1, acts=True)
     """Upper bound of a group's own session timeout."""
 
     group_consumer_max_size: int = integer(INT_MAX, low=1, acts=True)
@@ -44,13 +44,13 @@ class GroupKeys:
     )
     """Whether groups may change between the two protocols with members in them."""
 
-    group_consumer_min_assignment_interval_ms: int = integer(0, low=0)
+    group_consumer_min_assignment_interval_ms: int = integer(0, low=0, acts=True)
     """Lower bound of a group's own assignment interval."""
 
-    group_consumer_min_heartbeat_interval_ms: int = integer(5000, low=1)
+    group_consumer_min_heartbeat_interval_ms: int = integer(5000, low=1, acts=True)
     """Lower bound of a group's own heartbeat interval."""
 
-    group_consumer_min_session_timeout_ms: int = integer(45_000, low=1)
+    group_consumer_min_session_timeout_ms: int = integer(45_000, low=1, acts=True)
     """Lower bound of a group's own session timeout."""
 
     group_consumer_regex_refresh_interval_ms: int = integer(

@@ -31,25 +31,29 @@ class ShareKeys:
     )
     """Wait before a share partition is set up again."""
 
-    group_share_max_assignment_interval_ms: int = integer(15_000, low=0)
+    group_share_max_assignment_interval_ms: int = integer(15_000, low=0, acts=True)
     """Upper bound of a share group's own assignment interval."""
 
-    group_share_max_delivery_count_limit: int = integer(10, low=5, high=25)
+    group_share_max_delivery_count_limit: int = integer(10, low=5, high=25, acts=True)
     """Upper bound of a share group's own delivery limit."""
 
     group_share_max_groups: int = short(10, low=1, high=100)
     """Share groups that may exist."""
 
-    group_share_max_heartbeat_interval_ms: int = integer(15_000, low=1)
+    group_share_max_heartbeat_interval_ms: int = integer(15_000, low=1, acts=True)
     """Upper bound of a share group's own heartbeat interval."""
 
-    group_share_max_partition_max_record_locks: int = integer(4000, low=2000, high=10_000)
+    group_share_max_partition_max_record_locks: int = integer(
+        4000, low=2000, high=10_000, acts=True
+    )
     """Upper bound of a share group's own record locks."""
 
-    group_share_max_record_lock_duration_ms: int = integer(60_000, low=30_000, high=3_600_000)
+    group_share_max_record_lock_duration_ms: int = integer(
+        60_000, low=30_000, high=3_600_000, acts=True
+    )
     """Upper bound of a share group's own lock duration."""
 
-    group_share_max_session_timeout_ms: int = integer(60_000, low=1)
+    group_share_max_session_timeout_ms: int = integer(60_000, low=1, acts=True)
     """Upper bound of a share group's own session timeout."""
 
     group_share_max_share_sessions: int = integer(2000, low=1)
@@ -58,22 +62,22 @@ class ShareKeys:
     group_share_max_size: int = short(200, low=10, high=1000)
     """Members a share group may have."""
 
-    group_share_min_assignment_interval_ms: int = integer(0, low=0)
+    group_share_min_assignment_interval_ms: int = integer(0, low=0, acts=True)
     """Lower bound of a share group's own assignment interval."""
 
-    group_share_min_delivery_count_limit: int = integer(2, low=2, high=5)
+    group_share_min_delivery_count_limit: int = integer(2, low=2, high=5, acts=True)
     """Lower bound of a share group's own delivery limit."""
 
-    group_share_min_heartbeat_interval_ms: int = integer(5000, low=1)
+    group_share_min_heartbeat_interval_ms: int = integer(5000, low=1, acts=True)
     """Lower bound of a share group's own heartbeat interval."""
 
-    group_share_min_partition_max_record_locks: int = integer(100, low=100, high=2000)
+    group_share_min_partition_max_record_locks: int = integer(100, low=100, high=2000, acts=True)
     """Lower bound of a share group's own record locks."""
 
-    group_share_min_record_lock_duration_ms: int = integer(15_000, low=1000, high=30_000)
+    group_share_min_record_lock_duration_ms: int = integer(15_000, low=1000, high=30_000, acts=True)
     """Lower bound of a share group's own lock duration."""
 
-    group_share_min_session_timeout_ms: int = integer(45_000, low=1)
+    group_share_min_session_timeout_ms: int = integer(45_000, low=1, acts=True)
     """Lower bound of a share group's own session timeout."""
 
     group_share_partition_max_record_locks: int = integer(200, low=100, high=10_000)

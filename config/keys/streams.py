@@ -20,28 +20,28 @@ class StreamsKeys:
     group_streams_initial_rebalance_delay_ms: int = integer(3000, low=0)
     """How long an empty streams group waits for more members."""
 
-    group_streams_max_assignment_interval_ms: int = integer(15_000, low=0)
+    group_streams_max_assignment_interval_ms: int = integer(15_000, low=0, acts=True)
     """Upper bound of a streams group's own assignment interval."""
 
-    group_streams_max_heartbeat_interval_ms: int = integer(15_000, low=1)
+    group_streams_max_heartbeat_interval_ms: int = integer(15_000, low=1, acts=True)
     """Upper bound of a streams group's own heartbeat interval."""
 
-    group_streams_max_session_timeout_ms: int = integer(60_000, low=1)
+    group_streams_max_session_timeout_ms: int = integer(60_000, low=1, acts=True)
     """Upper bound of a streams group's own session timeout."""
 
     group_streams_max_size: int = integer(INT_MAX, low=1)
     """Members a streams group may have."""
 
-    group_streams_max_standby_replicas: int = integer(2, low=0)
+    group_streams_max_standby_replicas: int = integer(2, low=0, acts=True)
     """Upper bound of a streams group's own standby replicas."""
 
-    group_streams_min_assignment_interval_ms: int = integer(0, low=0)
+    group_streams_min_assignment_interval_ms: int = integer(0, low=0, acts=True)
     """Lower bound of a streams group's own assignment interval."""
 
-    group_streams_min_heartbeat_interval_ms: int = integer(5000, low=1)
+    group_streams_min_heartbeat_interval_ms: int = integer(5000, low=1, acts=True)
     """Lower bound of a streams group's own heartbeat interval."""
 
-    group_streams_min_session_timeout_ms: int = integer(45_000, low=1)
+    group_streams_min_session_timeout_ms: int = integer(45_000, low=1, acts=True)
     """Lower bound of a streams group's own session timeout."""
 
     group_streams_num_standby_replicas: int = integer(0, low=0)

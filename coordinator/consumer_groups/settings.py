@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+V = TypeVar("V", int, str, bool)
+"""A value of a key."""
 
 
 class GroupOverrides(Protocol):
     """What is configured for single groups (GROUP resources)."""
 
-    def value(self, group_id: str, name: str, default: int) -> int:
+    def value(self, group_id: str, name: str, default: V) -> V:
         """The group's own value of a key, `default` without one."""
 
 
 class NoOverrides:
     """No group has a configuration of its own."""
 
-    def value(self, group_id: str, name: str, default: int) -> int:  # noqa: ARG002
+    def value(self, group_id: str, name: str, default: V) -> V:  # noqa: ARG002
         """Return `default`."""
         return default
 

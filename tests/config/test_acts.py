@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from config.catalogue import BROKER_KEYS, TOPIC_KEYS, NamedKey
+from config.groups.limits import BOUNDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,4 +60,5 @@ def test_broker_rows_say_what_the_code_reads() -> None:
     read = attributes_read_of_a_configuration()
     topic_defaults = {name for key in topic_keys_read() for name in TOPIC_KEYS[key].key.broker_keys}
     names = {name for name, attribute, _ in BROKER_KEYS.values() if attribute in read}
-    assert disagreements([*BROKER_KEYS.values()], names | topic_defaults) == []
+    bounds = {name for pair in BOUNDS.values() for name in pair if name is not None}
+    assert disagreements([*BROKER_KEYS.values()], names | topic_defaults | bounds) == []

@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs: changing the configuration of topics and brokers.
+"""AlterConfigs and IncrementalAlterConfigs: changing configurations of topics, groups and brokers.
 
 Versions 0 to 2 and 0 to 1. AlterConfigs replaces all values of a resource; IncrementalAlterConfigs
 sets, deletes, appends and subtracts single values. Errors are per resource, and naming a resource
@@ -17,10 +17,12 @@ from broker.handlers.brokers.alter_broker_configs import BrokerAlteration
 from broker.handlers.brokers.config_resources import (
     BROKER,
     BROKER_LOGGER,
+    GROUP,
     TOPIC,
     no_configuration,
     require_access,
 )
+from broker.metadata.group_configs import GROUP_ENTITY, group_entity
 from broker.requests.api_table import handles
 from broker.requests.background_answer import answer_later
 from broker.requests.store_errors import of_store_error
@@ -30,8 +32,9 @@ from config.alteration import (
     alter_incrementally,
     validate_topic_config,
 )
-from config.catalogue import BROKER_KEYS, TOPIC_KEYS
+from config.catalogue import BROKER_KEYS, GROUP_KEYS, TOPIC_KEYS
 from config.errors import ConfigError
+from config.groups.limits import validate_group_config
 from controller.brokers.dynamic_configs import read_config
 from controller.metadata_store.store import StoreError
 from controller.topics.topic_names import check_name
@@ -53,6 +56,9 @@ if TYPE_CHECKING:
     from broker.requests.context import Context
     from broker.runtime.deferred import Deferred
     from controller.brokers.dynamic_configs import Alteration
+
+_KEYS = {TOPIC: TOPIC_KEYS, BROKER: BROKER_KEYS, GROUP: GROUP_KEYS}
+"""What each type of resources is configured by."""
 
 logger = logging.getLogger(__name__)
 
@@ -165,7 +171,7 @@ class _Alteration:
                 return None
             self._check(resource)
             changes = [(c.name, _operation(c.config_operation), c.value) for c in resource.configs]
-            table = TOPIC_KEYS if resource.resource_type == TOPIC else BROKER_KEYS
+            table = _KEYS[resource.resource_type]
             texts = {name: text for name, _, text in changes if text is not None}
 
             def change(stored: Mapping[str, str], current: Mapping[str, str]) -> dict[str, str]:
@@ -193,7 +199,7 @@ class _Alteration:
 
     def _check(self, resource: Replacement | Increment) -> None:
         self._check_once(resource)
-        if resource.resource_type not in (TOPIC, BROKER):
+        if resource.resource_type not in _KEYS:
             self._require_access(resource.resource_type, resource.resource_name)
             raise no_configuration(resource.resource_type)
 
@@ -207,6 +213,8 @@ class _Alteration:
         try:
             if resource.resource_type == TOPIC:
                 await self._alter_topic(name, partial(change, texts))
+            elif resource.resource_type == GROUP:
+                await self._alter_group(name, partial(change, texts))
             else:
                 alteration = BrokerAlteration(broker, name, texts, change)
                 self._require_access(BROKER, name)
@@ -231,6 +239,25 @@ class _Alteration:
             return altered
 
         await self._store(TOPIC_ENTITY, topic, alter)
+
+    async def _alter_group(self, group_id: str, change: Alteration) -> None:
+        broker = self._context.broker
+        self._require_access(GROUP, group_id)
+        if not group_id:
+            reason = "Default group resources are not allowed."
+            raise ApiError(ErrorCode.INVALID_REQUEST, reason)
+        if broker.is_in_cluster and not broker.features.levels:
+            reason = "Groups have no configuration while brokers of Apache Kafka 3.9 may join."
+            raise ApiError(ErrorCode.INVALID_REQUEST, reason)
+
+        def alter(before: Mapping[str, str]) -> Mapping[str, str]:
+            altered = change(before)
+            validate_group_config(altered, broker.config)
+            return altered
+
+        if not self._validate_only:
+            await broker.group_configs.prepare()
+        await self._store(GROUP_ENTITY, group_entity(group_id), alter)
 
     def _require(self, topic: str) -> None:
         if self._context.broker.metadata.topic(topic) is None:

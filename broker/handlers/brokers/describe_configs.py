@@ -2,9 +2,9 @@
 
 DescribeConfigs versions 0 to 4; v0 shows only whether a value is the default. A null list of keys
 asks for all; unknown keys are omitted. Identical entries of a request are answered once. Synonyms
-are returned on request, and from v3 documentation. A broker describes topics, itself, its loggers
-and the defaults of all brokers; the configuration of a topic without a replica here is read from
-the store first.
+are returned on request, and from v3 documentation. A broker describes topics, groups, itself, its
+loggers and the defaults of all brokers; the configuration of a topic without a replica here is read
+from the store first.
 
 ListConfigResources versions 0 and 1 lists the resources: v0 only client metrics, of which there are
 none.
@@ -28,7 +28,13 @@ from broker.requests.api_table import handles
 from broker.requests.authorization import require_on_cluster, would_be_allowed_on_topic
 from broker.requests.background_answer import answer_later
 from broker.requests.encoded_response import encoded_in_slices
-from config.describe import ConfigEntry, describe_broker, describe_cluster_default, describe_topic
+from config.describe import (
+    ConfigEntry,
+    describe_broker,
+    describe_cluster_default,
+    describe_group,
+    describe_topic,
+)
 from controller.topics.topic_names import check_name
 from controller.topics.topics import unknown_topic
 from protocol.acl_types import AclOperation
@@ -139,9 +145,10 @@ class _Description:
         is_topic = resource.resource_type == TOPIC
         name = resource.resource_name
         require_access(self._context, AclOperation.DESCRIBE_CONFIGS, resource.resource_type, name)
-        settings = self._overrides(name) if is_topic else {}
+        is_group = resource.resource_type == GROUP
+        settings = self._overrides(name) if is_topic else self._of_group(name) if is_group else {}
         alike = (
-            *(resource.resource_type, "" if is_topic else name),
+            *(resource.resource_type, "" if is_topic or is_group else name),
             *(tuple(sorted(settings.items())), None if keys is None else tuple(keys)),
         )
         made = self._made.get(alike)
@@ -149,13 +156,19 @@ class _Description:
             levels = broker_loggers.described(self._broker, name, keys)
             made = self._made[alike] = [_of_logger(*each) for each in levels.items()]
         if made is None:
-            entries = (
-                describe_topic(settings, self._layers, keys)
-                if is_topic
-                else self._of_broker(resource)
-            )
+            if is_topic:
+                entries = describe_topic(settings, self._layers, keys)
+            elif is_group:
+                entries = describe_group(settings, self._layers, keys)
+            else:
+                entries = self._of_broker(resource)
             made = self._made[alike] = [self._config(entry) for entry in entries]
         return made
+
+    def _of_group(self, group_id: str) -> Mapping[str, str]:
+        if not group_id:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+        return self._broker.group_configs.overrides(group_id)
 
     def _overrides(self, topic: str) -> Mapping[str, str]:
         check_name(topic)
@@ -212,7 +225,7 @@ def _of_logger(name: str, level: str) -> Config:
 def list_config_resources(
     context: Context, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """List topics and brokers, whichever the request names.
+    """List groups with a configuration, topics and brokers, whichever the request names.
 
     Raises ApiError CLUSTER_AUTHORIZATION_FAILED.
     """
@@ -227,6 +240,9 @@ def list_config_resources(
         )
     cache = context.broker.metadata
     resources = []
+    if GROUP in wanted:
+        groups = context.broker.group_configs.group_ids
+        resources += [Listed(resource_name=name, resource_type=GROUP) for name in groups]
     if TOPIC in wanted:
         resources += [Listed(resource_name=name, resource_type=TOPIC) for name in cache.topics]
     if BROKER in wanted:

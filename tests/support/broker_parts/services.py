@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from broker.metadata.broker_configs import BrokerConfigs
+from broker.metadata.group_configs import GroupConfigs
 from broker.metadata.topic_configs import TopicConfigs
 from broker.metrics.optional_metrics import Doors
 from broker.network.connection_quotas import ConnectionQuotas
@@ -126,6 +127,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
     topics = TopicConfigs(adapters.store, config.topic_defaults(), machine.supervision.keep)
     users, scram_users = UserConfigs(adapters.store, topics.dynamic), ScramUsers()
     topics.dynamic.on_change(scram_users.changed)
+    broker = BrokerConfigs(config, topics.dynamic)
     return Foundation(
         machine,
         _addresses(config, machine),
@@ -138,8 +140,9 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
         ),
         OpenMetadata(machine, config, adapters.store, CLUSTER_ID, is_new=True),
         Settings(
-            BrokerConfigs(config, topics.dynamic),
+            broker,
             topics,
+            GroupConfigs(adapters.store, topics.dynamic, lambda: broker.current),
             users,
             scram_users,
             features_of(config, adapters.store, machine),

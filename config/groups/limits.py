@@ -1,0 +1,128 @@
+"""What a group's own configuration may be, and what of it holds.
+
+The broker bounds what groups ask for. A value outside is refused when it is set; if the bounds
+change afterwards, the bound holds in its place, as in Apache Kafka.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from config.catalogue import GROUP_KEYS
+from config.errors import ConfigError
+from config.values import parse_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from config.broker import BrokerConfig
+    from config.key import Value
+
+logger = logging.getLogger(__name__)
+
+
+class Bounds(NamedTuple):
+    """The broker keys that bound a group key."""
+
+    low: str | None
+    high: str
+
+
+def _of(kind: str, what: str) -> Bounds:
+    return Bounds(f"group.{kind}.min.{what}", f"group.{kind}.max.{what}")
+
+
+BOUNDS = {
+    **{
+        f"{kind}.{what}": _of(kind, what)
+        for kind in ("consumer", "share", "streams")
+        for what in ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms")
+    },
+    **{
+        f"share.{what}": _of("share", what)
+        for what in (
+            *("record.lock.duration.ms", "delivery.count.limit"),
+            "partition.max.record.locks",
+        )
+    },
+    "streams.num.standby.replicas": Bounds(None, "group.streams.max.standby.replicas"),
+}
+"""By group key."""
+
+_LARGER_THAN = {
+    f"{kind}.session.timeout.ms": f"{kind}.heartbeat.interval.ms"
+    for kind in ("consumer", "share", "streams")
+}
+"""What has to be larger than what."""
+
+
+def validate_group_config(overrides: Mapping[str, str], broker: BrokerConfig) -> dict[str, Value]:
+    """Turn a group's overrides into typed values by key.
+
+    Raise ConfigError (INVALID_CONFIG) for an unknown key, and for a value that its key does not
+    accept, that is outside the broker's bounds or that contradicts another.
+    """
+    for name in overrides:
+        if name not in GROUP_KEYS:
+            raise ConfigError(f"Unknown group config name: {name}")
+    values = {name: parse_value(name, GROUP_KEYS[name].key, overrides[name]) for name in overrides}
+    for name, (low, high) in BOUNDS.items():
+        if name not in values:
+            continue
+        if low is not None and _number(values[name]) < _number(broker.value_of(low)):
+            raise ConfigError(f"{name} must be greater than or equal to {low}", name)
+        if _number(values[name]) > _number(broker.value_of(high)):
+            raise ConfigError(f"{name} must be less than or equal to {high}", name)
+    for name, smaller in _LARGER_THAN.items():
+        if values.keys() & {name, smaller} and not _holds(name, smaller, values, broker):
+            raise ConfigError(f"{name} must be greater than {smaller}", name)
+    return values
+
+
+def effective_values(
+    group_id: str, overrides: Mapping[str, str], broker: BrokerConfig
+) -> dict[str, Value]:
+    """The values that hold for a group of those that are stored, by key.
+
+    One that is outside the broker's bounds is the bound; one that cannot be read, which only others
+    can have stored, is left out. Either is logged.
+    """
+    values: dict[str, Value] = {}
+    for name, text in overrides.items():
+        try:
+            values[name] = parse_value(name, GROUP_KEYS[name].key, text)
+        except (KeyError, ConfigError) as error:
+            logger.warning("group %s: configuration key ignored: %s", group_id, error)
+            continue
+        if name in BOUNDS:
+            values[name] = _bounded(group_id, name, _number(values[name]), broker)
+    for name, smaller in _LARGER_THAN.items():
+        if values.keys() & {name, smaller} and not _holds(name, smaller, values, broker):
+            logger.warning("group %s: %s is not greater than %s", group_id, name, smaller)
+    return values
+
+
+def _bounded(group_id: str, name: str, value: int, broker: BrokerConfig) -> int:
+    low, high = BOUNDS[name]
+    lowest = value if low is None else _number(broker.value_of(low))
+    bounded = min(max(value, lowest), _number(broker.value_of(high)))
+    if bounded != value:
+        logger.warning(
+            "group %s: %s is %d, but %d holds: the broker's bounds changed",
+            *(group_id, name, value, bounded),
+        )
+    return bounded
+
+
+def _holds(name: str, smaller: str, values: Mapping[str, Value], broker: BrokerConfig) -> bool:
+    larger_value, smaller_value = (
+        values[one] if one in values else broker.value_of(GROUP_KEYS[one].key.broker_keys[0])
+        for one in (name, smaller)
+    )
+    return _number(larger_value) > _number(smaller_value)
+
+
+def _number(value: Value) -> int:
+    assert isinstance(value, int)
+    return value
