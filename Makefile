@@ -93,7 +93,7 @@ wheel: ## Build wheel and sdist into build/dist, install the wheel elsewhere, an
 
 docs: ## Write docs/configuration.md from the rows in config/
 	@scripts/setup broker
-	@$(PY) -m config.reference docs/configuration.md
+	@$(PY) -m config.documentation.reference docs/configuration.md
 
 lock: ## Pin the versions installed now into requirements/
 	@scripts/setup python

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, GROUP_KEYS, TOPIC_KEYS
 from config.errors import ConfigError
 from config.key import PER_BROKER, READ_ONLY, Type, Value
-from config.listener_config import LIMITS_OF_LISTENERS, STORE_KEYS
+from config.listeners.listener_config import LIMITS_OF_LISTENERS, STORE_KEYS
 from config.precedence import unprefixed
 from config.synonyms import with_older_timestamp_limit
 from config.values import format_value, parse_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.errors import ConfigError, invalid
-from config.listeners import read_address_limits, read_listeners
+from config.listeners.endpoints import read_address_limits, read_listeners
 from config.passwords.encoder import configured_encoder
 
 if TYPE_CHECKING:

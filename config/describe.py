@@ -7,7 +7,11 @@ from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, GROUP_KEYS, TOPIC_KEYS, NamedKey
-from config.documentation import document_broker_key, document_group_key, document_topic_key
+from config.documentation.docstrings import (
+    document_broker_key,
+    document_group_key,
+    document_topic_key,
+)
 from config.precedence import (
     Setting,
     Source,

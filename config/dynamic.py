@@ -10,9 +10,9 @@ from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS
 from config.checks import problems_together
 from config.errors import ConfigError, invalid
 from config.key import PER_BROKER
-from config.listener_config import LIMITS_OF_LISTENERS
-from config.listeners import KEYS as LISTENER_KEYS
-from config.listeners import read_listeners
+from config.listeners.endpoints import KEYS as LISTENER_KEYS
+from config.listeners.endpoints import read_listeners
+from config.listeners.listener_config import LIMITS_OF_LISTENERS
 from config.precedence import unprefixed
 from config.values import parse_value
 

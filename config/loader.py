@@ -12,8 +12,8 @@ from config.broker import BrokerConfig
 from config.catalogue import BROKER_KEYS
 from config.checks import problems_together
 from config.errors import ConfigError
-from config.listener_config import is_of_listeners
-from config.listeners import controller_listeners
+from config.listeners.endpoints import controller_listeners
+from config.listeners.listener_config import is_of_listeners
 from config.machine.processes import Process, derived_keys, own_key
 from config.passwords.providers import NOTHING, PROVIDERS, is_of_provider, read_providers
 from config.passwords.secret_files import names_secret_file, readable_by_others, stated_secrets

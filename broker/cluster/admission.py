@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
 
     from config.broker import BrokerConfig
-    from config.listeners import Endpoint as Advertised
+    from config.listeners.endpoints import Endpoint as Advertised
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from broker.network.broker_link import BrokerLink, LinkLimits
 from broker.network.links import UNPROTECTED
-from config.listeners import read_listeners
+from config.listeners.endpoints import read_listeners
 
 if TYPE_CHECKING:
     from broker.metadata.metadata_cache import MetadataCache

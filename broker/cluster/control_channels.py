@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.cluster.broker_links import ANSWER_OVERHEAD_BYTES
 from broker.network.broker_link import BrokerLink, LinkLimits
 from broker.network.links import LinkError
-from config.listeners import read_listeners
+from config.listeners.endpoints import read_listeners
 from controller.controller import Controller
 from protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from protocol.messages.stop_replica import StopReplicaRequest

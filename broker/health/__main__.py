@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from config.errors import ConfigError
-from config.listeners import bound_endpoints
+from config.listeners.endpoints import bound_endpoints
 from config.loader import load_broker_config
 from config.machine.own_program import usage_name
 from protocol.messages.api_versions import ApiVersionsRequest
@@ -23,7 +23,7 @@ from protocol.messages.api_versions import ApiVersionsRequest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from config.listeners import Endpoint
+    from config.listeners.endpoints import Endpoint
 
 EXIT_OK, EXIT_FAILED = 0, 1
 TIMEOUT_SECONDS: Final = 5.0

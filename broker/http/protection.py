@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from config.errors import ConfigError
-from config.listener_config import for_listener
+from config.listeners.listener_config import for_listener
 
 if TYPE_CHECKING:
     import socket

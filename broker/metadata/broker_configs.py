@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from config.dynamic import with_dynamic_settings
-from config.listeners import KEYS as LISTENER_KEYS
+from config.listeners.endpoints import KEYS as LISTENER_KEYS
 from config.passwords.stored_settings import needs_a_thread, stored_settings_of
 from config.precedence import Layers, unprefixed
 from controller.brokers.dynamic_configs import read_config

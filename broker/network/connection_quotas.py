@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from config.errors import ConfigError
 from config.key import INT_MAX
-from config.listeners import read_address_limits
+from config.listeners.endpoints import read_address_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from broker.runtime.clock import Clock
     from broker.runtime.timers import Timers
     from config.broker import BrokerConfig
-    from config.listeners import Endpoint
+    from config.listeners.endpoints import Endpoint
 
 logger = logging.getLogger(__name__)
 

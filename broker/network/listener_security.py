@@ -66,7 +66,7 @@ class EndpointSecurity:
     """The security of a configured listener, as far as it is known."""
 
     def __init__(self, security_protocol: str, tls: ListenerTls | None = None) -> None:
-        """`security_protocol` is one of `config.listeners.SECURITY_PROTOCOLS`."""
+        """`security_protocol` is one of `config.listeners.endpoints.SECURITY_PROTOCOLS`."""
         self.has_sasl = security_protocol.startswith("SASL_")
         self._tls = tls
         self.gate_of: Callable[[Client], Gate | None] = _closed if self.has_sasl else _open

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.errors import ConfigError
-from config.jaas import parse_sections
+from config.listeners.jaas import parse_sections
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from config.jaas import LoginModule
+    from config.listeners.jaas import LoginModule
 
 OPTIONS_VARIABLE = "KAFKA_OPTS"
 FILE_PROPERTY = "java.security.auth.login.config"

@@ -9,13 +9,13 @@ import ipaddress
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
-from config.listener_config import for_listener
+from config.listeners.listener_config import for_listener
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from config.broker import BrokerConfig
-    from config.listeners import Endpoint
+    from config.listeners.endpoints import Endpoint
 
 ANONYMOUS = "User:ANONYMOUS"
 

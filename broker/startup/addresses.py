@@ -16,7 +16,7 @@ from broker.network.listener import ListenError, Listeners
 from broker.startup.listeners.protections import open_protections
 from broker.startup.start_error import StartError
 from config.errors import ConfigError
-from config.listeners import read_listeners
+from config.listeners.endpoints import read_listeners
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from broker.startup.listeners.protections import Protections
     from broker.startup.machine import Machine
     from config.broker import BrokerConfig
-    from config.listeners import Endpoint
-    from config.listeners import Listeners as ConfiguredListeners
+    from config.listeners.endpoints import Endpoint
+    from config.listeners.endpoints import Listeners as ConfiguredListeners
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from config.errors import ConfigError, invalid
-from config.listeners import bound_endpoints
+from config.listeners.endpoints import bound_endpoints
 from config.machine.cpus import share_of_cpus
 
 if TYPE_CHECKING:

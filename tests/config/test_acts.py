@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 READERS = (
     *("broker/**/*.py", "controller/*.py", "coordinator/*.py", "storage/**/*.py"),
     "config/passwords/*.py",
-    *("config/checks.py", "config/listeners.py", "config/loader.py"),
+    *("config/checks.py", "config/listeners/endpoints.py", "config/loader.py"),
     *("config/machine/*.py", "config/synonyms.py"),
 )
 

@@ -10,7 +10,7 @@ from config.broker import BrokerConfig
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS
 from config.dynamic import THREADS, check_dynamic_settings, with_dynamic_settings
 from config.errors import ConfigError
-from config.listeners import KEYS, Endpoint, read_listeners
+from config.listeners.endpoints import KEYS, Endpoint, read_listeners
 from config.precedence import Layers
 
 

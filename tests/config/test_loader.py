@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from config.errors import ConfigError
-from config.listeners import read_listeners
+from config.listeners.endpoints import read_listeners
 from config.loader import load_broker_config
 
 if TYPE_CHECKING:

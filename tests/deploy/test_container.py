@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from config.listeners import read_listeners
+from config.listeners.endpoints import read_listeners
 from config.loader import load_broker_config
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed
 from broker.requests.background_answer import answer_later
 from broker.security.principal import TokenPrincipal
-from config.listeners import bound_endpoints
+from config.listeners.endpoints import bound_endpoints
 from controller.security.delegation_tokens import TokenRequest
 from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from broker.network.authentication.gate import GateSettings, SaslGate
 from broker.security.sasl.mechanisms import terms_of
-from config.listener_config import for_listener
+from config.listeners.listener_config import for_listener
 
 if TYPE_CHECKING:
     from broker.network.authentication.counts import AuthenticationCounts

@@ -9,7 +9,7 @@ from broker.runtime.deferred import from_future
 from broker.security.kerberos.mechanism import GssapiMechanism
 from broker.security.kerberos.principal_names import PrincipalNames
 from config.errors import ConfigError
-from config.jaas import KERBEROS_MODULE
+from config.listeners.jaas import KERBEROS_MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from broker.security.oauth.jwt_validation import Expectations, JwtValidator
 from broker.security.oauth.mechanism import OauthBearerMechanism
 from broker.security.oauth.unsecured import UnsecuredValidator
 from config.errors import ConfigError
-from config.jaas import OAUTHBEARER_MODULE
+from config.listeners.jaas import OAUTHBEARER_MODULE
 
 if TYPE_CHECKING:
     from broker.security.oauth.bearer_token import TokenValidator

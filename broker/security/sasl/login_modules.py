@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from config.errors import ConfigError
-from config.jaas import LoginModule, parse_login_module
-from config.listener_config import for_listener, prefix_of
+from config.listeners.jaas import LoginModule, parse_login_module
+from config.listeners.listener_config import for_listener, prefix_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,8 +15,8 @@ from broker.security.sasl.login_modules import login_modules
 from broker.security.sasl.plain import PLAIN, PlainMechanism
 from broker.security.sasl.scram import Scram
 from config.errors import ConfigError
-from config.jaas import PLAIN_MODULE
-from config.listener_config import for_listener
+from config.listeners.jaas import PLAIN_MODULE
+from config.listeners.listener_config import for_listener
 from protocol.scram_types import BY_NAME
 
 if TYPE_CHECKING:

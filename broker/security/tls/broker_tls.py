@@ -17,8 +17,8 @@ from broker.security.tls.listener_context import ListenerName, load, look_at, tl
 from broker.security.tls.listener_tls import ListenerTls
 from broker.security.tls.transport import TlsTransport
 from config.errors import ConfigError
-from config.listener_config import for_listener
-from config.listeners import read_listeners
+from config.listeners.endpoints import read_listeners
+from config.listeners.listener_config import for_listener
 
 if TYPE_CHECKING:
     import ssl

@@ -13,7 +13,7 @@ from broker.security.tls.principal_rules import PrincipalMapping
 from broker.security.tls.stores import read_identity, store_files
 from config.errors import ConfigError
 from config.keys.tls import TlsKeys
-from config.listener_config import for_listener, prefix_of
+from config.listeners.listener_config import for_listener, prefix_of
 
 if TYPE_CHECKING:
     from pathlib import Path

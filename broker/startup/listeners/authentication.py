@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from broker.security.sasl.mechanisms import Surroundings
     from broker.startup.machine import Machine
     from config.broker import BrokerConfig
-    from config.listeners import Listeners
+    from config.listeners.endpoints import Listeners
 
 logger = logging.getLogger(__name__)
 

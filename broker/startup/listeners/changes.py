@@ -15,7 +15,7 @@ from broker.network.listener import ListenError
 from broker.startup.access_notices import tell_access
 from broker.startup.addresses import advertised_endpoints, by_name
 from config.errors import ConfigError
-from config.listeners import KEYS, read_listeners
+from config.listeners.endpoints import KEYS, read_listeners
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from broker.startup.addresses import Addresses
     from broker.startup.machine import Machine
     from config.broker import BrokerConfig
-    from config.listeners import Endpoint, Listeners
+    from config.listeners.endpoints import Endpoint, Listeners
 
     Bound = Mapping[str, tuple[Endpoint, ...]]
 

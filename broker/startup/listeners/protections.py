@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from broker.startup.listeners.authentication import Authentication
     from broker.startup.machine import Machine
     from config.broker import BrokerConfig
-    from config.listeners import Endpoint, Listeners
+    from config.listeners.endpoints import Endpoint, Listeners
 
 TLS = "SSL"
 """How the names of security protocols with it end."""

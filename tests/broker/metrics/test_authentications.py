@@ -6,7 +6,7 @@ from broker.metrics.authentications import authentications
 from broker.network.authentication.sasl_listener import SaslListener
 from broker.security.sasl.credentials import Credentials
 from broker.security.sasl.mechanisms import Surroundings
-from config.jaas import PLAIN_MODULE
+from config.listeners.jaas import PLAIN_MODULE
 from tests.broker.security.sasl.sasl_frames import SettableClock
 from tests.broker.security.sasl.stated_config import stated
 

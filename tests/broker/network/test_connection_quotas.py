@@ -17,7 +17,7 @@ from broker.network.listener import Listeners
 from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from config.errors import ConfigError
-from config.listeners import read_address_limits, read_listeners
+from config.listeners.endpoints import read_address_limits, read_listeners
 from tests.broker.connections import ScriptedDispatcher, echo, services_for
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from broker.network.listener import ListenError, Listeners
 from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
-from config.listeners import Endpoint, read_listeners
+from config.listeners.endpoints import Endpoint, read_listeners
 from tests.broker.connections import ScriptedDispatcher, services_for
 from tests.broker.replica_fetchers.harness import ManualClock
 

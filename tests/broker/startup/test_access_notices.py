@@ -8,7 +8,7 @@ import pytest
 
 from broker.startup.access_notices import Notice, notices
 from config.broker import BrokerConfig
-from config.listeners import Endpoint
+from config.listeners.endpoints import Endpoint
 
 ACLS = {"authorizer_class_name": "kafka.security.authorizer.AclAuthorizer"}
 ANONYMOUS_SUPER = {**ACLS, "super_users": "User:root; User:ANONYMOUS"}

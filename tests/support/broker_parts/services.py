@@ -35,7 +35,7 @@ from broker.startup.machine import Machine, StopRequest
 from broker.startup.metadata import OpenMetadata
 from broker.startup.parts import Parts, put_together
 from broker.startup.settings import Settings, acls_of, features_of
-from config.listeners import read_listeners
+from config.listeners.endpoints import read_listeners
 from controller.security.scram_credentials import ScramUsers
 from controller.security.user_configs import UserConfigs
 from controller.topics.topics import Chance

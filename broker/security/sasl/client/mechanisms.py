@@ -23,8 +23,8 @@ from broker.security.sasl.client.scram import ScramClient
 from broker.security.sasl.login_modules import login_modules
 from broker.security.sasl.plain import PLAIN
 from config.errors import ConfigError
-from config.jaas import OAUTHBEARER_MODULE, PLAIN_MODULE, SCRAM_MODULE
-from config.listener_config import for_listener
+from config.listeners.jaas import OAUTHBEARER_MODULE, PLAIN_MODULE, SCRAM_MODULE
+from config.listeners.listener_config import for_listener
 from protocol.scram_types import BY_NAME
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from broker.handlers.brokers.config_resources import BROKER, TOPIC
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, TOPIC_KEYS
 from config.key import PER_BROKER, Type
-from config.listener_config import STORE_KEYS
+from config.listeners.listener_config import STORE_KEYS
 from protocol.errors import ErrorCode
 from tests.broker.handlers.brokers.test_configs import SET, description, increments
 from tests.broker.handlers.one_broker import OneBroker, run_broker

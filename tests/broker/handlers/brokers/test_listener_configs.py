@@ -8,7 +8,7 @@ import pytest
 
 from broker.handlers.brokers.config_resources import BROKER
 from config.errors import ConfigError
-from config.listener_config import for_listener
+from config.listeners.listener_config import for_listener
 from config.precedence import Source
 from protocol.errors import ErrorCode
 from tests.broker.handlers.brokers.test_configs import DELETE, SET, description, increments

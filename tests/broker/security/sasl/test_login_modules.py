@@ -6,7 +6,7 @@ import pytest
 
 from broker.security.sasl.login_modules import login_modules
 from config.errors import ConfigError
-from config.jaas import PLAIN_MODULE, SCRAM_MODULE, LoginModule
+from config.listeners.jaas import PLAIN_MODULE, SCRAM_MODULE, LoginModule
 from tests.broker.security.sasl.stated_config import stated
 
 KEY = "listener.name.internal.plain.sasl.jaas.config"

@@ -12,7 +12,7 @@ from broker.security.sasl.mechanism import RefusedError
 from broker.security.sasl.mechanisms import Surroundings, terms_of
 from broker.security.sasl.plain import PlainMechanism
 from config.errors import ConfigError
-from config.jaas import PLAIN_MODULE, SCRAM_MODULE
+from config.listeners.jaas import PLAIN_MODULE, SCRAM_MODULE
 from tests.broker.security.sasl.sasl_frames import SettableClock
 from tests.broker.security.sasl.stated_config import stated
 

@@ -14,7 +14,7 @@ from broker.startup.addresses import by_name
 from broker.startup.listeners.changes import ListenerChanges, difference
 from config.broker import BrokerConfig
 from config.errors import ConfigError
-from config.listeners import Endpoint
+from config.listeners.endpoints import Endpoint
 from tests.support.broker_parts.services import Adapters, foundation_in_memory
 
 USERS = "listener.name.external.scram-sha-256.sasl.jaas.config"

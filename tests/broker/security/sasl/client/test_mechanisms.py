@@ -13,7 +13,7 @@ from broker.security.oauth.unsecured import UnsecuredValidator
 from broker.security.sasl.client.mechanisms import client_mechanism
 from broker.security.sasl.client.scram import ScramClient
 from config.errors import ConfigError
-from config.jaas import OAUTHBEARER_MODULE, PLAIN_MODULE, SCRAM_MODULE
+from config.listeners.jaas import OAUTHBEARER_MODULE, PLAIN_MODULE, SCRAM_MODULE
 from tests.broker.security.sasl.stated_config import stated
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from config.errors import ConfigError
-from config.jaas import PLAIN_MODULE, LoginModule, parse_login_module, parse_sections
+from config.listeners.jaas import PLAIN_MODULE, LoginModule, parse_login_module, parse_sections
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from config.documentation.reference import render
 from config.loader import load_broker_config
-from config.reference import render
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_page_is_fresh() -> None:

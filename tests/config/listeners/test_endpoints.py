@@ -6,7 +6,7 @@ import pytest
 
 from config.broker import BrokerConfig
 from config.errors import ConfigError
-from config.listeners import Endpoint, read_listeners
+from config.listeners.endpoints import Endpoint, read_listeners
 
 NAMED = "INTERNAL:PLAINTEXT,EXTERNAL:SSL"
 

@@ -1,4 +1,4 @@
-"""Writes `docs/configuration.md` from the rows: `python -m config.reference FILE`."""
+"""Writes `docs/configuration.md` from the rows: `python -m config.documentation.reference FILE`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 from config.broker import BrokerConfig
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS, GROUP_KEYS, TOPIC_KEYS, NamedKey
-from config.documentation import document_broker_key, document_group_key, document_topic_key
+from config.documentation.docstrings import (
+    document_broker_key,
+    document_group_key,
+    document_topic_key,
+)
 from config.key import READ_ONLY
 from config.values import format_value
 

@@ -6,7 +6,7 @@ import pytest
 
 from config.broker import BrokerConfig
 from config.errors import ConfigError
-from config.listener_config import for_listener
+from config.listeners.listener_config import for_listener
 
 STATED = {
     "ssl.keystore.location": "/keys/all.p12",
