@@ -201,6 +201,7 @@ def _push_ends(base: Foundation, parts: Parts, undo: UndoStack) -> None:
     undo.push("stopping groups", services.groups.stop)
     undo.push("stopping transactions", services.transactions.stop)
     undo.push("stopping share coordinators", services.share_coordinators.stop)
+    undo.push("stopping share partitions", services.share_partitions.stop)
     undo.push("stopping deliveries", parts.deliveries.stop)
     undo.push("stopping cluster", parts.cluster.stop)
     undo.push("stopping housekeeping", parts.housekeeping.stop)

@@ -29,6 +29,7 @@ from broker.handlers.security import (
     sasl,
     scram_credentials,
 )
+from broker.handlers.share_groups import share_acknowledge, share_fetch
 from broker.handlers.topics import (
     create_partitions,
     create_topics,
@@ -81,6 +82,8 @@ MODULES = (
     reassignments,
     sasl,
     scram_credentials,
+    share_acknowledge,
+    share_fetch,
     share_group_state,
     topic_partitions,
     transaction,

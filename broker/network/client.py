@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.network.connection import Connection
     from broker.network.connection_quotas import ConnectionQuotas
 
@@ -15,7 +17,7 @@ class Client:
     """A client's address, listener and principal, and the quota that counts its connection."""
 
     __slots__ = (
-        *("_connections", "_idle_since_ms", "_limits"),
+        *("_connections", "_idle_since_ms", "_leaving", "_limits"),
         *("address", "host", "is_active", "listener", "principal"),
     )
 
@@ -34,6 +36,11 @@ class Client:
         self._idle_since_ms = 0
         self._connections = connections
         self._limits = limits
+        self._leaving: tuple[Callable[[], None], ...] = ()
+
+    def on_disconnect(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called once the connection is lost; it may raise nothing."""
+        self._leaving = (*self._leaving, callback)
 
     def connected(self, connection: Connection, address: object) -> str | None:
         """Note the accepted socket; returns the reason to close it, or None.
@@ -64,8 +71,11 @@ class Client:
         return now_ms - self._idle_since_ms
 
     def disconnected(self, connection: Connection) -> None:
-        """Release the connection's place in the quota."""
+        """Release the connection's place in the quota, and tell those who asked."""
         if connection in self._connections:
             del self._connections[connection]
             if self._limits is not None:
                 self._limits.release(self.host[1:])
+        leaving, self._leaving = self._leaving, ()
+        for callback in leaving:
+            callback()

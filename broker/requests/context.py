@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from broker.network.client import Client
     from broker.requests.request_meter import RequestMeter
     from broker.requests.services import BrokerServices
 
@@ -32,3 +33,5 @@ class Context:
     """Counts the elements of a long request until this context is freed (`ElementBudget`)."""
     api_key: int = -1
     """The request's, for the audit log."""
+    client: Client | None = None
+    """The other end of the connection, for what ends with that."""

@@ -84,6 +84,7 @@ class Dispatcher:
                 peer.principal,
                 now_ms,
                 api_key=header.api_key,
+                client=peer,
             )
             if len(frame) > LONG_BYTES or self._quotas.is_enabled:
                 answering = _Answering(served, header.correlation_id, context, connection)

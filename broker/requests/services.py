@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from broker.runtime.timers import Timers
     from broker.security.audit_log import AuditLog
     from broker.security.authorizer import Authorizer
+    from broker.share_partitions.share_partitions import SharePartitions
     from config.broker import BrokerConfig
     from controller.brokers.registrar import Registrar
     from controller.controller import Controller
@@ -74,6 +75,7 @@ class BrokerServices:
     auto_topics: AutoTopics
     replicas: Replicas
     fetch_sessions: FetchSessions
+    share_partitions: SharePartitions
     control: ControlRequestQueue
     """Applies the controller's requests, in their order."""
     controller: Controller

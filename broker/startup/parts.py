@@ -42,6 +42,7 @@ from broker.security.audit_log import AuditLog
 from broker.startup.cluster_parts import cluster_parts
 from broker.startup.listeners.authentication import settle_authentication
 from broker.startup.listeners.changes import ListenerChanges
+from broker.startup.share_parts import share_partitions
 from broker.startup.token_parts import delegation_tokens, let_tokens_log_in, token_expiry
 from controller.brokers.producer_ids import allocate_producer_ids
 from controller.metadata_store.store import StoreError
@@ -270,6 +271,7 @@ def _services(
             SESSION_EVICTION_MS,
             lambda: secrets.randbelow(2**31 - 1) + 1,
         ),
+        share_partitions=share_partitions(base, cluster.replicas, coordination.share_state),
         control=cluster.control,
         controller=cluster.controller,
         topics=coordination.topics,
@@ -317,6 +319,7 @@ def _listen(base: Foundation, services: BrokerServices, deliveries: Deliveries) 
     replicas.on_leadership_change(services.groups.partition_changed)
     replicas.on_leadership_change(services.transactions.partition_changed)
     replicas.on_leadership_change(services.share_coordinators.partition_changed)
+    replicas.on_leadership_change(services.share_partitions.partition_changed)
     replicas.on_leadership_change(deliveries.partition_changed)
     services.topic_configs.dynamic.on_change(services.quotas.changed)
     base.addresses.limits.throttle_ms = partial(_throttle_connection, services)

@@ -17,7 +17,7 @@ class ShareKeys:
     group_share_assignors: tuple[str, ...] = strings("simple")
     """Assignors offered to share groups."""
 
-    group_share_delivery_count_limit: int = integer(5, low=2, high=10)
+    group_share_delivery_count_limit: int = integer(5, low=2, high=10, acts=True)
     """Deliveries after which a record counts as undeliverable."""
 
     group_share_enable: bool = boolean(False, internal=True)
@@ -56,7 +56,7 @@ class ShareKeys:
     group_share_max_session_timeout_ms: int = integer(60_000, low=1, acts=True)
     """Upper bound of a share group's own session timeout."""
 
-    group_share_max_share_sessions: int = integer(2000, low=1)
+    group_share_max_share_sessions: int = integer(2000, low=1, acts=True)
     """Share sessions remembered at one time."""
 
     group_share_max_size: int = short(200, low=10, high=1000)
@@ -80,7 +80,7 @@ class ShareKeys:
     group_share_min_session_timeout_ms: int = integer(45_000, low=1, acts=True)
     """Lower bound of a share group's own session timeout."""
 
-    group_share_partition_max_record_locks: int = integer(200, low=100, high=10_000)
+    group_share_partition_max_record_locks: int = integer(2000, low=100, high=10_000, acts=True)
     """Records of one partition that may be in delivery at once."""
 
     group_share_persister_class_name: str = string(
@@ -88,7 +88,7 @@ class ShareKeys:
     )
     """Java class that keeps the state of share groups."""
 
-    group_share_record_lock_duration_ms: int = integer(30_000, low=1000, high=60_000)
+    group_share_record_lock_duration_ms: int = integer(30_000, low=1000, high=3_600_000, acts=True)
     """How long a record is in delivery before others may have it."""
 
     group_share_session_timeout_ms: int = integer(45_000, low=1)

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import re
 from typing import Final, NamedTuple
 
-LATEST: Final = "latest"
-EARLIEST: Final = "earliest"
-BY_DURATION: Final = "by_duration:"
-_DURATION = re.compile(
-    r"([-+]?)P(?:([-+]?\d+)D)?"
-    r"(?:(T)(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?(?:([-+]?\d+)(?:[.,](\d{0,9}))?S)?)?",
-    re.IGNORECASE,
-)
+from config.groups.offset_reset import EARLIEST, duration_ms
 
 
 class ResetKind(enum.Enum):
@@ -37,36 +29,12 @@ AT_THE_END: Final = AutoOffsetReset(ResetKind.LATEST)
 """What holds for groups that have no setting of their own."""
 
 
-def parse_offset_reset(text: str) -> AutoOffsetReset:
-    """The value of `share.auto.offset.reset`. Raises ValueError if it is none."""
-    lowered = text.lower()
-    if lowered == LATEST:
-        return AT_THE_END
-    if lowered == EARLIEST:
-        return AutoOffsetReset(ResetKind.EARLIEST)
-    if lowered.startswith(BY_DURATION):
-        return AutoOffsetReset(ResetKind.BY_DURATION, _duration_ms(text[len(BY_DURATION) :]))
-    raise ValueError(f"{text!r} is none of latest, earliest and by_duration:<ISO 8601 duration>")
-
-
-def _duration_ms(text: str) -> int:
-    """Milliseconds of a duration such as P1DT2H30M, as `java.time.Duration` reads it."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is no ISO 8601 duration")
-    sign, days, time, hours, minutes, seconds, fraction = match.groups()
-    has_time = hours is not None or minutes is not None or seconds is not None
-    if (days is None and not has_time) or (time is not None and not has_time):
-        raise ValueError(f"{text!r} is no ISO 8601 duration")
-    whole = int(days or 0) * 86_400 + int(hours or 0) * 3600 + int(minutes or 0) * 60
-    milliseconds = (whole + int(seconds or 0)) * 1000
-    part = int((fraction or "").ljust(3, "0")[:3])
-    milliseconds += -part if (seconds or "").startswith("-") else part
-    if sign == "-":
-        milliseconds = -milliseconds
-    if milliseconds < 0:
-        raise ValueError(f"{text!r} is a negative duration")
-    return milliseconds
+def offset_reset(text: str) -> AutoOffsetReset:
+    """A value of `share.auto.offset.reset`. Raises ValueError if it is none."""
+    back_ms = duration_ms(text)
+    if back_ms is not None:
+        return AutoOffsetReset(ResetKind.BY_DURATION, back_ms)
+    return AutoOffsetReset(ResetKind.EARLIEST) if text == EARLIEST else AT_THE_END
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from storage.segment.slices import Slice
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from protocol.records.batch import BatchHeader
     from storage.log.log_contents import LogContents
     from storage.segment.aborted_index import AbortedTransaction
     from storage.segment.time_search import Found, Search
@@ -57,6 +58,11 @@ class LogReader:
             )
         except OSError as error:
             raise directory.fail(error) from error
+
+    def headers_in(self, piece: Slice) -> Iterator[tuple[int, BatchHeader]]:
+        """Where in a piece that was read each whole header of a batch is."""
+        with self._place.directory:
+            yield from piece.headers()
 
     def read_batches(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
         """Whole batches that hold offsets of [from, to), for coordinators that replay them."""

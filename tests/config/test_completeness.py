@@ -95,9 +95,12 @@ OF_AUTHORIZERS = {("broker", "super.users"), ("broker", "allow.everyone.if.no.ac
 # Required where metadata is kept in a Raft quorum, which it is not here.
 OPTIONAL_HERE = {"controller.listener.names"}
 # Later releases know more protocols than 3.9.1 does.
-RULES_OF_4 = {"group.coordinator.rebalance.protocols"}
-# Nobody has to ask for consumer groups, as since 4.0.
-DEFAULTS_OF_OURS = {"group.coordinator.rebalance.protocols": "classic,consumer"}
+RULES_OF_4 = {"group.coordinator.rebalance.protocols", "group.share.record.lock.duration.ms"}
+# Nobody has to ask for consumer groups, as since 4.0; share groups were a preview in 3.9.
+DEFAULTS_OF_OURS = {
+    "group.coordinator.rebalance.protocols": "classic,consumer",
+    "group.share.partition.max.record.locks": "2000",
+}
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: f"{fact['resource']}:{fact['name']}")

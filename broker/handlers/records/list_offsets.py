@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.handlers.records.local_replica import require_replica
+from broker.partitions.log_search import searched
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_topic
 from broker.requests.steps import in_steps
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from broker.requests.context import Context
     from broker.requests.steps import Steps
     from broker.runtime.deferred import Deferred
-    from broker.runtime.slices import Slices
     from storage.log.log import Log
     from storage.segment.time_search import Found as Hit
     from storage.segment.time_search import Search
@@ -132,7 +132,8 @@ async def _search_all(
     for topic, wanted, answer in searches:
         try:
             partition = _replica(context, topic, wanted, view)
-            hit = await _hit(context, slices, _search(partition.log, wanted.timestamp))
+            search = _search(partition.log, wanted.timestamp)
+            hit = await searched(search, slices, context.broker.compute_pool)
             _fill(answer, _shown_of(_replica(context, topic, wanted, view), hit, view))
         except ApiError as error:
             answer.error_code = _shown(context, error.code)
@@ -143,25 +144,6 @@ def _search(log: Log, timestamp: int) -> Search[Hit]:
     if timestamp == MAX_TIMESTAMP:
         return log.reader.search_max_timestamp()
     return log.reader.search_timestamp(timestamp)
-
-
-async def _hit(context: Context, slices: Slices, search: Search[Hit]) -> Hit:
-    """Finish a search: its steps in slices, and what would take long beside the event loop."""
-    handed: Hit = None
-    while True:
-        await slices.give_way()
-        try:
-            work = search.send(handed)
-        except StopIteration as end:
-            found: Hit = end.value
-            return found
-        handed = None
-        if work is not None:
-            try:
-                handed = await context.broker.compute_pool.result(work)
-            except Exception as error:
-                search.throw(error)  # an error of the disk is one of the log directory
-                raise
 
 
 def _refused(wanted: Wanted) -> Answer:

@@ -157,6 +157,8 @@ OF_SHARE_STATE = {
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
 }
 """What `tests/broker/handlers/groups/test_share_group_state.py` tests."""
+OF_SHARE_GROUPS = {ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
+"""What `tests/broker/handlers/share_groups/test_membership.py` tests."""
 OF_SECURITY = {
     *(ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS),
     *(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS),
@@ -201,7 +203,7 @@ def of_case(case: Case) -> str:
 
 def test_every_api_is_in_the_table() -> None:
     tested = {case.key for case in CASES} | OPEN | FILTERED | OF_SECURITY | OF_ONE_BROKER
-    assert tested | OF_SHARE_STATE >= {ApiKey(key) for key in ROUTES}
+    assert tested | OF_SHARE_STATE | OF_SHARE_GROUPS >= {ApiKey(key) for key in ROUTES}
 
 
 def test_without_anything_a_client_is_refused(tmp_path: Path) -> None:

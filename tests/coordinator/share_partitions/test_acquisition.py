@@ -12,7 +12,7 @@ from coordinator.share_partitions.acquisition import Acquired, FetchedBatch, Wan
 from coordinator.share_partitions.in_flight import InFlightRecords, load
 from coordinator.share_partitions.record_range import AcknowledgeType
 from coordinator.share_partitions.record_ranges import RecordRanges
-from coordinator.share_partitions.settings import ShareGroupSettings, parse_offset_reset
+from coordinator.share_partitions.settings import ShareGroupSettings
 from coordinator.share_state.state import DeliveryState, StateBatch, StoredState
 from protocol.errors import ApiError, ErrorCode
 
@@ -280,17 +280,3 @@ def test_ranges_are_joined_when_many_have_gathered() -> None:
 
     assert share.ranges.final_count == 99
     assert len(share.ranges) < 40
-
-
-@pytest.mark.parametrize(
-    ("text", "milliseconds"),
-    [("PT1H", 3_600_000), ("P1DT2H30M", 95_400_000), ("PT0.5S", 500), ("pt10m", 600_000)],
-)
-def test_offset_reset_by_duration(text: str, milliseconds: int) -> None:
-    assert parse_offset_reset(f"by_duration:{text}").back_ms == milliseconds
-
-
-@pytest.mark.parametrize("text", ["", "none", "by_duration:", "by_duration:P", "by_duration:-PT1H"])
-def test_offset_reset_that_is_none(text: str) -> None:
-    with pytest.raises(ValueError, match=r"duration|none of"):
-        parse_offset_reset(text)

@@ -1,0 +1,91 @@
+"""A share fetch that waits: for records to come or to be released, or for `max_wait_ms` to pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from broker.runtime.deferred import Deferred
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from broker.handlers.share_groups.share_read import Fetched
+    from broker.partitions.watchers import Watcher
+    from broker.runtime.timers import Timers
+
+
+class Watched(Protocol):
+    """What a fetch may wait for."""
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have `watcher.check` called when there may be more."""
+
+    def unwatch(self, watcher: Watcher) -> None:
+        """The opposite."""
+
+
+class Read(Protocol):
+    """One share fetch's pass over its partitions, which can be repeated."""
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether to answer now."""
+
+    @property
+    def max_wait_ms(self) -> int:
+        """How long to wait."""
+
+    def run(self) -> None:
+        """Look at all partitions again."""
+
+    def watched(self) -> Sequence[Watched]:
+        """What can satisfy the request."""
+
+    def acquired(self) -> Fetched:
+        """What is acquired of the last pass."""
+
+
+class DelayedShareFetch:
+    """Waits no longer than the read says."""
+
+    __slots__ = ("_read", "_timer", "_watched", "deferred")
+
+    def __init__(self, timers: Timers, read: Read) -> None:
+        self.deferred: Deferred[Fetched] = Deferred(on_abandon=self._forget)
+        self._read = read
+        self._watched = read.watched()
+        for each in self._watched:
+            each.watch(self)
+        self._timer = timers.schedule(read.max_wait_ms, lambda: self._guarded(self._expire))
+
+    def check(self) -> None:
+        """Look again, and answer if there is enough."""
+        self._guarded(self._check)
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        """Take a step; an error that it raises is the answer, and does not reach the caller."""
+        if self.deferred.is_complete:
+            return
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001 - delivered
+            self._forget()
+            self.deferred.fail(error)
+
+    def _check(self) -> None:
+        self._read.run()
+        if self._read.is_satisfied:
+            self._complete()
+
+    def _expire(self) -> None:
+        self._read.run()
+        self._complete()
+
+    def _complete(self) -> None:
+        self._forget()
+        self.deferred.complete(self._read.acquired())
+
+    def _forget(self) -> None:
+        self._timer.cancel()
+        for each in self._watched:
+            each.unwatch(self)

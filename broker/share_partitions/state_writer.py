@@ -1,0 +1,103 @@
+"""Stores the changes of one share-partition, one write at a time.
+
+While a write is on its way further changes gather, and are stored together by the next. So they
+arrive in order, and a busy partition costs the coordinator few records. At most the records in
+flight are waiting: none changes again before it is stored, unless its lock expires.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker.runtime.deferred import Deferred
+from coordinator.share_state.state import StateChange
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from broker.coordinators.share_state.store import ShareStateStore
+    from coordinator.share_state.state import SharePartition, StateBatch
+
+RETRIABLE: Final = {
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+}
+FENCED: Final = {ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH}
+TOLD: Final = {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+class StateWriter:
+    """Writes of one leader epoch."""
+
+    __slots__ = ("_is_writing", "_key", "_leader_epoch", "_position", "_store", "_waiting", "epoch")
+
+    def __init__(
+        self,
+        store: ShareStateStore,
+        key: SharePartition,
+        leader_epoch: int,
+        position: Callable[[], tuple[int, int]],
+    ) -> None:
+        """`position` gives the start offset and the number of finished records from there on.
+
+        It is asked when a write begins, as it may have moved by then.
+        """
+        self._store = store
+        self._key = key
+        self._leader_epoch = leader_epoch
+        self._position = position
+        self._waiting: list[tuple[Sequence[StateBatch], Deferred[None]]] = []
+        self._is_writing = False
+        self.epoch = -1
+        """The state epoch, once it is known."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all is stored."""
+        return not self._is_writing and not self._waiting
+
+    def write(self, batches: Sequence[StateBatch]) -> Deferred[None]:
+        """Store changes; fails with an ApiError as members are to be told it."""
+        stored: Deferred[None] = Deferred()
+        self._waiting.append((batches, stored))
+        if not self._is_writing:
+            self._write_all()
+        return stored
+
+    def _write_all(self) -> None:
+        writing, self._waiting = self._waiting, []
+        self._is_writing = True
+        batches = tuple(batch for some, _ in writing for batch in some)
+        change = StateChange(self.epoch, self._leader_epoch, *self._position(), batches)
+
+        def end(error: Exception | None) -> None:
+            self._is_writing = False
+            for _, stored in writing:
+                if error is None:
+                    stored.complete(None)
+                else:
+                    stored.fail(error)
+            if self._waiting and not self._is_writing:
+                self._write_all()
+
+        try:
+            storing = self._store.write(self._key, change)
+        except Exception as error:  # noqa: BLE001 - delivered
+            end(as_told(error))
+            return
+        storing.then(lambda _: end(None), lambda error: end(as_told(error)))
+
+
+def as_told(error: Exception) -> Exception:
+    """An error of the share coordinator, as members of the group are told it."""
+    if not isinstance(error, ApiError):
+        return error
+    if error.code in TOLD:
+        return error
+    if error.code in RETRIABLE:
+        return ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message)
+    if error.code in FENCED:
+        return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, error.message)
+    return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.message)

@@ -1,0 +1,332 @@
+"""ShareFetch: records once, released ones again, and waits that end when there are some."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from coordinator.share_partitions.settings import AutoOffsetReset, ResetKind
+from protocol.errors import ApiError, ErrorCode
+from tests.broker.handlers.data_broker import TOPIC, offsets, records
+from tests.broker.handlers.records.test_transactional_produce import batch, end, produce
+from tests.broker.handlers.share_groups.share_broker import (
+    ACCEPT,
+    GAP,
+    LOCK_MS,
+    REJECT,
+    RELEASE,
+    RENEW,
+    ShareBroker,
+    acquired,
+    later,
+    run_share_broker,
+)
+from tests.controller.harness import NOW_MS, turns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ACKNOWLEDGED, ARCHIVED = 2, 4
+
+
+def test_records_are_acquired_once_and_accepted_with_the_next_fetch(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill()
+
+        first = await broker.fetched(max_records=4)
+        second = await broker.fetched((0, 5, ACCEPT), share_session_epoch=1)
+
+        assert offsets(first) == [0, 1, 2, 3, 4, 5]
+        assert acquired(first) == [(0, 5, 1)]
+        assert acquired(second) == [(6, 8, 1)]
+        assert second.acknowledge_error_code == ErrorCode.NONE
+        assert broker.state.start_offset == 0
+        assert broker.state.records == dict.fromkeys(range(6), (1, ACKNOWLEDGED))
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_answer_holds_the_batches_of_what_was_acquired_and_no_others(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=4)
+        await broker.fetched()
+        await broker.acknowledge(1, (4, 4, RELEASE))
+
+        answer = await broker.fetched(share_session_epoch=2)
+
+        assert acquired(answer) == [(4, 4, 2)]
+        assert offsets(answer) == [3, 4, 5]
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_member_that_keeps_to_its_limit_gets_part_of_a_batch(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill()
+
+        answer = await broker.fetched(max_records=4, share_acquire_mode=1)
+
+        assert acquired(answer) == [(0, 3, 1)]
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_two_members_share_the_records(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill()
+
+        one = await broker.fetched(max_records=3)
+        two = await broker.fetched(max_records=3, member_id="two")
+        other_group = await broker.fetched(max_records=3, group_id="others")
+
+        assert acquired(one) == acquired(other_group) == [(0, 2, 1)]
+        assert acquired(two) == [(3, 5, 1)]
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_wait_ends_when_records_come(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=0)
+        waiting = broker.share_fetch(max_wait_ms=60_000)
+        await turns()
+        assert not waiting.is_complete
+
+        await broker.produce({(TOPIC, 0): records(3)})
+
+        assert acquired(await later(waiting)) == [(0, 2, 1)]
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_wait_ends_with_what_there_is_when_the_time_is_over(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=1)
+
+        waiting = broker.share_fetch(max_wait_ms=1, min_bytes=1 << 20)
+
+        assert acquired(await later(waiting)) == [(0, 2, 1)]
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_of_two_that_wait_one_gets_the_record_and_the_other_what_is_released(
+    tmp_path: Path,
+) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=0)
+        one = broker.share_fetch(max_wait_ms=60_000)
+        two = broker.share_fetch(max_wait_ms=60_000, member_id="two")
+        await turns()
+        await broker.produce({(TOPIC, 0): records(1)})
+        assert acquired(await later(one)) == [(0, 0, 1)]
+        await turns()
+        assert not two.is_complete
+
+        await broker.acknowledge(1, (0, 0, RELEASE))
+
+        assert acquired(await later(two)) == [(0, 0, 2)]
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_wait_ends_when_a_lock_expires(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=1)
+        await broker.fetched()
+        waiting = broker.share_fetch(max_wait_ms=60_000, member_id="two")
+        broker.time.pass_(LOCK_MS - 1)
+        await turns()
+        assert not waiting.is_complete
+
+        broker.time.pass_(1)
+
+        assert acquired(await later(waiting)) == [(0, 2, 2)]
+        assert broker.state.records == dict.fromkeys(range(3), (1, 0))
+        late = await broker.acknowledge(1, (0, 2, ACCEPT))
+        assert late.error_code == ErrorCode.INVALID_RECORD_STATE
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_renewed_lock_does_not_expire(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=1)
+        await broker.fetched()
+        broker.time.pass_(LOCK_MS // 2)
+
+        zeros = {"max_bytes": 0, "min_bytes": 0, "max_records": 0, "max_wait_ms": 0}
+        renewed = await broker.fetched(
+            (0, 2, RENEW), share_session_epoch=1, is_renew_ack=True, **zeros
+        )
+        broker.time.pass_(LOCK_MS // 2)
+        accepted = await broker.acknowledge(2, (0, 2, ACCEPT))
+
+        assert renewed.acknowledge_error_code == accepted.error_code == ErrorCode.NONE
+        with pytest.raises(ApiError, match="max_records"):
+            broker.share_fetch(
+                (0, 2, RENEW),
+                share_session_epoch=3,
+                is_renew_ack=True,
+                **{**zeros, "max_records": 1},
+            )
+
+    run_share_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("batch", [(0, 2, RENEW), (0, 2, 5), (2, 0, ACCEPT), (0, 2, 1, 1), (0, 2)])
+def test_acknowledgement_that_makes_no_sense_is_refused(
+    batch: tuple[int, ...], tmp_path: Path
+) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=1)
+        await broker.fetched()
+
+        answer = await broker.acknowledge(1, batch)
+
+        assert answer.error_code == ErrorCode.INVALID_REQUEST
+        assert (await broker.acknowledge(2, (0, 2, ACCEPT))).error_code == ErrorCode.NONE
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_gap_and_rejected_records_never_come_again(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=1)
+        await broker.fetched()
+
+        await broker.acknowledge(1, (0, 2, GAP, REJECT, RELEASE))
+
+        assert broker.state.records == {0: (1, ARCHIVED), 1: (1, ARCHIVED), 2: (1, 0)}
+        assert acquired(await broker.fetched(share_session_epoch=2)) == [(2, 2, 2)]
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_acknowledgement_that_is_not_stored_is_refused_and_can_be_repeated(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=1)
+        await broker.fetched()
+        broker.state.refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+        refused = await broker.acknowledge(1, (0, 2, ACCEPT))
+        broker.state.refusal = None
+        accepted = await broker.acknowledge(2, (0, 2, ACCEPT))
+
+        assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert accepted.error_code == ErrorCode.NONE
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_acknowledgements_that_come_during_a_write_are_stored_together(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=4)
+        await broker.fetched()
+        broker.state.changes.clear()
+        broker.state.is_held = True
+        answers = [
+            broker.share_fetch((first, first + 2, ACCEPT), share_session_epoch=number + 1)
+            for number, first in enumerate(range(0, 12, 3))
+        ]
+        assert not answers[0].is_complete
+
+        broker.state.let_go()
+
+        assert [len(change.batches) for change in broker.state.changes] == [1, 3]
+        assert all(answer.is_complete for answer in answers)
+        assert broker.state.changes[1].start_offset == 3
+        assert broker.state.changes[1].delivery_complete_count == 9
+
+    run_share_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("reset", "start"),
+    [
+        (AutoOffsetReset(ResetKind.LATEST), 6),
+        (AutoOffsetReset(ResetKind.EARLIEST), 0),
+        (AutoOffsetReset(ResetKind.BY_DURATION, 5_000), 3),
+        (AutoOffsetReset(ResetKind.BY_DURATION, 0), 6),
+    ],
+)
+def test_group_begins_where_it_is_configured_and_stores_that(
+    reset: AutoOffsetReset, start: int, tmp_path: Path
+) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.create_topic()
+        for age_ms in (10_000, 1000):
+            await broker.produce({(TOPIC, 0): records(3, timestamp=NOW_MS - age_ms)})
+        broker.set(auto_offset_reset=reset)
+        waiting = broker.share_fetch(max_wait_ms=60_000)
+        while broker.state.start_offset < 0:
+            await turns()
+        await broker.produce({(TOPIC, 0): records(1)})
+
+        assert acquired(await later(waiting))[0][0] == start
+        assert broker.state.start_offset == start
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_aborted_records_are_hidden_from_a_group_that_reads_committed(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        broker.set(is_read_committed=True)
+        await broker.fill(batches=1)
+        await produce(broker, batch())
+        while_it_is_open = await broker.fetched()
+        end(broker, epoch=1, version=2, commits=False)
+        await broker.produce({(TOPIC, 0): records(1)})
+
+        rest = await broker.fetched(share_session_epoch=1)
+
+        assert acquired(while_it_is_open) == [(0, 2, 1)]
+        assert acquired(rest) == [(4, 5, 1)]
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_records_that_were_deleted_are_not_waited_for(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill()
+        await broker.fetched(max_records=3)
+        broker.partition.log.advance_log_start_offset(7)
+
+        late = await broker.acknowledge(1, (0, 2, RELEASE))
+        rest = await broker.fetched(share_session_epoch=2)
+
+        assert late.error_code == ErrorCode.NONE
+        assert acquired(rest) == [(7, 8, 1)]
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_no_more_records_are_locked_than_configured(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        broker.set(max_record_locks=6)
+        await broker.fill()
+
+        first = await broker.fetched()
+        second = await broker.fetched(share_session_epoch=1)
+        third = await broker.fetched((0, 2, ACCEPT), share_session_epoch=2)
+
+        assert acquired(first) == [(0, 5, 1)]
+        assert second is None
+        assert acquired(third) == [(6, 8, 1)]
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_fetch_that_waits_is_given_up_with_its_client(tmp_path: Path) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=0)
+        waiting: Any = broker.share_fetch(max_wait_ms=60_000)
+
+        waiting.abandon()
+        await broker.produce({(TOPIC, 0): records(3)})
+        await turns()
+
+        assert acquired(await broker.fetched(member_id="two")) == [(0, 2, 1)]
+
+    run_share_broker(tmp_path, scenario)
