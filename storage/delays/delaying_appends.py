@@ -25,6 +25,7 @@ from protocol.records.compression import Codec
 from protocol.records.validation import LargeContentsError, check_produced
 from storage.append.append_source import AppendOrigin
 from storage.append.leader_appends import LeaderAppends
+from storage.delays.delay_index import DelayKind, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,10 +50,12 @@ def _refuse(_offsets: Sequence[int]) -> None:
 class DelayingAppends(LeaderAppends):
     """In the place of `LeaderAppends` where records may wait, or some do."""
 
-    __slots__ = ("_check_waiting", "_poke")
+    __slots__ = ("_check_waiting", "_is_of_client", "_poke")
 
     def __init__(self, contents: LogContents, rules: LogRules, rolls: Rolls) -> None:
         super().__init__(contents, rules, rolls)
+        self._is_of_client = False
+        """Whether what is being appended may be a client's cancellation."""
         self.listen(None, None)
 
     def listen(
@@ -84,13 +87,11 @@ class DelayingAppends(LeaderAppends):
             if rules.delays is not None:
                 records = _wrapped(records, header, rules.delays, now_ms)
                 header = parse_header(records)
-                self._check_cancellation(records, header)
         else:
             header = parse_header(records)
             if origin is AppendOrigin.COORDINATOR and header.size_in_bytes != len(records):
                 return self._append_each(records, leader_epoch, now_ms, source)
-            if origin is AppendOrigin.CHECKED:
-                self._check_cancellation(records, header)
+        self._is_of_client = origin is not AppendOrigin.COORDINATOR
         if rules.is_log_append_time and not header.attributes & DELAY_BIT:
             assign_log_append_time(records, 0, now_ms)
             header = parse_header(records)
@@ -120,12 +121,15 @@ class DelayingAppends(LeaderAppends):
 
     def _check_cancellation(self, records: memoryview, header: BatchHeader) -> None:
         """Refuse a cancellation of what does not wait."""
-        if header.attributes & DELAY_BIT and is_cancellation(records):
+        if kind_of(header) is DelayKind.WAITING and is_cancellation(records):
             self._check_waiting(parse_waiting(records).numbers)
 
     def _append_batch(
         self, records: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
     ) -> AppendInfo:
+        if self._is_of_client and header.attributes & DELAY_BIT:
+            # Not before: the duplicate of one that was taken is none of those that come too late.
+            self._check_cancellation(records, header)
         info = super()._append_batch(records, header, leader_epoch, now_ms)
         if header.attributes & DELAY_BIT:
             position = self._segments.active.size - len(records)

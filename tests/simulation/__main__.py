@@ -40,7 +40,7 @@ def main() -> int:
     gc.set_threshold(*COLLECT_RARELY)
     found = 0
     for seed in seeds:
-        found += _run(seed, show_trace=options.trace)
+        found += _run(Run(seed, has_delays=options.delays), show_trace=options.trace)
         gc.collect()
         gc.freeze()  # what is left is kept anyway, and need not be looked at again
         if found and options.defect:
@@ -55,9 +55,8 @@ def main() -> int:
     return FOUND if found else 0
 
 
-def _run(seed: int, *, show_trace: bool) -> int:
+def _run(run: Run, *, show_trace: bool) -> int:
     started = time.monotonic()
-    run = Run(seed)
     _name_hosts(run)
     faults = {kind: rate for kind, rate in vars(run.faults).items() if rate}
     problem = ""
@@ -72,7 +71,8 @@ def _run(seed: int, *, show_trace: bool) -> int:
     count = sum(one.count for one in run.producers)
     virtual, real = run.loop.now - START_SECONDS, time.monotonic() - started
     print(
-        f"seed {seed}: {problem or 'fine'} ({count} records acknowledged, {run.loop.steps} steps,"
+        f"seed {run.seed}: {problem or 'fine'} ({count} records acknowledged,"
+        f" {run.loop.steps} steps,"
         f" {virtual:.0f} virtual seconds in {real:.1f}, {faults})",
         flush=True,
     )
@@ -102,6 +102,7 @@ def _in_processes(options: argparse.Namespace, seeds: range) -> int:
         command = [sys.executable, "-m", "tests.simulation", "--seeds", f"{start}-{stop}"]
         command += ["--defect", options.defect] if options.defect else []
         command += ["--trace"] * options.trace + ["--verbose"] * options.verbose
+        command += ["--delays"] * options.delays
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
         worst = max(worst, subprocess.run(command, env=environment, check=False).returncode)
         if worst and options.defect:
@@ -113,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seeds", default="0-50", help="FIRST-END, END excluded, or one seed")
     parser.add_argument("--defect", choices=DEFECTS, help="plant a defect, stop when it is found")
+    parser.add_argument("--delays", action="store_true", help="add topics in which records wait")
     parser.add_argument("--trace", action="store_true", help="show the faults of a bad run")
     parser.add_argument("--verbose", action="store_true", help="show the brokers' log lines")
     return parser

@@ -17,6 +17,7 @@ from controller.partitions.in_sync_changes import InSyncChanges
 from protocol.errors import ErrorCode
 from storage.log.flushes import Flushes
 from tests.simulation.answer_defects import ANSWER_DEFECTS
+from tests.simulation.delay_defects import DELAY_DEFECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,4 +163,5 @@ DEFECTS: dict[str, Callable[[], None]] = {
     "flush of leaders": acknowledge_before_the_flush,
     "flush of followers": fetch_before_the_flush,
     **ANSWER_DEFECTS,
+    **DELAY_DEFECTS,
 }

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from broker.network import send_queue
 from broker.replica_fetchers import fetcher
 from tests.simulation.checks.audit import audit
+from tests.simulation.checks.deliveries import DeliveryWatch, audit_deliveries, unfinished
 from tests.simulation.checks.refusals import REPORTS
 from tests.simulation.checks.watchman import Violation, Watchman
+from tests.simulation.clients.delayed import AGAIN, CONFIGS, DEAD, LATER, DelayedProducer
 from tests.simulation.clients.producers import KINDS, Producer
 from tests.simulation.clients.readers import Reader
 from tests.simulation.clients.values import Sent
-from tests.simulation.cluster import GRAVEYARD, SimulatedCluster
+from tests.simulation.cluster import GRAVEYARD, LoopClock, SimulatedCluster
 from tests.simulation.faults import Faults, Schedule
 from tests.simulation.machine.hosts import HOST, Host
 from tests.simulation.machine.sockets import SOCKETS, stand_in
@@ -58,7 +60,15 @@ class _Tracebacks(logging.Handler):
 class Run:
     """One seed."""
 
-    def __init__(self, seed: int, seconds: float = 20.0, faults: Faults | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        seconds: float = 20.0,
+        faults: Faults | None = None,
+        *,
+        has_delays: bool = False,
+    ) -> None:
+        """`has_delays` adds topics in which records wait, which makes another run of a seed."""
         self.seed = seed
         self.random = Random(seed)
         self.seconds = seconds
@@ -91,6 +101,10 @@ class Run:
             Reader(self.cluster, f"reader-{number}", draws.choice(self.partitions), self.sent)
             for number in range(self.random.randint(0, 4))
         ]
+        self.delayed = DelayedProducer(self.cluster, "delayed") if has_delays else None
+        self.deliveries = DeliveryWatch()
+        self.replicated = [*self.partitions, *((LATER, AGAIN, DEAD) if has_delays else ())]
+        """All that must be in sync in the end."""
         self.schedule = Schedule(self.cluster, self.faults, self._is_in_sync)
         self.watchman = Watchman(self.cluster)
         self.cluster.zookeeper.on_write = self._note_write
@@ -111,7 +125,7 @@ class Run:
         logging.getLogger().addHandler(tracebacks)
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self._note_exception)
-        self.loop.after_step = self.watchman.look
+        self.loop.after_step = self._look
         REPORTS[:] = [self._note_violation]
         try:
             self.loop.run_until_complete(self._main())
@@ -138,6 +152,19 @@ class Run:
         for producer in self.producers:
             producer.forget()
         SOCKETS.clear()
+
+    def _look(self) -> None:
+        """After a step of a host."""
+        self.watchman.look()
+        host = HOST.get()
+        machine = None if host is None or self.delayed is None else host.machine
+        broker = None if machine is None else machine.broker
+        if machine is None or broker is None or broker.services is None:
+            return
+        now_ms = LoopClock(self.loop, machine.skew_ms).now_ms()
+        for partition in broker.services.replicas:
+            if partition.is_leader and (partition.topic, partition.index) in (LATER, AGAIN):
+                self.deliveries.look(machine, partition, now_ms)
 
     def _note_violation(self, text: str) -> None:
         if self.violation is None:
@@ -170,21 +197,27 @@ class Run:
             count = sum(at[0] == topic for at in self.partitions)
             await begin(self.producers[0].create_topic(topic, count, FACTORS[topic]))
         loads = [begin(producer.run(self.partitions)) for producer in self.producers]
+        if self.delayed is not None:
+            for topic, config in CONFIGS.items():
+                await begin(self.delayed.create_topic(topic, 1, FACTORS[LEDGER], config))
+            loads.append(begin(self.delayed.run()))
         reading = [begin(reader.run()) for reader in self.readers]
         await self.schedule.run(self.seconds, lambda: self.violation is not None)
         self.schedule.heal()
-        for client in (*self.producers, *self.readers):
+        for client in (*self.producers, *self.readers, *filter(None, [self.delayed])):
             client.is_done = True
         await self._until_settled(loads, reading)
         await asyncio.gather(*loads)
         for task in reading:
             task.cancel()
         audit(self)
+        if self.delayed is not None:
+            audit_deliveries(self.cluster, self.delayed)
         await self._stop_all()
 
     def factor(self, at: At) -> int:
         """How many replicas a partition has."""
-        return FACTORS[at[0]]
+        return FACTORS.get(at[0], FACTORS[LEDGER])
 
     async def _stop_all(self) -> None:
         """End in order, which has to work too."""
@@ -199,9 +232,9 @@ class Run:
 
     def _is_in_sync(self) -> bool:
         leaders = [one for _, one in self.cluster.partitions() if one.is_leader]
-        leaders = [one for one in leaders if (one.topic, one.index) in self.partitions]
-        return len(leaders) == len(self.partitions) and all(
-            len(one.in_sync_replicas) == FACTORS[one.topic] for one in leaders
+        leaders = [one for one in leaders if (one.topic, one.index) in self.replicated]
+        return len(leaders) == len(self.replicated) and all(
+            len(one.in_sync_replicas) == self.factor((one.topic, one.index)) for one in leaders
         )
 
     async def _until_settled(
@@ -234,7 +267,7 @@ class Run:
         stopping = [machine.name for machine in self.cluster.machines if machine.is_stopping]
         if stopping:  # what a fault has begun: each is started again once it has ended
             return f"{stopping[0]} is still stopping"
-        for at in self.partitions:
+        for at in self.replicated:
             replicas = [
                 partition
                 for _, partition in self.cluster.partitions()
@@ -251,12 +284,14 @@ class Run:
                     f"{one.name} has read {at[0]}-{at[1]} to {one.position}, not {end}; "
                     f"waits for {one.waits_for()}"
                 )
+        if self.delayed is not None and (problem := unfinished(self.cluster, self.delayed)):
+            return problem
         if not is_load_over:
             return "; ".join(filter(None, (one.unfinished() for one in self.producers)))
         return ""
 
     def _ailment(self, at: At, replicas: list[Partition]) -> str:
-        factor = FACTORS[at[0]]
+        factor = self.factor(at)
         leaders = [one for one in replicas if one.is_leader]
         if len(replicas) != factor or len(leaders) != 1:
             return f"has {len(replicas)} replicas, {len(leaders)} leaders"

@@ -12,6 +12,7 @@ import sys
 
 import pytest
 
+from tests.simulation.delay_defects import DELAY_DEFECTS
 from tests.support.jars import REPOSITORY
 
 
@@ -36,6 +37,15 @@ def test_seeds_keep_every_promise(seeds: range) -> None:
     assert done.stdout.count(": fine") == len(seeds)
 
 
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 40), marks=pytest.mark.slow)])
+def test_what_waits_is_delivered_once_and_never_early(seeds: range) -> None:
+    done = simulate("--delays", "--seeds", f"{seeds.start}-{seeds.stop}", "--trace")
+
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert done.stdout.count(": fine") == len(seeds)
+
+
 def test_a_seed_gives_the_same_run_each_time() -> None:
     runs = [simulate("--seeds", "7").stdout.partition(" virtual")[0] for _ in range(2)]
 
@@ -51,6 +61,11 @@ LIKELY = {
     "epochs": "2-3",
     "flush of leaders": "11-12",
     "flush of followers": "10-11",
+    "early deliveries": "0-1",
+    "repeated deliveries": "1-2",
+    "lost deliveries": "0-1",
+    "lost cancellations": "2-3",
+    "repeated dead letters": "3-4",
 }
 """Seeds that showed those which show seldom; any change of the broker may have others show them."""
 
@@ -77,6 +92,11 @@ SHOWS = {
     "regions": "is damaged|has read|cannot be read|was next",
     "duplicates": "twice",
     "batches after a start": "OUT_OF_ORDER_SEQUENCE_NUMBER",
+    "early deliveries": "was delivered too early",
+    "repeated deliveries": "delivered twice",
+    "lost deliveries": "did not deliver all|not settled",
+    "lost cancellations": "did not deliver all|delivered what was cancelled",
+    "repeated dead letters": "dead letters: ",
 }
 """What is told of each, so that none is found by accident."""
 
@@ -84,9 +104,10 @@ SHOWS = {
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("defect", SHOWS)
 def test_a_planted_defect_is_found(defect: str) -> None:
-    done = simulate("--seeds", LIKELY.get(defect, SEEDS), "--defect", defect)
+    more = ["--delays"] * (defect in DELAY_DEFECTS)
+    done = simulate("--seeds", LIKELY.get(defect, SEEDS), "--defect", defect, *more)
     if done.returncode == 0:
-        done = simulate("--seeds", SEEDS, "--defect", defect)
+        done = simulate("--seeds", SEEDS, "--defect", defect, *more)
 
     (found,) = (line for line in done.stdout.splitlines() if is_bad(line))
     assert re.search(SHOWS[defect], found), found

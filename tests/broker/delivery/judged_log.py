@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from protocol.delays.delivered_batch import CREATED_AT, SOURCE
+from protocol.delays.retry_headers import ATTEMPT
 from protocol.delays.waiting_batch import CANCELLED, parse_waiting
-from protocol.records.batch import DELAY_BIT, parse_header
+from protocol.records.batch import DELAY_BIT, RELAY_BIT, parse_header
 from protocol.records.control import ControlType, parse_marker
 from protocol.records.record import Record, iterate_records
 
@@ -71,7 +72,7 @@ def judge(log: Log, from_offset: int = 0) -> JudgedLog:
             found.delivered += [_delivered(record) for record in iterate_records(batch)]
         elif header.ends_transaction:
             _end(found, batch)
-        else:
+        elif not header.attributes & RELAY_BIT:
             _wait(found, batch)
     return found
 
@@ -112,8 +113,11 @@ def _wait(found: JudgedLog, batch: memoryview) -> None:
             one.stated_ms = _stated(waiting.numbers[index], waiting.received_ms)
 
 
-def check_order(found: JudgedLog) -> None:
-    """Deliveries come in the order of (due, source), each record once and not before it may."""
+def check_order(found: JudgedLog, *, is_retry: bool = False) -> None:
+    """Deliveries come in the order of (due, source), each record once and not before it may.
+
+    In a retry topic each has one attempt more than when it was sent.
+    """
     keys = [(one.record.timestamp, one.source) for one in found.delivered]
     assert keys == sorted(set(keys))
     assert len(set(found.delivered_sources)) == len(found.delivered)
@@ -126,9 +130,13 @@ def check_order(found: JudgedLog) -> None:
         assert one.record.timestamp >= waited.stated_ms
         original = waited.record
         assert (one.record.key, one.record.value) == (original.key, original.value)
-        own = tuple(header for header in one.record.headers if header[0] not in HEADERS_ADDED)
-        assert own == original.headers
         added = dict(one.record.headers)
+        if is_retry:
+            made = int(dict(original.headers).get(ATTEMPT) or b"0")
+            assert added[ATTEMPT] == b"%d" % (made + 1)
+        else:
+            own = tuple(header for header in one.record.headers if header[0] not in HEADERS_ADDED)
+            assert own == original.headers
         assert added[CREATED_AT] == b"%d" % original.timestamp
 
 

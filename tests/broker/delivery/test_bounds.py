@@ -152,3 +152,22 @@ def test_open_transactions_keep_no_more_numbers_than_they_may() -> None:
     assert opened.kept == 3
     assert opened.first_offset == 1
     assert not opened.holds(0, 18)
+
+
+def test_a_cancellation_that_is_sent_again_is_recognised_when_nothing_waits_any_more() -> None:
+    async def scenario() -> None:
+        leader = await leading()
+        first = append(leader, waiting(b"cancelled"), waiting(b"delivered"))
+        await passed(1)
+        batch = build_batch(
+            [cancelling(first)], producer_id=PRODUCER, producer_epoch=0, base_sequence=0
+        )
+        sent = leader.append(memoryview(bytearray(batch)))
+        await passed(2 * DELAY_MS)
+
+        again = leader.append(memoryview(bytearray(batch)))
+
+        assert again.is_duplicate
+        assert again.first_offset == sent.first_offset
+
+    run_in_virtual_time(scenario())

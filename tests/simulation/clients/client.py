@@ -14,6 +14,8 @@ from protocol.messages.topics import CreateTopicsRequest
 from tests.simulation.clients.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.simulation.clients.pipeline import Answer
     from tests.simulation.clients.values import At
     from tests.simulation.cluster import SimulatedCluster
@@ -102,14 +104,17 @@ class Client:
                     if partition.leader_id >= 0:
                         self.leaders[at] = partition.leader_id
 
-    async def create_topic(self, topic: str, partitions: int, factor: int) -> None:
+    async def create_topic(
+        self, topic: str, partitions: int, factor: int, config: Mapping[str, str] | None = None
+    ) -> None:
         """Create a topic; it may exist."""
-        wanted = CreateTopicsRequest.Topic(
+        kind = CreateTopicsRequest.Topic
+        wanted = kind(
             name=topic,
             num_partitions=partitions,
             replication_factor=factor,
             assignments=[],
-            configs=[],
+            configs=[kind.Config(name=name, value=value) for name, value in (config or {}).items()],
         )
         request = CreateTopicsRequest(topics=[wanted], timeout_ms=TIMEOUT_MS)
         while True:
