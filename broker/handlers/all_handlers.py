@@ -11,6 +11,7 @@ from broker.handlers.brokers import (
     describe_configs,
     features,
     log_dirs,
+    quorum,
 )
 from broker.handlers.groups import (
     consumer_groups,
@@ -73,6 +74,7 @@ MODULES = (
     list_offsets,
     listing,
     log_dirs,
+    quorum,
     membership,
     metadata,
     offset_commit,

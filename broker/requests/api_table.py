@@ -30,6 +30,12 @@ class Route:
     handler: Callable[[Context, Any], Any]
     is_for_clusters: bool = False
     """Sent by other brokers only: a single broker does not serve it."""
+    is_for_one: bool = False
+    """Asks for what a broker with ZooKeeper does not have: it does not serve it."""
+
+    def is_served(self, *, in_cluster: bool) -> bool:
+        """Whether a broker with, or without, ZooKeeper serves it."""
+        return not (self.is_for_one if in_cluster else self.is_for_clusters)
 
 
 ROUTES: dict[int, Route] = {}
@@ -37,7 +43,12 @@ ROUTES: dict[int, Route] = {}
 
 
 def handles(
-    request: type[Req], versions: str, *, advertised: str = "", for_clusters: bool = False
+    request: type[Req],
+    versions: str,
+    *,
+    advertised: str = "",
+    for_clusters: bool = False,
+    for_one: bool = False,
 ) -> Callable[
     [Callable[[Context, Req], Response | Deferred[Any] | None]],
     Callable[[Context, Req], Response | Deferred[Any] | None],
@@ -46,7 +57,8 @@ def handles(
 
     It returns the response, a `Deferred` of it, or None for no answer (acks=0), or raises ApiError
     or HangUp; a `Deferred` may complete with None or fail with either. With `for_clusters`, a
-    single broker closes the connection at such a request, and does not list it.
+    single broker closes the connection at such a request, and does not list it; with `for_one`,
+    brokers with ZooKeeper do so.
     """
 
     def register(
@@ -55,22 +67,28 @@ def handles(
         key = int(request.API_KEY)
         assert key not in ROUTES, f"two handlers for {request.__name__}"
         served = Versions.parse(versions)
-        ROUTES[key] = Route(
+        route = ROUTES[key] = Route(
             request=request,
             versions=served,
             advertised=Versions.parse(advertised) if advertised else served,
-            handler=_refusing_when_alone(handler) if for_clusters else handler,
+            handler=_refusing(handler, key) if for_clusters or for_one else handler,
             is_for_clusters=for_clusters,
+            is_for_one=for_one,
         )
+        assert route.is_served(in_cluster=True) or route.is_served(in_cluster=False), request
         return handler
 
     return register
 
 
-def _refusing_when_alone(handler: Callable[[Context, Any], Any]) -> Callable[[Context, Any], Any]:
+def _refusing(handler: Callable[[Context, Any], Any], key: int) -> Callable[[Context, Any], Any]:
     def handle(context: Context, request: Request) -> object:
-        if not context.broker.is_in_cluster:
-            raise HangUp(f"{type(request).__name__} is for clusters; this broker is alone")
+        route, in_cluster = ROUTES[key], context.broker.is_in_cluster
+        name = type(request).__name__
+        if route.is_for_clusters and not in_cluster:
+            raise HangUp(f"{name} is for clusters; this broker is alone")
+        if route.is_for_one and in_cluster:
+            raise HangUp(f"{name} is for brokers without ZooKeeper")
         return handler(context, request)
 
     return handle

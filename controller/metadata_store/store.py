@@ -153,6 +153,10 @@ class MetadataStore(Protocol):
     def session_id(self) -> int:
         """Owner of the ephemeral nodes that this client makes; never 0."""
 
+    @property
+    def newest_transaction(self) -> int:
+        """Number of the newest transaction that this client has heard of."""
+
     def on_interruption(self, listener: Callable[[], None]) -> None:
         """Call `listener` when cached knowledge of the store is invalid.
 

@@ -20,6 +20,11 @@ class TreeStore(SingleWrites):
         """Serve reads from `tree`."""
         self._tree = tree
 
+    @property
+    def newest_transaction(self) -> int:
+        """Number of the newest transaction in the tree."""
+        return self._tree.zxid
+
     def on_interruption(self, listener: Callable[[], None]) -> None:
         """Accept a listener that is never called: the tree is always reachable."""
         del listener

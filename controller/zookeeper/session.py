@@ -243,6 +243,11 @@ class ZooKeeperSession:
             expired = state == KazooState.LOST
             self.post(lambda: self._connection_broke(is_expired=expired))
 
+    @property
+    def newest_transaction(self) -> int:
+        """Number of the newest transaction that ZooKeeper's answers told of."""
+        return int(self._client.last_zxid)
+
     def post(self, work: Callable[..., None], *arguments: object) -> None:
         """Run work on the loop, from any thread."""
         with suppress(RuntimeError):  # the loop has ended

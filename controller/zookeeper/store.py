@@ -133,6 +133,11 @@ class ZooKeeperStore(SingleWrites):
         """Owner of the ephemeral nodes that this client makes."""
         return self._session.session_id
 
+    @property
+    def newest_transaction(self) -> int:
+        """Number of the newest transaction that this client has heard of."""
+        return self._session.newest_transaction
+
     def on_interruption(self, listener: Callable[[], None]) -> None:
         """Call `listener` when the session is new or an outcome is unknown."""
         self._listeners.append(listener)

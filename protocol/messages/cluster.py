@@ -1,4 +1,4 @@
-"""The cluster, its quorum, taking a broker out."""
+"""The cluster, its quorum and voters, taking a broker out."""
 
 from __future__ import annotations
 
@@ -133,3 +133,48 @@ class UnregisterBrokerResponse(
     throttle_time_ms: int = int32(default=0)
     error_code: int = int16()
     error_message: str | None = string(default="", nullable="0+")
+
+
+class AddRaftVoterRequest(Request, key=ApiKey.ADD_RAFT_VOTER, versions="0-1", flexible="0+"):
+    """Add a voter to the metadata quorum (KIP-853)."""
+
+    class Listener(Struct):
+        """One address of it."""
+
+        name: str = string()
+        host: str = string()
+        port: int = uint16()
+
+    cluster_id: str | None = string(nullable="0+")
+    timeout_ms: int = int32()
+    voter_id: int = int32()
+    voter_directory_id: UUID = uuid()
+    listeners: list[Listener] = array(Listener)
+    ack_when_committed: bool = boolean("1+", default=True)
+    """Whether to answer once the change is committed, and not once it is in the log."""
+
+
+class AddRaftVoterResponse(Response, request=AddRaftVoterRequest, versions="0-1", flexible="0+"):
+    """Answer to AddRaftVoterRequest."""
+
+    throttle_time_ms: int = int32(default=0)
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+
+
+class RemoveRaftVoterRequest(Request, key=ApiKey.REMOVE_RAFT_VOTER, versions="0", flexible="0+"):
+    """Remove a voter."""
+
+    cluster_id: str | None = string(nullable="0+")
+    voter_id: int = int32()
+    voter_directory_id: UUID = uuid()
+
+
+class RemoveRaftVoterResponse(
+    Response, request=RemoveRaftVoterRequest, versions="0", flexible="0+"
+):
+    """Answer to RemoveRaftVoterRequest."""
+
+    throttle_time_ms: int = int32(default=0)
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")

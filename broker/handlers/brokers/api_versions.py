@@ -61,5 +61,5 @@ def _served(*, in_cluster: bool) -> list[ApiVersionsResponse.ApiKey]:
             max_version=route.advertised.last,
         )
         for key, route in sorted(ROUTES.items())
-        if in_cluster or not route.is_for_clusters
+        if route.is_served(in_cluster=in_cluster)
     ]

@@ -149,8 +149,12 @@ OPEN = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 """What everybody may ask."""
 FILTERED = {ApiKey.LIST_GROUPS, ApiKey.LIST_TRANSACTIONS, ApiKey.DESCRIBE_CLUSTER}
 """What refuses nobody, and leaves out what the client may not see: tests of their own, below."""
-OF_ONE_BROKER = {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE}
-"""What clusters do not serve; `tests/broker/handlers/groups/test_consumer_groups.py` tests it."""
+OF_ONE_BROKER = {
+    *(ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
+    *(ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER),
+    ApiKey.UNREGISTER_BROKER,
+}
+"""What clusters do not serve: see `groups/test_consumer_groups.py`, `brokers/test_quorum.py`."""
 OF_SHARE_STATE = {
     *(ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE),
     *(ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE),

@@ -14,6 +14,7 @@ from broker.runtime.deferred import Deferred, HangUp
 from protocol.api_keys import ApiKey
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.cluster import DescribeQuorumRequest
 from protocol.messages.groups import ListGroupsRequest, ListGroupsResponse
 from protocol.messages.stop_replica import StopReplicaRequest
 from tests.broker.one_connection import ClosableConnection, OneConnection, ask_for_groups, joined
@@ -62,9 +63,10 @@ def test_api_versions_lists_what_is_served(is_in_cluster: bool) -> None:
 
     assert decoded.error_code == ErrorCode.NONE
     listed = {key.api_key: (key.min_version, key.max_version) for key in decoded.api_keys}
-    served = {key for key, route in ROUTES.items() if is_in_cluster or not route.is_for_clusters}
-    assert listed.keys() == served
+    left_out = "is_for_one" if is_in_cluster else "is_for_clusters"
+    assert listed.keys() == {key for key in ROUTES if not getattr(ROUTES[key], left_out)}
     assert (ApiKey.LEADER_AND_ISR in listed) == is_in_cluster
+    assert (ApiKey.DESCRIBE_QUORUM in listed) != is_in_cluster
     assert listed[ApiKey.PRODUCE] == (0, 13), "librdkafka looks for 0 (KAFKA-18659)"
 
 
@@ -75,6 +77,15 @@ def test_broker_that_is_alone_takes_no_orders(client: OneConnection) -> None:
     assert client.send(ApiKey.STOP_REPLICA, 4, body) is None
 
     assert client.connection.reasons == ["StopReplicaRequest is for clusters; this broker is alone"]
+
+
+def test_broker_in_a_cluster_has_no_quorum() -> None:
+    client = OneConnection(is_in_cluster=True)
+    body = b"\0" + DescribeQuorumRequest(topics=[]).encode(0)
+
+    assert client.send(ApiKey.DESCRIBE_QUORUM, 0, body) is None
+
+    assert client.connection.reasons == ["DescribeQuorumRequest is for brokers without ZooKeeper"]
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a b", "a/b"])
