@@ -33,7 +33,8 @@ from storage.errors import LogDirectoryError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.requests.services import BrokerServices
+    from broker.network.listener import Listeners
+    from broker.requests.services import BrokerServices, Interpose
     from broker.runtime.supervision import Supervision
     from broker.startup.addresses import Addresses
     from broker.startup.parts import Parts
@@ -61,7 +62,11 @@ class Broker:
         self._stop = asyncio.Event()
         self.failure: str | None = None
         """Why it cannot go on, or cannot start."""
+        self.interpose: Interpose | None = None
+        """Set before `run` by whoever wants to see each request before its handler does."""
+        self._listeners: Listeners | None = None
         self._is_up = False
+        self._is_abandoned = False
 
     @property
     def is_stopping(self) -> bool:
@@ -70,6 +75,16 @@ class Broker:
 
     def stop(self) -> None:
         """Begin to stop; `run` returns when it is done."""
+        self._stop.set()
+
+    def abandon(self) -> None:
+        """End as a process does that is killed: connections break off, nothing is handed over.
+
+        What must not reach the disk or the store any more, they have to refuse; `run` returns.
+        """
+        self._is_abandoned = True
+        if self._listeners is not None:
+            self._listeners.break_off()
         self._stop.set()
 
     def give_up(self, reason: str) -> None:
@@ -117,6 +132,7 @@ class Broker:
         stop = StopRequest(self._stop, self.give_up)
         machine = take_machine(config, self._platform, group, stop)
         addresses = await take_addresses(config, machine, undo)
+        self._listeners = addresses.listeners
         storage = await lock_directories(config, machine, undo)
         metadata = await open_metadata(config, machine, storage, undo)
         settings = await read_settings(metadata, storage)
@@ -127,6 +143,7 @@ class Broker:
         """Put the parts to work: join the cluster, hear what there is to do, and serve."""
         _push_ends(base, parts, undo)
         self.services = services = parts.services
+        services.interpose = self.interpose
         await configure(base, parts)
         supervision = base.machine.supervision
 
@@ -163,7 +180,7 @@ class Broker:
         services = parts.services
         self._is_up = True
         if services.is_in_cluster and services.config.controlled_shutdown_enable:
-            undo.push("handing leadership over", parts.cluster.leave)
+            undo.push("handing leadership over", partial(self._leave, parts))
         parts.housekeeping.start()
         if parts.cleaner is not None:
             parts.cleaner.start()
@@ -172,6 +189,10 @@ class Broker:
             parts.token_expiry.start(services.config.delegation_token_expiry_check_interval_ms)
         parts.metrics.serve()
         await parts.key_index.start()
+
+    async def _leave(self, parts: Parts) -> None:
+        if not self._is_abandoned:
+            await parts.cluster.leave()
 
     async def _serve(self, addresses: Addresses, parts: Parts) -> None:
         config, listeners = parts.services.config, addresses.listeners

@@ -41,7 +41,7 @@ MOST_MODULES = 15
 # One module each for a family of messages, or of keys: a list, not a room to search.
 LISTS = {"protocol/messages": 45, "config/keys": 25}
 # Words that end in -ing and are nouns of the field all the same.
-NOUNS = {"follower_batching", "housekeeping", "listing"}
+NOUNS = {"follower_batching", "housekeeping", "listing", "testing"}
 
 # Rooms of tests that put several modules through one thing, so that none of theirs is beside them.
 ROOMS_OF_TESTS = {

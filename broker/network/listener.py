@@ -207,6 +207,12 @@ class Listeners:
         for door in self._doors:
             door.shut()
 
+    def break_off(self) -> None:
+        """Release the addresses and drop all connections, whatever they still have to send."""
+        self.unbind()
+        for connection in self._connections:
+            connection.abort()
+
     async def close(self) -> None:
         """Stop listening and close all connections.
 

@@ -160,8 +160,10 @@ class Dispatcher:
 
     def _serve(self, route: Route, version: int) -> VersionedRoute:
         served = self._make(route, version)
+        if self._broker.interpose is not None:
+            served.handler = self._broker.interpose(route, served.handler)
         if self._broker.metadata.is_awaited and is_held(route):
-            served.handler = holding(route.handler)
+            served.handler = holding(served.handler)
         else:
             self._served[int(route.request.API_KEY), version] = served
         return served

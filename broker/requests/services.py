@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from broker.metadata.topic_configs import TopicConfigs
     from broker.partitions.replicas import Replicas
     from broker.quotas.client_quotas import ClientQuotas
+    from broker.requests.api_table import Route
+    from broker.requests.context import Context
     from broker.runtime.clock import Clock
     from broker.runtime.compute_pool import ComputePool
     from broker.runtime.slices import Slices
@@ -43,6 +45,10 @@ if TYPE_CHECKING:
     from controller.security.user_configs import UserConfigs
     from controller.topics.topics import TopicCommands
     from storage.directory.directories import LogDirectories
+
+    Handler = Callable[["Context", Any], Any]
+    Interpose = Callable[["Route", Handler], Handler]
+    """Makes what is called in a handler's place."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -98,6 +104,8 @@ class BrokerServices:
     """Tells what the authorizer decided."""
     delegation_tokens: DelegationTokens | None
     """None without `delegation.token.secret.key`."""
+    interpose: Interpose | None = None
+    """Puts something before each handler, as tests with `broker.testing` do; None as a rule."""
 
     @property
     def broker_epoch(self) -> int:

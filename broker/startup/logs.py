@@ -68,7 +68,10 @@ async def lock_directories(config: BrokerConfig, machine: Machine, undo: UndoSta
 async def _close(logs: LogDirectories, machine: Machine) -> None:
     """On a thread of its own: the others are closed by now."""
     thread = machine.platform.threads(1, "closing logs")
-    await machine.loop.run_in_executor(thread, logs.close)
+    try:
+        await machine.loop.run_in_executor(thread, logs.close)
+    finally:
+        thread.shutdown()
 
 
 async def load(

@@ -34,7 +34,7 @@ def aliases(root: Path) -> Iterator[tuple[str, str]]:
         yield f"{module}/__main__.py", RUN.format(name=name)
         if module != "broker" and not module.startswith("broker/testing"):
             yield f"{module}/__init__.py", PROSE.format(name=name)
-    for path in sorted(root.glob("broker/testing/**/*.py")):
+    for path in sorted([*root.glob("broker/testing.py"), *root.glob("broker/testing/**/*.py")]):
         if path.name != "__main__.py":
             source = path.relative_to(root)
             parts = source.parent.parts if path.stem == "__init__" else source.with_suffix("").parts

@@ -1,0 +1,162 @@
+"""A broker on the event loop of its caller, for tests that are coroutines."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Self
+
+from broker.embedded.errors import EmbeddedBrokerError
+from broker.embedded.faults.fault import Fault, Mischief
+from broker.embedded.hosted_broker import HostedBroker, Surroundings
+from broker.embedded.machine.log_lines import LogLines, unwatch, watch
+from broker.embedded.machine.reserved_port import ReservedPort
+from broker.embedded.machine.turned_time import TurnedTime
+from broker.embedded.settings import remove_directory, stated
+from broker.embedded.stored_records import StoredRecord, stored_records
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.embedded.faults.sent_requests import SentRequest
+    from broker.embedded.settings import BrokerSettings, Value
+    from protocol.errors import ErrorCode
+    from protocol.schema import Request
+
+
+class AsyncBroker:
+    """What `async with EmbeddedBroker(...)` gives. Made by `started`.
+
+    A client that blocks this loop blocks the broker, too: for one that does, use `with`. The clock
+    is the loop's, so it cannot be turned, nor the broker paused.
+    """
+
+    def __init__(self, settings: BrokerSettings, port: ReservedPort) -> None:
+        self._settings = settings
+        self._port = port
+        self._lines = LogLines()
+        self._broker = HostedBroker(settings, Surroundings(self._lines, TurnedTime()))
+
+    @classmethod
+    async def started(cls, settings: BrokerSettings) -> Self:
+        """Start one; raises EmbeddedBrokerError."""
+        port = ReservedPort()
+        self = cls(dataclasses.replace(settings, port=port.number), port)
+        watch()
+        try:
+            await self._broker.start()
+        except BaseException:
+            self._give_back()
+            raise
+        return self
+
+    async def stop(self) -> None:
+        """Have it stop in order, and leave nothing behind."""
+        try:
+            await self._broker.stop()
+        finally:
+            self._give_back()
+
+    async def kill(self) -> None:
+        """End it as SIGKILL does. Its logs and its port wait for `start`."""
+        await self._broker.kill()
+
+    async def start(self) -> None:
+        """Start it again, after `kill`."""
+        await self._broker.start()
+
+    async def restart(self) -> None:
+        """Stop it in order, and start it with the same logs at the same port."""
+        await self._broker.stop()
+        await self._broker.start()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to, `host:port`."""
+        return self._settings.bootstrap_server
+
+    @property
+    def log_lines(self) -> list[str]:
+        """The newest 2,000 lines of its log."""
+        return self._lines()
+
+    async def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int = 1,
+        config: Mapping[str, Value] | None = None,
+    ) -> None:
+        """Create a topic; it can be used when this returns."""
+        await self._broker.create_topic(name, partitions, replication_factor, stated(config))
+
+    async def delete_topic(self, name: str) -> None:
+        """Delete a topic."""
+        await self._broker.delete_topic(name)
+
+    async def topics(self) -> dict[str, int]:
+        """The number of partitions of each topic, internal ones too."""
+        return await self._broker.topics()
+
+    async def records(
+        self, topic: str, partition: int | None = None, *, committed_only: bool = False
+    ) -> list[StoredRecord]:
+        """What stands in the logs of a topic, by partition and offset, without a consumer."""
+        count = (await self.topics()).get(topic)
+        if count is None:
+            raise EmbeddedBrokerError(f"there is no topic {topic}")
+        found: list[StoredRecord] = []
+        for index in range(count) if partition is None else [partition]:
+            found += stored_records(await self._broker.read(topic, index, committed_only))
+        return found
+
+    async def wait_for(self, group: str, lag: int = 0, timeout_seconds: float = 10.0) -> None:
+        """Wait until a group has committed all but `lag` records. Raises NotReachedError."""
+        await self._broker.wait_for(group, lag, timeout_seconds)
+
+    async def requests(self) -> list[SentRequest]:
+        """What clients have sent."""
+        return await self._broker.sent_requests()
+
+    async def fail(
+        self,
+        request: type[Request] | None,
+        error: ErrorCode,
+        *,
+        times: int | None = None,
+        topic: str | None = None,
+    ) -> AsyncFault:
+        """Answer with an error, and do not handle it."""
+        return await self.set_fault(
+            Fault(Mischief.FAIL, request, error=error, times=times, topic=topic)
+        )
+
+    async def set_fault(self, fault: Fault) -> AsyncFault:
+        """Set any fault there is."""
+        return AsyncFault(self._broker, await self._broker.add_fault(fault))
+
+    def _give_back(self) -> None:
+        unwatch()
+        self._port.release()
+        remove_directory(self._settings.directory)
+
+
+class AsyncFault:
+    """Strikes until it is removed, or has struck often enough. As a context, until its end."""
+
+    def __init__(self, broker: HostedBroker, number: int) -> None:
+        self._broker = broker
+        self._number = number
+
+    async def count(self) -> int:
+        """How many requests it has struck."""
+        return await self._broker.fault_count(self._number)
+
+    async def remove(self) -> None:
+        """Have it strike no more."""
+        await self._broker.remove_fault(self._number)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.remove()

@@ -1,0 +1,153 @@
+"""One broker as a test sees it, whether it is alone or one of several."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Self
+
+from broker.embedded.mischief import FaultyRequests
+from broker.embedded.requests_view import Requests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from broker.embedded.engines.engine import Engine
+    from broker.embedded.settings import BrokerSettings
+
+
+class ControlledBroker(FaultyRequests):
+    """What can be asked of it and done to it; how it comes about, subclasses know.
+
+    Its methods may be called from any thread, and block it.
+    """
+
+    @property
+    @abstractmethod
+    def _settings(self) -> BrokerSettings:
+        """What it is configured to be. Raises EmbeddedBrokerError if it was never started."""
+
+    @abstractmethod
+    def start(self) -> Self:
+        """Start it, or start it again after `kill`; returns when it serves."""
+
+    def kill(self) -> None:
+        """End it as SIGKILL does. Its logs and its port wait for `start`."""
+        self._engine.kill()
+
+    def restart(self) -> None:
+        """Stop it in order, and start it with the same logs at the same port."""
+        if self.is_running:
+            self._engine.ask("stop")
+        self._engine.ask("start")
+
+    def pause(self) -> None:
+        """Have it do nothing, as SIGSTOP does: connections stay open, and nothing is answered."""
+        self._engine.pause()
+
+    def resume(self) -> None:
+        """Have it go on after `pause`."""
+        self._engine.resume()
+
+    def restore(self) -> None:
+        """Have it be well again: it goes on, or is started, without faults, its disk has room."""
+        self.resume()
+        if not self.is_running:
+            self.start()
+        self._engine.ask("restore")
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it was paused, and not resumed."""
+        return self._engine.is_paused
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """`pause`, and `resume` in the end."""
+        self.pause()
+        try:
+            yield
+        finally:
+            self.resume()
+
+    @contextlib.contextmanager
+    def killed(self) -> Iterator[None]:
+        """`kill`, and `start` in the end."""
+        self.kill()
+        try:
+            yield
+        finally:
+            self.start()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to, `host:port`."""
+        return self._settings.bootstrap_server
+
+    def get_bootstrap_server(self) -> str:
+        """As testcontainers call it."""
+        return self.bootstrap_servers
+
+    @property
+    def config(self) -> dict[str, str]:
+        """What it was configured to be: the keys of its property file."""
+        return self._settings.properties
+
+    @property
+    def log_dir(self) -> Path:
+        """Where its logs are."""
+        return self._settings.logs
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started, and has neither been stopped or killed nor given up."""
+        return bool(self._engine.ask("is_running"))
+
+    @property
+    def failure(self) -> str | None:
+        """Why it ended by itself, if it did: its last disk has failed, say."""
+        why: str | None = self._engine.ask("failure")
+        return why
+
+    @property
+    def log_lines(self) -> list[str]:
+        """The newest 2,000 lines of its log."""
+        lines: list[str] = self._engine.ask("log_lines")
+        return lines
+
+    @property
+    def requests(self) -> Requests:
+        """What clients have sent."""
+        return Requests(self._engine)
+
+    def topics(self) -> dict[str, int]:
+        """The number of partitions of each topic, internal ones too."""
+        found: dict[str, int] = self._engine.ask("topics")
+        return found
+
+    def advance(self, *, seconds: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Turn its clock forward: what is due by then happens now, timers included."""
+        self._engine.ask("advance", seconds + 3600 * (hours + 24 * days))
+
+    def fill_disk(self) -> FullDisk:
+        """Have its disk refuse what needs room. As a context, until its end."""
+        return FullDisk(self._engine)
+
+
+class FullDisk:
+    """A disk that refuses what needs room, until it is emptied or the context ends."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        engine.ask("fill_disk", True)
+
+    def empty(self) -> None:
+        """Let it take things in again; a broker that has given up has to be restarted."""
+        self._engine.ask("fill_disk", False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.empty()

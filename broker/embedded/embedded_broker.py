@@ -1,0 +1,218 @@
+"""A broker for tests, on a thread of its own or in a process of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import weakref
+from typing import TYPE_CHECKING, Literal, Self
+
+from broker.embedded.controlled_broker import ControlledBroker
+from broker.embedded.engines.on_thread import ThreadEngine
+from broker.embedded.errors import EmbeddedBrokerError
+from broker.embedded.hosted_broker import Surroundings
+from broker.embedded.machine.log_lines import LogLines
+from broker.embedded.machine.reserved_port import ReservedPort
+from broker.embedded.machine.turned_time import TurnedTime
+from broker.embedded.operations import PRINCIPAL
+from broker.embedded.settings import (
+    ALONE,
+    QUICK,
+    BrokerSettings,
+    make_directory,
+    remove_directory,
+    stated,
+)
+from broker.embedded.stored_records import stored_records
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from broker.embedded.async_broker import AsyncBroker
+    from broker.embedded.engines.engine import Engine
+    from broker.embedded.settings import Storage, Value
+    from broker.embedded.stored_records import StoredRecord
+
+Isolation = Literal["thread", "process"]
+SUPER_USERS = "super.users"
+
+
+class EmbeddedBroker(ControlledBroker):
+    """One broker without ZooKeeper, from `start` to `stop`; `with` does both.
+
+    Its methods may be called from any thread, and block it. `async with` gives another object,
+    whose broker runs on the caller's loop.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Value] | None = None,
+        *,
+        storage: Storage = "disk",
+        log_dir: Path | None = None,
+        isolation: Isolation = "thread",
+    ) -> None:
+        """`config` has keys of `server.properties`.
+
+        Logs are in a directory that goes with the broker: on the disk, or in `/dev/shm`; those in
+        `log_dir` stay. Nothing is taken from the machine before `start`.
+        """
+        self._config = {**stated(QUICK), **stated(ALONE), **stated(config)}
+        users = filter(None, [self._config.get(SUPER_USERS), PRINCIPAL])
+        self._config[SUPER_USERS] = ";".join(users)
+        self._storage = storage
+        self._log_dir = log_dir
+        self._isolation = isolation
+        self._started: _Started | None = None
+        self._async: AsyncBroker | None = None
+
+    # Its life
+
+    def start(self) -> Self:
+        """Start it, or start it again after `kill`; returns when it serves."""
+        if self._started is None:
+            self._started = _Started(self._new_settings(), self._isolation)
+            try:
+                self._engine.ask("start")
+            except BaseException:
+                self._end()
+                raise
+        else:
+            self._engine.ask("start")
+        return self
+
+    def stop(self) -> None:
+        """Have it stop in order, and leave nothing behind."""
+        if self._started is not None and self._started.is_ours:
+            self._engine.resume()
+            try:
+                if self.is_running:
+                    self._engine.ask("stop")
+            finally:
+                self._end()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> AsyncBroker:
+        from broker.embedded.async_broker import AsyncBroker  # noqa: PLC0415 - which few need
+
+        if self._isolation == "process":
+            raise EmbeddedBrokerError("async with runs on this loop; isolation='process' does not")
+        self._async = await AsyncBroker.started(self._new_settings())
+        return self._async
+
+    async def __aexit__(self, *_: object) -> None:
+        running, self._async = self._async, None
+        if running is not None:
+            await running.stop()
+
+    # Topics and groups
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int = 1,
+        config: Mapping[str, Value] | None = None,
+    ) -> None:
+        """Create a topic; it can be used when this returns."""
+        self._engine.ask("create_topic", name, partitions, replication_factor, stated(config))
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic."""
+        self._engine.ask("delete_topic", name)
+
+    def records(
+        self, topic: str, partition: int | None = None, *, committed_only: bool = False
+    ) -> list[StoredRecord]:
+        """What stands in the logs of a topic, by partition and offset, without a consumer.
+
+        With `committed_only`, what a consumer with `read_committed` would get.
+        """
+        count = self.topics().get(topic)
+        if count is None:
+            raise EmbeddedBrokerError(f"there is no topic {topic}")
+        wanted = range(count) if partition is None else [partition]
+        return [
+            record
+            for index in wanted
+            for record in stored_records(self._engine.ask("read", topic, index, committed_only))
+        ]
+
+    def wait_for(self, group: str, lag: int = 0, timeout: float = 10.0) -> None:
+        """Wait until a group has committed all but `lag` records. Raises NotReachedError.
+
+        It counts for the partitions in which the group has committed something.
+        """
+        self._engine.ask("wait_for", group, lag, timeout)
+
+    @property
+    def _running(self) -> _Started:
+        if self._started is None:
+            raise EmbeddedBrokerError("the broker was not started")
+        return self._started
+
+    @property
+    def _engine(self) -> Engine:
+        return self._running.engine
+
+    @property
+    def _settings(self) -> BrokerSettings:
+        return self._running.settings
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started, and has neither been stopped or killed nor given up."""
+        return self._started is not None and super().is_running
+
+    def _new_settings(self) -> BrokerSettings:
+        directory = make_directory(self._storage, "embedded-broker-")
+        return BrokerSettings(0, 0, directory, self._config, self._log_dir)
+
+    def _end(self) -> None:
+        started, self._started = self._started, None
+        if started is not None:
+            started.end()
+
+
+class _Started:
+    """What a broker has taken from the machine, and gives back also if nobody stops it."""
+
+    def __init__(self, settings: BrokerSettings, isolation: Isolation) -> None:
+        self._process = os.getpid()
+        self._port = ReservedPort()
+        self.settings = dataclasses.replace(settings, port=self._port.number)
+        self._clean_up = weakref.finalize(self, _remove, self._process, settings.directory)
+        self.engine: Engine = _engine(self.settings, isolation)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process has started it: a fork leaves it alone."""
+        return self._process == os.getpid()
+
+    def end(self) -> None:
+        """Give all of it back."""
+        try:
+            self.engine.close()
+        finally:
+            self._port.release()
+            self._clean_up()
+
+
+def _engine(settings: BrokerSettings, isolation: Isolation) -> Engine:
+    if isolation == "process":
+        from broker.embedded.engines.in_process import ProcessEngine  # noqa: PLC0415 - few need it
+
+        return ProcessEngine(settings)
+    return ThreadEngine(settings, Surroundings(LogLines(), TurnedTime()))
+
+
+def _remove(process: int, directory: Path) -> None:
+    """At the latest when the interpreter ends, in the process that made the directory."""
+    if process == os.getpid():
+        remove_directory(directory)

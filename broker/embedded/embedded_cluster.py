@@ -1,0 +1,330 @@
+"""Several brokers for tests, in one process, without ZooKeeper and without Java."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, Self
+
+from broker.embedded.cluster_broker import ClusterBroker
+from broker.embedded.engines.on_thread import ThreadEngine
+from broker.embedded.errors import EmbeddedBrokerError, NotReachedError
+from broker.embedded.hosted_broker import Surroundings
+from broker.embedded.machine.log_lines import LogLines
+from broker.embedded.machine.reserved_port import ReservedPort
+from broker.embedded.machine.turned_time import TurnedTime
+from broker.embedded.metadata_ensemble import EnsembleStore, MetadataEnsemble
+from broker.embedded.settings import (
+    QUICK,
+    BrokerSettings,
+    make_directory,
+    remove_directory,
+    stated,
+)
+from broker.embedded.stored_records import stored_records
+from controller.znodes import CONTROLLER, decode_controller
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from broker.embedded.settings import Storage, Value
+    from broker.embedded.stored_records import StoredRecord
+
+POLL_SECONDS: Final = 0.005
+STORE: Final = "embedded-cluster:2181"
+"""What stands in `zookeeper.connect`: it makes a broker one of several. Nobody connects there."""
+SESSION_KEY: Final = "zookeeper.session.timeout.ms"
+CLUSTER: Final[Mapping[str, Value]] = {
+    "zookeeper.connect": STORE,
+    SESSION_KEY: 2_000,
+    "offsets.topic.replication.factor": 3,
+    "transaction.state.log.replication.factor": 3,
+    "transaction.state.log.min.isr": 2,
+    "replica.lag.time.max.ms": 2_000,
+    "replica.fetch.wait.max.ms": 100,
+    "replica.fetch.backoff.ms": 50,
+    "replica.socket.timeout.ms": 2_000,
+    "controller.socket.timeout.ms": 2_000,
+    "controlled.shutdown.retry.backoff.ms": 100,
+}
+"""A failure shows in two seconds, not in ten or thirty."""
+
+
+class EmbeddedCluster:
+    """Brokers 0, 1, 2 and so on, from `start` to `stop`; `with` does both."""
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        config: Mapping[str, Value] | None = None,
+        *,
+        storage: Storage = "disk",
+    ) -> None:
+        """`config` has keys of `server.properties`, for all of them."""
+        factor = {name: min(3, brokers) for name in CLUSTER if name.endswith("replication.factor")}
+        fewest = {"transaction.state.log.min.isr": min(2, brokers)}
+        self._config = {
+            **stated(QUICK),
+            **stated(CLUSTER),
+            **stated(factor),
+            **stated(fewest),
+            **stated(config),
+        }
+        self._count = brokers
+        self._storage = storage
+        self._process = os.getpid()
+        self._resources = contextlib.ExitStack()
+        self.brokers: list[ClusterBroker] = []
+        """By their ids. There are none before `start`."""
+
+    # Its life
+
+    def start(self) -> Self:
+        """Start all brokers; returns when each knows of all."""
+        if self.brokers:
+            raise EmbeddedBrokerError("the cluster was started already")
+        self._process = os.getpid()
+        directory = make_directory(self._storage, "embedded-cluster-")
+        finalizer = weakref.finalize(self, _remove, self._process, directory)
+        self._resources.callback(finalizer)
+        self._ensemble = MetadataEnsemble(int(self._config[SESSION_KEY]) / 1000)
+        try:
+            self.brokers = [self._make(number, directory) for number in range(self._count)]
+            self._start_all()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Have all stop, and leave nothing behind."""
+        if self._process != os.getpid():
+            return
+        brokers, self.brokers = self.brokers, []
+        with self._resources:
+            for broker in brokers:  # in no order that could matter: what they have written goes
+                broker.end()
+        self._resources = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # What it is
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to: all brokers, `host:port,host:port`."""
+        return ",".join(broker.bootstrap_servers for broker in self.brokers)
+
+    def get_bootstrap_server(self) -> str:
+        """As testcontainers call it."""
+        return self.bootstrap_servers
+
+    @property
+    def log_lines(self) -> list[str]:
+        """The newest of the brokers' log lines, by broker."""
+        return [line for broker in self.brokers for line in broker.log_lines]
+
+    @property
+    def live(self) -> list[ClusterBroker]:
+        """The brokers that run and are not paused."""
+        return [one for one in self.brokers if not one.is_paused and one.is_running]
+
+    def controller(self) -> ClusterBroker:
+        """The active controller, once there is one. Raises NotReachedError."""
+        return self._first("a controller", self._is_controller)
+
+    def leader_of(self, topic: str, partition: int = 0) -> ClusterBroker:
+        """The broker that leads a partition, once there is one. Raises NotReachedError.
+
+        Of two that believe to lead, since one of them was cut off, the one that came later.
+        """
+        what = f"a leader of {topic}-{partition}"
+        self._first(what, lambda broker: broker.leads(topic, partition))
+        return max(self.live, key=lambda broker: broker.leads_in(topic, partition))
+
+    # Topics and groups
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int | None = None,
+        config: Mapping[str, Value] | None = None,
+    ) -> None:
+        """Create a topic, on three brokers if there are; all of them know it when this returns."""
+        factor = min(3, self._count) if replication_factor is None else replication_factor
+        self.controller().ask("create_topic", name, partitions, factor, stated(config))
+
+        def is_known() -> bool:
+            leaders = [broker.ask("leaders", name) for broker in self.live]
+            return all(
+                len(one) == partitions and min(one.values(), default=-1) >= 0 for one in leaders
+            )
+
+        _wait(f"all brokers to know the leaders of {name}", is_known)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic."""
+        self.controller().ask("delete_topic", name)
+
+    def records(
+        self, topic: str, partition: int | None = None, *, committed_only: bool = False
+    ) -> list[StoredRecord]:
+        """What stands in the logs of a topic's leaders, by partition and offset."""
+        known = self.live[0].ask("topics")
+        if topic not in known:
+            raise EmbeddedBrokerError(f"there is no topic {topic}")
+        found: list[StoredRecord] = []
+        for index in range(known[topic]) if partition is None else [partition]:
+            leader = self.leader_of(topic, index)
+            found += stored_records(leader.ask("read", topic, index, committed_only))
+        return found
+
+    def wait_for(self, group: str, lag: int = 0, timeout: float = 10.0) -> None:
+        """Wait until a group has committed all but `lag` records. Raises NotReachedError."""
+
+        def is_reached() -> bool:
+            committed = next(filter(None, self._committed(group)), None)
+            if not committed:
+                return False
+            ends: dict[tuple[str, int], int] = {}
+            for broker in self.live:
+                ends.update(broker.ask("end_offsets", list(committed)))
+            behind = (max(ends[at] - committed[at], 0) for at in committed if at in ends)
+            return len(ends) == len(committed) and sum(behind) <= lag
+
+        _wait(f"group {group} to be within {lag} records", is_reached, timeout)
+
+    def _committed(self, group: str) -> Iterator[dict[tuple[str, int], int] | None]:
+        for broker in self.live:
+            yield broker.ask("committed_offsets", group)
+
+    # Failures
+
+    def kill(self, broker: ClusterBroker | int) -> ClusterBroker:
+        """End a broker as SIGKILL does; its session ends at once, so that others take over."""
+        killed = self.brokers[broker] if isinstance(broker, int) else broker
+        killed.kill()
+        return killed
+
+    def partition_network(
+        self, minority: list[int] | int, *, from_store: bool = True
+    ) -> CutNetwork:
+        """Let nothing through between some brokers and all others. As a context, until its end.
+
+        Clients reach all of them. The metadata store is with the others, unless `from_store` is
+        false: after `zookeeper.session.timeout.ms`, those that are cut off lead nothing any more.
+        """
+        cut_off = {minority} if isinstance(minority, int) else set(minority)
+        if from_store:
+            self._ensemble.unreachable |= cut_off
+        for broker in self.brokers:
+            is_cut_off = broker.broker_id in cut_off
+            others = [one for one in self.brokers if (one.broker_id in cut_off) != is_cut_off]
+            broker.ask("cut_off_from", {one.own_port for one in others})
+        return CutNetwork(self)
+
+    def restore(self) -> None:
+        """Have all brokers be well again, and the network whole."""
+        for broker in self.brokers:
+            broker.resume()
+        self.heal_network()
+        for broker in self.brokers:
+            broker.restore()
+        self._wait_for_all()
+
+    def heal_network(self) -> None:
+        """Let everything through again."""
+        if self.brokers:
+            self._ensemble.unreachable.clear()
+            for broker in self.brokers:
+                broker.ask("cut_off_from", set())
+
+    def _make(self, number: int, directory: Path) -> ClusterBroker:
+        ports = (ReservedPort(), ReservedPort())
+        for port in ports:
+            self._resources.callback(port.release)
+        own = directory / f"broker-{number}"
+        own.mkdir()
+        settings = BrokerSettings(
+            number, ports[0].number, own, self._config, own_port=ports[1].number
+        )
+        stores: list[EnsembleStore] = []
+
+        def open_store() -> EnsembleStore:
+            stores[:] = [EnsembleStore(self._ensemble, number)]
+            return stores[0]
+
+        def end_session() -> None:
+            for store in stores:
+                store.end()
+
+        lines = LogLines(f"broker {number}")
+        surroundings = Surroundings(lines, TurnedTime(), open_store, end_session)
+        engine = ThreadEngine(settings, surroundings)
+        return ClusterBroker(settings, engine)
+
+    def _start_all(self) -> None:
+        with ThreadPoolExecutor(self._count) as starting:
+            for started in [starting.submit(broker.start) for broker in self.brokers]:
+                started.result()
+        self._wait_for_all()
+
+    def _wait_for_all(self) -> None:
+        everyone = list(range(self._count))
+        _wait(
+            "all brokers to know each other",
+            lambda: all(broker.ask("live_brokers") == everyone for broker in self.brokers),
+        )
+
+    def _is_controller(self, broker: ClusterBroker) -> bool:
+        """Whether the store says so, and the broker has heard of it."""
+        node = self._ensemble.tree.nodes.get(CONTROLLER)
+        is_elected = node is not None and decode_controller(node.data) == broker.broker_id
+        return is_elected and bool(broker.ask("is_controller"))
+
+    def _first(self, what: str, is_it: Callable[[ClusterBroker], bool]) -> ClusterBroker:
+        found: list[ClusterBroker] = []
+
+        def look() -> bool:
+            found[:] = [broker for broker in self.live if is_it(broker)]
+            return bool(found)
+
+        _wait(what, look)
+        return found[0]
+
+
+class CutNetwork:
+    """A network in two parts, until it is healed or the context ends."""
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self.heal = cluster.heal_network
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.heal()
+
+
+def _wait(what: str, is_reached: Callable[[], bool], timeout: float = 30.0) -> None:
+    """Look again and again, until it is so. Raises NotReachedError."""
+    until = time.monotonic() + timeout
+    while not is_reached():
+        if time.monotonic() > until:
+            raise NotReachedError(f"waited for {what}, in vain for {timeout:g} s")
+        time.sleep(POLL_SECONDS)
+
+
+def _remove(process: int, directory: Path) -> None:
+    """At the latest when the interpreter ends, in the process that made the directory."""
+    if process == os.getpid():
+        remove_directory(directory)

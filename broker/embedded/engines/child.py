@@ -1,0 +1,49 @@
+"""The other end of `in_process`: a broker, and who does what the parent asks.
+
+`python -m broker.embedded.engines.child NUMBER` is started by it, with the descriptor of a socket.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+from broker.embedded.engines.on_thread import ThreadEngine
+from broker.embedded.hosted_broker import Surroundings
+from broker.embedded.machine.log_lines import LogLines
+from broker.embedded.machine.turned_time import TurnedTime
+
+if TYPE_CHECKING:
+    from broker.embedded.settings import BrokerSettings
+
+
+def main(number: int) -> None:
+    """Serve until the parent has closed its end, or is no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
+    way: Connection[Any, Any] = Connection(number)
+    settings: BrokerSettings = way.recv()
+    engine = ThreadEngine(settings, Surroundings(LogLines(), TurnedTime()))
+    try:
+        _serve(way, engine)
+    finally:
+        engine.ask("stop")
+        engine.close()
+
+
+def _serve(way: Connection[Any, Any], engine: ThreadEngine) -> None:
+    while True:
+        try:
+            operation, arguments = way.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = (True, engine.ask(operation, *arguments))
+        except Exception as error:  # noqa: BLE001 - raised where it was asked for
+            answer = (False, error)
+        way.send(answer)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,55 @@
+"""A broker on a thread of this process, with an event loop of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.embedded.hosted_broker import HostedBroker, Surroundings
+from broker.embedded.machine.log_lines import unwatch, watch
+from broker.embedded.machine.loop_thread import LoopThread
+
+if TYPE_CHECKING:
+    from broker.embedded.settings import BrokerSettings
+
+
+class ThreadEngine:
+    """`Engine` in this process."""
+
+    def __init__(self, settings: BrokerSettings, surroundings: Surroundings) -> None:
+        watch()
+        name = f"embedded broker {settings.broker_id}"
+        self._thread = LoopThread(name, surroundings.lines, surroundings.turned)
+        self._broker = HostedBroker(settings, surroundings)
+        self._surroundings = surroundings
+        self._is_closed = False
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether its thread is stopped."""
+        return self._thread.is_paused
+
+    def ask(self, operation: str, *arguments: object) -> Any:  # noqa: ANN401 - see Engine
+        """Do it on the broker's thread."""
+        if operation == "log_lines":
+            return self._surroundings.lines()  # a paused broker's, too
+        return self._thread.call(getattr(self._broker, operation)(*arguments))
+
+    def kill(self) -> None:
+        """End the broker as SIGKILL would."""
+        self._thread.resume()
+        self._thread.call(self._broker.kill())
+
+    def pause(self) -> None:
+        """Stop its thread."""
+        self._thread.pause()
+
+    def resume(self) -> None:
+        """Let its thread go on."""
+        self._thread.resume()
+
+    def close(self) -> None:
+        """End the thread."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._thread.close()
+            unwatch()

@@ -1,0 +1,1 @@
+"""What clients ask of an embedded broker: kept for assertions, and spoilt on demand."""

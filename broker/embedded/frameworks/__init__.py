@@ -1,0 +1,1 @@
+"""Embedded brokers in the shape that users of other tools know them in."""

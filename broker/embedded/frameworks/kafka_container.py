@@ -1,0 +1,68 @@
+"""An embedded broker in the shape of testcontainers' `KafkaContainer`: one import is swapped."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from broker.embedded.embedded_broker import EmbeddedBroker
+from broker.embedded.machine.reserved_port import HOST
+
+PREFIX = "KAFKA_"
+
+
+class KafkaContainer:
+    """What tests use of `testcontainers.kafka.KafkaContainer`. There is no image to pull."""
+
+    def __init__(self, image: str = "", port: int = 9093, **_: object) -> None:
+        """`image` is of no interest; `port` is what `get_exposed_port` is asked for."""
+        del image
+        self.port = port
+        self._config: dict[str, str] = {}
+        self._broker: EmbeddedBroker | None = None
+
+    def with_env(self, key: str, value: str) -> Self:
+        """`KAFKA_NUM_PARTITIONS` stands for `num.partitions`, as in Kafka's images."""
+        if key.startswith(PREFIX):
+            self._config[key.removeprefix(PREFIX).lower().replace("_", ".")] = value
+        return self
+
+    def with_kraft(self) -> Self:
+        """It needs no ZooKeeper in any case."""
+        return self
+
+    def with_cluster_id(self, _: str) -> Self:
+        """It draws its own."""
+        return self
+
+    def start(self, timeout: float = 30) -> Self:
+        """Start the broker; returns when it serves."""
+        del timeout
+        self._broker = EmbeddedBroker(self._config).start()
+        return self
+
+    def stop(self, force: bool = True, delete_volume: bool = True) -> None:
+        """Stop it; nothing of it is left."""
+        del force, delete_volume
+        broker, self._broker = self._broker, None
+        if broker is not None:
+            broker.stop()
+
+    def get_bootstrap_server(self) -> str:
+        """What clients connect to, `host:port`."""
+        assert self._broker is not None, "start it first"
+        return self._broker.bootstrap_servers
+
+    def get_container_host_ip(self) -> str:
+        """Where it listens."""
+        return HOST
+
+    def get_exposed_port(self, port: int) -> int:
+        """The port at which `port` can be reached, of which there is one."""
+        assert port == self.port, f"only {self.port} is exposed"
+        return int(self.get_bootstrap_server().rpartition(":")[2])
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

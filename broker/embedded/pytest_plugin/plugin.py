@@ -1,0 +1,181 @@
+"""Fixtures `kafka_broker`, `kafka_cluster`, `kafka_topic`, `kafka_admin`, and the marker `kafka`.
+
+A broker lives for the session, and so does a cluster; where a marker asks for another one, it is
+started before the first such test and stopped after the last in a row. Under xdist each worker has
+its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from broker.embedded.pytest_plugin.wanted import (
+    MARKER,
+    TOPIC_OPTIONS,
+    Wanted,
+    add_options,
+    wanted_by_all,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping, Sequence
+
+    from broker.embedded.embedded_broker import EmbeddedBroker
+    from broker.embedded.embedded_cluster import EmbeddedCluster
+
+SERVERS = ("kafka_broker", "kafka_cluster")
+ON_A_SERVER = ("kafka_topic", "kafka_admin")
+SECTION = "Kafka broker log"
+LINES_SHOWN = 200
+_HIDDEN: Any = getattr(pytest, "HIDDEN_PARAM", "kafka")
+_numbers = itertools.count(1)
+_lines_before = pytest.StashKey[dict[str, str | None]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add those of `wanted`."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what the marker takes."""
+    text = (
+        "kafka(config, brokers, storage, isolation, partitions, topic_config): the broker, cluster "
+        "and topic that the fixtures give this test"
+    )
+    config.addinivalue_line("markers", text)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Have marked tests get what they are marked with."""
+    names = metafunc.fixturenames
+    marks = list(metafunc.definition.iter_markers(MARKER))
+    if not marks:
+        return
+    wanted = wanted_by_all(metafunc.config)
+    for mark in reversed(marks):  # the closest one has the last word
+        wanted = wanted.marked(mark)
+    if not set(names) & set(SERVERS) and set(names) & set(ON_A_SERVER):
+        names.append(_server_name(names, marks))
+    for name in SERVERS:
+        if name in names and wanted != wanted_by_all(metafunc.config):
+            metafunc.parametrize(name, [wanted], ids=[_HIDDEN], indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(request: pytest.FixtureRequest) -> Iterator[EmbeddedBroker]:
+    """A broker, `broker.testing.EmbeddedBroker`."""
+    from broker.embedded.embedded_broker import EmbeddedBroker  # noqa: PLC0415
+
+    wanted: Any = _wanted(request)
+    config = dict(wanted.config)
+    with EmbeddedBroker(config, storage=wanted.storage, isolation=wanted.isolation) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+    """Three brokers, or as many as asked for, `broker.testing.EmbeddedCluster`."""
+    from broker.embedded.embedded_cluster import EmbeddedCluster  # noqa: PLC0415
+
+    wanted: Any = _wanted(request)
+    with EmbeddedCluster(wanted.brokers, dict(wanted.config), storage=wanted.storage) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def kafka_topic(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The name of a topic that this test alone has; on `kafka_cluster` if it uses that."""
+    server = _server(request)
+    said: dict[str, Any] = {}
+    for mark in reversed(list(request.node.iter_markers(MARKER))):
+        said.update({name: mark.kwargs[name] for name in TOPIC_OPTIONS if name in mark.kwargs})
+    name = f"{re.sub('[^a-zA-Z0-9._-]+', '-', request.node.name)[:100]}-{next(_numbers)}"
+    server.create_topic(name, said.get("partitions", 1), config=said.get("topic_config"))
+    yield name
+    server.delete_topic(name)
+
+
+@pytest.fixture
+def kafka_admin(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """An admin client: confluent-kafka's, or else kafka-python's."""
+    address = _server(request).bootstrap_servers
+    if find_spec("confluent_kafka") is not None:
+        yield import_module("confluent_kafka.admin").AdminClient({"bootstrap.servers": address})
+    elif find_spec("kafka") is not None:
+        client = import_module("kafka").KafkaAdminClient(bootstrap_servers=address)
+        yield client
+        client.close()
+    else:
+        pytest.fail("kafka_admin needs confluent-kafka or kafka-python, and neither is installed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Note where the broker's log is, to show what comes after; forget earlier requests."""
+    servers = _servers_of(item)
+    for server in servers.values():
+        for broker in getattr(server, "brokers", [server]):
+            broker.requests.clear()
+    item.stash[_lines_before] = {name: _last(one.log_lines) for name, one in servers.items()}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Have the next test find brokers that are well: up, without faults, with room."""
+    for server in _servers_of(item).values():
+        server.restore()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Show the broker's log of the time of a test that fails."""
+    report: Any = yield
+    if report.failed:
+        before = item.stash.get(_lines_before, {})
+        for name, server in _servers_of(item).items():
+            shown = _since(server.log_lines, before.get(name))[-LINES_SHOWN:]
+            if shown:
+                report.sections.append((f"{SECTION} ({name})", "\n".join(shown)))
+    return report
+
+
+def _wanted(request: pytest.FixtureRequest) -> Wanted:
+    found: Wanted = getattr(request, "param", None) or wanted_by_all(request.config)
+    return found
+
+
+def _server(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401 - a broker or a cluster
+    marks = list(request.node.iter_markers(MARKER))
+    return request.getfixturevalue(_server_name(request.fixturenames, marks))
+
+
+def _server_name(names: Sequence[str], marks: list[pytest.Mark]) -> str:
+    """Where the topic of a test is: where the test is, or where its markers say."""
+    broker, cluster = SERVERS
+    if cluster in names or broker in names:
+        return cluster if cluster in names else broker
+    return cluster if any("brokers" in mark.kwargs for mark in marks) else broker
+
+
+def _servers_of(item: pytest.Item) -> Mapping[str, Any]:
+    arguments: Mapping[str, Any] = getattr(item, "funcargs", {})
+    return {name: arguments[name] for name in SERVERS if name in arguments}
+
+
+def _last(lines: list[str]) -> str | None:
+    return lines[-1] if lines else None
+
+
+def _since(lines: list[str], last: str | None) -> list[str]:
+    """The lines after `last`; all of them if that is no longer among them."""
+    for index in range(len(lines) - 1, -1, -1):
+        if lines[index] == last:
+            return lines[index + 1 :]
+    return lines

@@ -1,0 +1,104 @@
+"""What broker a test wants: by command line, by the ini file, and by its markers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MARKER: Final = "kafka"
+STORAGES: Final = ("disk", "memory")
+ISOLATIONS: Final = ("thread", "process")
+BROKERS: Final = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """A broker, or a cluster of them. Equal ones are the same one."""
+
+    config: tuple[tuple[str, str], ...] = ()
+    brokers: int = BROKERS
+    """Of `kafka_cluster`."""
+    storage: str = "disk"
+    isolation: str = "thread"
+    """Of `kafka_broker`."""
+
+    def marked(self, marker: pytest.Mark) -> Wanted:
+        """The same, with what a marker says on top."""
+        said = dict(marker.kwargs)
+        for name in TOPIC_OPTIONS:
+            said.pop(name, None)
+        config = said.pop("config", {})
+        unknown = said.keys() - {"brokers", "storage", "isolation"}
+        if unknown or marker.args:
+            wrong = ", ".join([*map(repr, marker.args), *sorted(unknown)])
+            raise pytest.UsageError(
+                f"@pytest.mark.kafka takes config, brokers, storage, isolation, partitions and "
+                f"topic_config by name, not {wrong}"
+            )
+        both = {**dict(self.config), **{name: _text(value) for name, value in config.items()}}
+        return dataclasses.replace(self, config=tuple(sorted(both.items())), **said)
+
+
+TOPIC_OPTIONS: Final = ("partitions", "topic_config")
+"""What markers say of `kafka_topic`."""
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """The command line's, and those of the ini file."""
+    group = parser.getgroup("kafka", "Kafka brokers for tests")
+    group.addoption(
+        "--kafka-config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a key of server.properties for all brokers; may be repeated",
+    )
+    group.addoption("--kafka-brokers", type=int, help=f"brokers of kafka_cluster ({BROKERS})")
+    group.addoption("--kafka-storage", choices=STORAGES, help="where logs are (disk)")
+    group.addoption(
+        "--kafka-isolation", choices=ISOLATIONS, help="where kafka_broker runs (thread)"
+    )
+    parser.addini("kafka_config", "keys of server.properties, KEY=VALUE each", "linelist")
+    parser.addini("kafka_brokers", f"brokers of kafka_cluster ({BROKERS})")
+    parser.addini("kafka_storage", "where logs are: disk or memory")
+    parser.addini("kafka_isolation", "where kafka_broker runs: thread or process")
+
+
+def wanted_by_all(config: pytest.Config) -> Wanted:
+    """What holds where no marker says otherwise."""
+    lines = [*config.getini("kafka_config"), *config.getoption("--kafka-config")]
+    found = Wanted(
+        tuple(sorted(_pairs(lines))),
+        int(_said(config, "brokers") or BROKERS),
+        _said(config, "storage") or STORAGES[0],
+        _said(config, "isolation") or ISOLATIONS[0],
+    )
+    if found.storage not in STORAGES or found.isolation not in ISOLATIONS:
+        raise pytest.UsageError(
+            f"kafka_storage is one of {', '.join(STORAGES)}, kafka_isolation one of "
+            f"{', '.join(ISOLATIONS)}"
+        )
+    return found
+
+
+def _said(config: pytest.Config, name: str) -> Any:  # noqa: ANN401 - text or number
+    return config.getoption(f"--kafka-{name}") or config.getini(f"kafka_{name}")
+
+
+def _pairs(lines: Iterable[str]) -> list[tuple[str, str]]:
+    pairs: dict[str, str] = {}
+    for line in lines:
+        name, is_pair, value = line.partition("=")
+        if not is_pair:
+            raise pytest.UsageError(f"kafka_config: {line!r} is not KEY=VALUE")
+        pairs[name.strip()] = value.strip()
+    return list(pairs.items())
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,125 @@
+"""What an embedded broker is configured to be, and where it keeps its logs."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from broker.embedded.errors import EmbeddedBrokerError
+from broker.embedded.machine.reserved_port import HOST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Storage = Literal["disk", "memory"]
+Value = str | int | float | bool
+
+MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a directory of its own is made in it, for its user alone
+"""A file system in memory. Files in it are files: what sends them, maps them or compacts them
+in another process works as on a disk, which it would not on a stand-in of ours."""
+
+QUICK: Final[Mapping[str, Value]] = {
+    "num.partitions": 1,
+    "offsets.topic.num.partitions": 1,
+    "transaction.state.log.num.partitions": 1,
+    "group.initial.rebalance.delay.ms": 0,
+    "log.segment.delete.delay.ms": 1_000,
+    "max.incremental.fetch.session.cache.slots": 0,
+}
+"""Apache Kafka's defaults are for servers: fifty partitions of offsets, three seconds of waiting
+for a second member. Without fetch sessions each Fetch names its partitions: `broker.requests`
+shows them, and faults find them."""
+
+ALONE: Final[Mapping[str, Value]] = {
+    "offsets.topic.replication.factor": 1,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "share.coordinator.state.topic.replication.factor": 1,
+    "share.coordinator.state.topic.min.isr": 1,
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """One broker's. They can be sent to another process."""
+
+    broker_id: int
+    port: int
+    directory: Path
+    """Holds its property file and, unless `log_dir` says otherwise, its logs."""
+    config: dict[str, str]
+    """As in a property file, without what follows from the other fields."""
+    log_dir: Path | None = None
+    own_port: int | None = None
+    """Where brokers of a cluster talk to each other."""
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """All that stands in its property file."""
+        return {
+            "broker.id": str(self.broker_id),
+            "log.dirs": str(self.logs),
+            **self._listeners(),
+            **self.config,
+        }
+
+    @property
+    def logs(self) -> Path:
+        """The log directory."""
+        return self.log_dir or self.directory / "logs"
+
+    @property
+    def bootstrap_server(self) -> str:
+        """Where clients connect."""
+        return f"{HOST}:{self.port}"
+
+    def write(self) -> Path:
+        """Write the property file; returns its path."""
+        path = self.directory / "server.properties"
+        lines = [f"{name}={_escaped(text)}\n" for name, text in self.properties.items()]
+        path.write_text("".join(lines), encoding="utf-8")
+        return path
+
+    def _listeners(self) -> dict[str, str]:
+        clients = f"PLAINTEXT://{self.bootstrap_server}"
+        if self.own_port is None:
+            return {"listeners": clients}
+        return {
+            "listeners": f"{clients},BROKERS://{HOST}:{self.own_port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,BROKERS:PLAINTEXT",
+            "inter.broker.listener.name": OWN_LISTENER,
+        }
+
+
+OWN_LISTENER: Final = "BROKERS"
+"""Of the listener on which brokers of a cluster talk to each other."""
+
+
+def stated(config: Mapping[str, Value] | None) -> dict[str, str]:
+    """What a test has configured, as it stands in a property file."""
+    return {name: _text(value) for name, value in (config or {}).items()}
+
+
+def make_directory(storage: Storage, prefix: str) -> Path:
+    """A directory that nobody else has."""
+    if storage == "disk":
+        return Path(tempfile.mkdtemp(prefix=prefix))
+    if not MEMORY.is_dir():
+        raise EmbeddedBrokerError(f"storage='memory' needs {MEMORY}, which is not there")
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=MEMORY))
+
+
+def remove_directory(path: Path) -> None:
+    """Remove it with all it holds."""
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")

@@ -1,0 +1,45 @@
+"""A Kafka broker for tests: `from broker.testing import EmbeddedBroker, EmbeddedCluster, Produce`.
+
+`docs/testing.md` shows how. Requests go by the names that Kafka's protocol has for them.
+"""
+
+from __future__ import annotations
+
+from broker.embedded.async_broker import AsyncBroker
+from broker.embedded.embedded_broker import EmbeddedBroker
+from broker.embedded.embedded_cluster import EmbeddedCluster
+from broker.embedded.errors import EmbeddedBrokerError, NotReachedError
+from broker.embedded.faults.sent_requests import SentRequest
+from broker.embedded.frameworks.kafka_container import KafkaContainer
+from broker.embedded.frameworks.unittest_case import KafkaTestMixin
+from broker.embedded.stored_records import StoredRecord
+from protocol.errors import ErrorCode
+from protocol.messages.api_versions import ApiVersionsRequest as ApiVersions
+from protocol.messages.fetch import FetchRequest as Fetch
+from protocol.messages.find_coordinator import FindCoordinatorRequest as FindCoordinator
+from protocol.messages.list_offsets import ListOffsetsRequest as ListOffsets
+from protocol.messages.metadata import MetadataRequest as Metadata
+from protocol.messages.offset_commit import OffsetCommitRequest as OffsetCommit
+from protocol.messages.offset_fetch import OffsetFetchRequest as OffsetFetch
+from protocol.messages.produce import ProduceRequest as Produce
+
+__all__ = [
+    "ApiVersions",
+    "AsyncBroker",
+    "EmbeddedBroker",
+    "EmbeddedBrokerError",
+    "EmbeddedCluster",
+    "ErrorCode",
+    "Fetch",
+    "FindCoordinator",
+    "KafkaContainer",
+    "KafkaTestMixin",
+    "ListOffsets",
+    "Metadata",
+    "NotReachedError",
+    "OffsetCommit",
+    "OffsetFetch",
+    "Produce",
+    "SentRequest",
+    "StoredRecord",
+]

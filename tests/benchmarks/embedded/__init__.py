@@ -1,0 +1,1 @@
+"""What tests wait for that have a broker of their own."""

@@ -1,0 +1,14 @@
+"""The benchmark of embedded brokers runs; no number is asserted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.benchmarks.embedded import starts
+
+
+@pytest.mark.bench
+def test_smoke_run_covers_every_row(capsys: pytest.CaptureFixture[str]) -> None:
+    starts.main(["--smoke"])
+
+    assert capsys.readouterr().out.count("\n") == 8

@@ -1,0 +1,1 @@
+"""Embedded brokers (`broker.testing`) with stock clients, as users' tests have them."""

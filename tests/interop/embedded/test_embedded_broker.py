@@ -1,0 +1,321 @@
+"""An embedded broker starts, serves, dies and goes without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import socket
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.testing import (
+    EmbeddedBroker,
+    EmbeddedBrokerError,
+    ErrorCode,
+    NotReachedError,
+    Produce,
+)
+from tests.interop.embedded.conftest import produced
+
+if TYPE_CHECKING:
+    from broker.embedded.embedded_broker import Isolation
+
+each_isolation = pytest.mark.parametrize("isolation", ["thread", "process"])
+
+
+@each_isolation
+def test_what_was_produced_stands_in_the_log(isolation: Isolation) -> None:
+    with EmbeddedBroker(isolation=isolation) as broker:
+        broker.create_topic("orders", partitions=2, config={"retention.ms": -1})
+
+        assert produced(broker.bootstrap_servers, "orders", b"one", b"two") == [0, 0]
+
+        records = broker.records("orders")
+        assert sorted(record.value or b"" for record in records) == [b"one", b"two"]
+        assert {record.topic for record in records} == {"orders"}
+        assert broker.topics() == {"orders": 2}
+        assert [one.acks for one in broker.requests.of(Produce)] == [-1, -1]
+
+
+@each_isolation
+def test_records_and_port_survive_a_kill(isolation: Isolation) -> None:
+    with EmbeddedBroker(isolation=isolation) as broker:
+        broker.create_topic("orders")
+        produced(broker.bootstrap_servers, "orders", b"one")
+        address = broker.bootstrap_servers
+
+        broker.kill()
+
+        assert not broker.is_running
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((address.split(":")[0], int(address.split(":")[1])))
+        broker.start()
+        assert broker.bootstrap_servers == address
+        assert [record.value for record in broker.records("orders")] == [b"one"]
+
+
+def test_a_killed_broker_has_not_stopped_in_order() -> None:
+    with EmbeddedBroker() as broker:
+        broker.create_topic("orders")
+        clean = broker.log_dir / ".kafka_cleanshutdown"
+
+        broker.kill()
+        assert not clean.exists()
+        broker.start()
+        assert any("unclean" in line for line in broker.log_lines)
+        broker.restart()
+        assert not any("unclean" in line for line in broker.log_lines[-8:])
+
+
+@each_isolation
+def test_a_paused_broker_answers_nothing_until_it_is_resumed(isolation: Isolation) -> None:
+    with EmbeddedBroker(isolation=isolation) as broker:
+        broker.create_topic("orders")
+        host, port = broker.bootstrap_servers.split(":")
+        with broker.paused():
+            with socket.create_connection((host, int(port))) as client:
+                client.sendall(bytes.fromhex("0000000a0012000000000001ffff"))
+                client.settimeout(0.2)
+                with pytest.raises(TimeoutError):
+                    client.recv(1)
+            with pytest.raises(EmbeddedBrokerError, match="paused"):
+                broker.topics()
+        assert broker.topics() == {"orders": 1}
+
+
+@each_isolation
+def test_nothing_is_left_behind(isolation: Isolation) -> None:
+    threads, descriptors = set(threading.enumerate()), _descriptors()
+    with EmbeddedBroker(isolation=isolation) as broker:
+        broker.create_topic("orders")
+        produced(broker.bootstrap_servers, "orders", b"one")
+        directory = broker.log_dir.parent
+        port = int(broker.bootstrap_servers.split(":")[1])
+        assert directory.exists()
+    gc.collect()
+
+    assert not directory.exists()
+    assert set(threading.enumerate()) <= threads
+    assert _descriptors() <= descriptors
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", port))
+
+
+def _descriptors() -> set[str]:
+    """What is open, but for what librdkafka takes its time to close."""
+    found = set()
+    for number in Path("/proc/self/fd").iterdir():
+        try:
+            target = str(number.readlink())
+        except FileNotFoundError:
+            continue
+        if "embedded" in target or target.startswith("anon_inode:[eventpoll]"):
+            found.add(f"{number} {target}")
+    return found
+
+
+def test_two_brokers_in_one_process_never_see_each_other() -> None:
+    with EmbeddedBroker() as one, EmbeddedBroker({"num.partitions": 3}) as other:
+        one.create_topic("orders")
+        produced(one.bootstrap_servers, "orders", b"one")
+        produced(other.bootstrap_servers, "invoices", b"two")
+
+        assert list(one.topics()) == ["orders"]
+        assert other.topics() == {"invoices": 3}
+        assert not any("invoices" in line for line in one.log_lines)
+        assert not any("orders" in line for line in other.log_lines)
+        assert len(one.requests.of(Produce)) == len(other.requests.of(Produce)) == 1
+        other.kill()
+        assert produced(one.bootstrap_servers, "orders", b"three") == [0]
+
+
+def test_what_the_process_has_stays_as_it_is() -> None:
+    import logging
+    import resource
+    import signal
+    import sys
+
+    def state() -> tuple[object, ...]:
+        return (
+            resource.getrlimit(resource.RLIMIT_NOFILE),
+            [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)],
+            gc.get_threshold(),
+            gc.isenabled(),
+            sys.getswitchinterval(),
+            Path.cwd(),
+            logging.getLogger("broker").level,
+            logging.getLogger("broker").propagate,
+            list(logging.getLogger("broker").handlers),
+        )
+
+    before = state()
+    with EmbeddedBroker() as broker:
+        broker.create_topic("orders")
+        assert state()[:6] == before[:6]
+    assert state() == before
+
+
+def test_memory_is_a_file_system_in_memory() -> None:
+    with EmbeddedBroker(storage="memory") as broker:
+        broker.create_topic("orders")
+        produced(broker.bootstrap_servers, "orders", b"one")
+        assert str(broker.log_dir).startswith("/dev/shm/")
+        assert len(broker.records("orders")) == 1
+        directory = broker.log_dir.parent
+    assert not directory.exists()
+
+
+def test_a_log_directory_of_the_users_own_stays(tmp_path: Path) -> None:
+    with EmbeddedBroker(log_dir=tmp_path / "logs") as broker:
+        broker.create_topic("orders")
+        produced(broker.bootstrap_servers, "orders", b"one")
+    with EmbeddedBroker(log_dir=tmp_path / "logs") as broker:
+        assert [record.value for record in broker.records("orders")] == [b"one"]
+
+
+def test_a_port_that_is_taken_is_told_and_leaves_nothing() -> None:
+    threads = set(threading.enumerate())
+    with EmbeddedBroker() as one, pytest.raises(EmbeddedBrokerError, match="already in use"):
+        EmbeddedBroker({"listeners": f"PLAINTEXT://{one.bootstrap_servers}"}).start()
+    assert set(threading.enumerate()) <= threads
+
+
+def test_a_configuration_that_is_wrong_is_told() -> None:
+    with pytest.raises(EmbeddedBrokerError, match=r"num\.partitions"):
+        EmbeddedBroker({"num.partitions": "many"}).start()
+
+
+def test_a_group_is_waited_for(broker: EmbeddedBroker, topic: str) -> None:
+    from confluent_kafka import Consumer
+
+    produced(broker.bootstrap_servers, topic, b"one", b"two")
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": "readers",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.subscribe([topic])
+    for _ in range(2):
+        message = consumer.poll(10)
+        assert message is not None
+        assert message.error() is None
+        if message.offset() == 0:
+            consumer.commit(message=message, asynchronous=False)
+            broker.wait_for("readers", lag=1)
+            with pytest.raises(NotReachedError, match=f"{topic}-0: 1"):
+                broker.wait_for("readers", timeout=0.05)
+    consumer.commit(asynchronous=False)
+    broker.wait_for("readers")
+    consumer.close()
+
+
+def test_time_that_is_turned_passes_for_retention() -> None:
+    with EmbeddedBroker({"log.retention.check.interval.ms": 60_000}) as broker:
+        broker.create_topic("short", config={"retention.ms": 3_600_000})
+        broker.create_topic("long", config={"retention.ms": 7 * 86_400_000})
+        for topic in ("short", "long"):
+            produced(broker.bootstrap_servers, topic, b"one")
+
+        broker.advance(hours=2)
+
+        _until(lambda: broker.records("short") == [])
+        assert len(broker.records("long")) == 1
+
+
+def _until(is_so: object) -> None:
+    import time
+
+    assert callable(is_so)
+    for _ in range(500):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it has not come about")
+
+
+def test_a_full_disk_is_the_end_of_a_broker_with_one() -> None:
+    with EmbeddedBroker() as broker:
+        broker.create_topic("orders")
+        produced(broker.bootstrap_servers, "orders", b"one")
+
+        with broker.fill_disk():
+            assert produced(
+                broker.bootstrap_servers, "orders", b"two", message_timeout_ms=1_000
+            ) != [0]
+            _until(lambda: not broker.is_running)
+            assert broker.failure == "no log directory is left that can be written"
+            assert any("No space left on device" in line for line in broker.log_lines)
+
+        broker.start()
+        assert produced(broker.bootstrap_servers, "orders", b"three") == [0]
+        assert next(record.value for record in broker.records("orders")) == b"one"
+
+
+def test_a_fork_leaves_the_broker_alone(broker: EmbeddedBroker, topic: str) -> None:
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:  # nothing of pytest may run here
+        try:
+            broker.topics()
+            os.write(writer, b"no error")
+        except EmbeddedBrokerError as error:
+            os.write(writer, str(error).encode())
+        finally:
+            broker.stop()
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as said:
+        assert b"fork" in said.read()
+    assert topic in broker.topics()
+    assert broker.log_dir.exists()
+
+
+def test_who_has_not_asked_for_its_log_lines_gets_warnings_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("WARNING")
+    with EmbeddedBroker() as broker:
+        assert any("ready on" in line for line in broker.log_lines)
+        broker.fill_disk()
+        produced(broker.bootstrap_servers, "orders", b"two", message_timeout_ms=100)
+        _until(lambda: not broker.is_running)
+    assert {record.levelname for record in caplog.records} == {"ERROR"}
+
+
+def test_the_callers_loop_hosts_it() -> None:
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+    async def test() -> None:
+        threads = threading.active_count()
+        async with EmbeddedBroker() as broker:
+            assert threading.active_count() >= threads
+            await broker.create_topic("orders")
+            producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+            await producer.start()
+            fault = await broker.fail(Produce, ErrorCode.NOT_LEADER_OR_FOLLOWER, times=1)
+            await producer.send_and_wait("orders", b"one")
+            assert await fault.count() == 1
+            await producer.stop()
+            consumer = AIOKafkaConsumer(
+                "orders",
+                bootstrap_servers=broker.bootstrap_servers,
+                group_id="readers",
+                auto_offset_reset="earliest",
+            )
+            await consumer.start()
+            assert (await consumer.getone()).value == b"one"
+            await consumer.commit()
+            await broker.wait_for("readers")
+            await consumer.stop()
+            await broker.restart()
+            assert [record.value for record in await broker.records("orders")] == [b"one"]
+
+    asyncio.run(test())

@@ -1,0 +1,161 @@
+"""Three brokers in one process: what is acknowledged survives any one of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.embedded.stored_records import stored_records
+from broker.testing import EmbeddedBrokerError, EmbeddedCluster, Produce, StoredRecord
+from tests.interop.embedded.conftest import produced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.embedded.cluster_broker import ClusterBroker
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster() as cluster:
+        yield cluster
+
+
+def values(cluster: EmbeddedCluster, topic: str) -> list[bytes | None]:
+    return [record.value for record in cluster.records(topic)]
+
+
+def test_what_was_acknowledged_survives_its_leader(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("ha", partitions=1, replication_factor=3)
+    assert produced(cluster.bootstrap_servers, "ha", b"one") == [0]
+    leader = cluster.leader_of("ha", 0)
+
+    cluster.kill(leader)
+
+    assert cluster.leader_of("ha") is not leader
+    assert produced(cluster.bootstrap_servers, "ha", b"two") == [0]
+    assert values(cluster, "ha") == [b"one", b"two"]
+    leader.start()
+    assert produced(cluster.bootstrap_servers, "ha", b"three", acks="all") == [0]
+    assert values(cluster, "ha") == [b"one", b"two", b"three"]
+
+
+def test_another_broker_becomes_controller(cluster: EmbeddedCluster) -> None:
+    controller = cluster.controller()
+
+    with controller.killed():
+        assert cluster.controller() is not controller
+        cluster.create_topic("orders", replication_factor=2)
+
+    assert produced(cluster.bootstrap_servers, "orders", b"one") == [0]
+
+
+def test_a_leader_that_is_cut_off_acknowledges_nothing(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("ha", config={"min.insync.replicas": 2})
+    leader = cluster.leader_of("ha")
+
+    with cluster.partition_network(leader.broker_id):
+        # The one client knows the old leader alone, the other asks the others.
+        codes = produced(leader.bootstrap_servers, "ha", b"lost", message_timeout_ms=1_000)
+        others = [broker for broker in cluster.brokers if broker is not leader]
+        _until(lambda: any(broker.leads("ha") for broker in others))
+        (new,) = [broker for broker in others if broker.leads("ha")]
+        assert produced(new.bootstrap_servers, "ha", b"kept") == [0]
+
+    assert codes != [0]
+    _until(lambda: not leader.leads("ha"))
+    assert values(cluster, "ha") == [b"kept"]
+    _until(lambda: [one.value for one in _stored(leader, "ha")] == [b"kept"])
+
+
+def test_a_broker_that_is_paused_loses_its_leadership(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("ha")
+    leader = cluster.leader_of("ha")
+
+    with leader.paused():
+        others = [broker for broker in cluster.brokers if broker is not leader]
+        _until(lambda: any(broker.leads("ha") for broker in others))
+        assert cluster.leader_of("ha") in others
+        cluster.create_topic("orders", replication_factor=2)
+
+    _until(lambda: not leader.leads("ha"))
+    assert produced(cluster.bootstrap_servers, "ha", b"one") == [0]
+
+
+def test_a_group_is_waited_for_wherever_it_is(cluster: EmbeddedCluster) -> None:
+    from confluent_kafka import Consumer
+
+    cluster.create_topic("orders", partitions=3)
+    produced(cluster.bootstrap_servers, "orders", *[b"value"] * 9)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": "readers",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe(["orders"])
+    count = 0
+    while count < 9:
+        message = consumer.poll(10)
+        assert message is not None
+        count += message.error() is None
+    consumer.commit(asynchronous=False)
+
+    cluster.wait_for("readers")
+    consumer.close()
+
+
+def test_a_fault_strikes_the_broker_that_it_is_set_on(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("ha")
+    leader = cluster.leader_of("ha")
+
+    with leader.drop_answer(Produce, times=1) as fault:
+        assert produced(cluster.bootstrap_servers, "ha", b"one", enable_idempotence=True) == [0]
+
+    assert fault.count == 1
+    assert values(cluster, "ha") == [b"one"]
+    assert len(leader.requests.of(Produce)) == 2
+
+
+def test_brokers_do_not_show_what_they_ask_each_other(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("ha")
+    produced(cluster.bootstrap_servers, "ha", b"one", client_id="me")
+
+    assert {one.client_id for broker in cluster.brokers for one in broker.requests} == {"me"}
+
+
+def test_two_clusters_never_see_each_other(cluster: EmbeddedCluster) -> None:
+    with EmbeddedCluster(brokers=2) as other:
+        other.create_topic("orders", replication_factor=2)
+        assert cluster.brokers[0].topics() == {}
+        with pytest.raises(EmbeddedBrokerError, match="no topic orders"):
+            cluster.records("orders")
+
+
+def test_nothing_is_left_behind() -> None:
+    threads = set(threading.enumerate())
+    with EmbeddedCluster() as cluster:
+        cluster.create_topic("ha")
+        directory = cluster.brokers[0].log_dir.parent.parent
+        cluster.kill(1)
+        cluster.brokers[2].pause()
+        assert directory.exists()
+    assert not directory.exists()
+    assert set(threading.enumerate()) <= threads
+
+
+def _stored(broker: ClusterBroker, topic: str) -> list[StoredRecord]:
+    return stored_records(broker.ask("read", topic, 0, False))
+
+
+def _until(is_so: object) -> None:
+    assert callable(is_so)
+    for _ in range(1500):
+        if is_so():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it has not come about")

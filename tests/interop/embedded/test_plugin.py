@@ -1,0 +1,318 @@
+"""The pytest plugin in test suites of its users, run by pytester."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tests.support.jars import REPOSITORY
+
+pytest_plugins = ["pytester"]
+
+OPTIONS = (
+    "-p",
+    "broker.embedded.pytest_plugin.plugin",
+    "-p",
+    "no:randomly",
+    "-p",
+    "no:timeout",
+    "-p",
+    "no:cacheprovider",
+    "-W",
+    "error",
+)
+SEND = """
+from confluent_kafka import Producer
+
+def send(address, topic, value=b"one"):
+    producer = Producer({"bootstrap.servers": address, "log_level": 0})
+    producer.produce(topic, value)
+    assert producer.flush(20) == 0
+"""
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makepyfile(send=SEND)
+    pytester.syspathinsert()
+    return pytester
+
+
+def run(suite: pytest.Pytester, *options: str) -> pytest.RunResult:
+    return suite.runpytest_inprocess(*OPTIONS, *options)
+
+
+def test_a_broker_for_the_session_and_a_topic_for_each_test(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        from send import send
+
+        seen = set()
+
+        def test_one(kafka_broker, kafka_topic):
+            seen.add((kafka_broker.bootstrap_servers, kafka_topic))
+            send(kafka_broker.bootstrap_servers, kafka_topic)
+            assert [one.value for one in kafka_broker.records(kafka_topic)] == [b"one"]
+
+        class TestTwo:
+            def test_two(self, kafka_topic, kafka_broker):
+                seen.add((kafka_broker.bootstrap_servers, kafka_topic))
+                assert kafka_broker.topics() == {kafka_topic: 1}
+
+        def test_all():
+            addresses, topics = zip(*seen)
+            assert (len(set(addresses)), len(set(topics))) == (1, 2)
+        """
+    )
+    threads = set(threading.enumerate())
+
+    run(suite).assert_outcomes(passed=3)
+
+    assert set(threading.enumerate()) <= threads
+
+
+def test_markers_ask_for_brokers_and_topics(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.kafka(config={"message.max.bytes": 5000})
+
+        def test_as_the_module(kafka_broker):
+            assert kafka_broker.config["message.max.bytes"] == "5000"
+
+        @pytest.mark.kafka(config={"num.partitions": 4}, storage="memory")
+        def test_both(kafka_broker):
+            assert kafka_broker.config["message.max.bytes"] == "5000"
+            assert kafka_broker.config["num.partitions"] == "4"
+            assert str(kafka_broker.log_dir).startswith("/dev/shm")
+
+        @pytest.mark.kafka(partitions=3, topic_config={"retention.ms": 1000})
+        def test_topic(kafka_topic, kafka_broker):
+            assert kafka_broker.topics() == {kafka_topic: 3}
+
+        def test_topic_alone(kafka_topic, request):
+            broker = request.getfixturevalue("kafka_broker")
+            assert broker.config["message.max.bytes"] == "5000"
+            assert broker.topics() == {kafka_topic: 1}
+
+        @pytest.mark.kafka(brokers=2)
+        def test_on_a_cluster(kafka_topic, kafka_admin):
+            metadata = kafka_admin.list_topics(timeout=10)
+            assert len(metadata.brokers) == 2
+            assert len(metadata.topics[kafka_topic].partitions[0].replicas) == 2
+        """
+    )
+    run(suite, "--strict-markers").assert_outcomes(passed=5)
+
+
+def test_options_of_the_command_line_and_the_ini_file(suite: pytest.Pytester) -> None:
+    suite.makepyprojecttoml(
+        """
+        [tool.pytest.ini_options]
+        kafka_config = ["num.partitions=5", "message.max.bytes=4000"]
+        kafka_brokers = "2"
+        kafka_storage = "memory"
+        """
+    )
+    suite.makepyfile(
+        """
+        def test_broker(kafka_broker):
+            assert kafka_broker.config["num.partitions"] == "7"
+            assert kafka_broker.config["message.max.bytes"] == "4000"
+            assert str(kafka_broker.log_dir).startswith("/dev/shm")
+
+        def test_cluster(kafka_cluster):
+            assert len(kafka_cluster.brokers) == 2
+        """
+    )
+    run(suite, "--kafka-config", "num.partitions=7").assert_outcomes(passed=2)
+
+
+def test_the_log_of_the_time_of_a_failed_test_is_in_its_report(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        def test_before(kafka_broker):
+            kafka_broker.create_topic("before")
+
+        def test_failed(kafka_broker):
+            kafka_broker.create_topic("within")
+            assert False
+        """
+    )
+    result = run(suite)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*Kafka broker log (kafka_broker)*", "*topic within created*"])
+    result.stdout.no_fnmatch_line("*topic before created*")
+
+
+def test_a_marker_that_is_wrong_is_told(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.kafka(broker=3)
+        def test_it(kafka_broker):
+            pass
+        """
+    )
+    result = run(suite)
+    result.stdout.fnmatch_lines(["*takes config, brokers*not broker*"])
+    assert result.ret != 0
+
+
+def test_fixtures_of_the_users_own_scopes_may_stand_on_the_broker(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def orders(kafka_broker):
+            kafka_broker.create_topic("orders")
+            return "orders"
+
+        @pytest.mark.kafka(config={"num.partitions": 2})
+        def test_marked(orders, kafka_broker):
+            assert kafka_broker.topics() == {"orders": 1}
+
+        def test_unmarked(orders, kafka_broker):
+            assert kafka_broker.topics() == {"orders": 1}
+        """
+    )
+    run(suite).assert_outcomes(passed=2)
+
+
+def test_the_broker_of_a_test_that_kills_it_is_no_error(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        def test_one(kafka_broker, kafka_topic):
+            kafka_broker.kill()
+        """
+    )
+    run(suite).assert_outcomes(passed=1)
+
+
+def test_a_killed_broker_is_up_again_for_the_next_test(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        def test_one(kafka_broker):
+            kafka_broker.kill()
+
+        def test_two(kafka_cluster):
+            kafka_cluster.kill(0)
+
+        def test_three(kafka_broker, kafka_cluster):
+            assert kafka_broker.is_running
+            assert len(kafka_cluster.live) == 3
+
+        def test_four(kafka_broker):
+            kafka_broker.pause()
+
+        def test_five(kafka_broker, kafka_topic):
+            assert kafka_topic in kafka_broker.topics()
+        """
+    )
+    run(suite).assert_outcomes(passed=5)
+
+
+def test_each_worker_of_xdist_has_its_own(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        import os
+        import pytest
+        from send import send
+
+        @pytest.mark.parametrize("number", range(4))
+        def test_it(kafka_broker, kafka_topic, number):
+            send(kafka_broker.bootstrap_servers, kafka_topic)
+            assert len(kafka_broker.requests.of(_produce())) == 1
+            assert len(kafka_broker.topics()) == 1
+            kafka_broker.requests.clear()
+
+        def _produce():
+            from broker.testing import Produce
+            return Produce
+        """
+    )
+    run(suite, "-n", "2").assert_outcomes(passed=4)
+
+
+def test_unittest_has_a_mixin(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        import unittest
+        from broker.testing import KafkaTestMixin
+        from send import send
+
+        class TestOrders(KafkaTestMixin, unittest.TestCase):
+            kafka_config = {"num.partitions": 2}
+
+            def test_one(self):
+                send(self.kafka_broker.bootstrap_servers, self.kafka_topic)
+                self.assertEqual(len(self.kafka_broker.records(self.kafka_topic)), 1)
+
+            def test_two(self):
+                self.assertEqual(self.kafka_broker.topics(), {self.kafka_topic: 1})
+        """
+    )
+    run(suite).assert_outcomes(passed=2)
+
+
+def test_testcontainers_users_swap_one_import(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        from broker.testing import KafkaContainer
+        from send import send
+
+        def test_it():
+            with KafkaContainer("confluentinc/cp-kafka:7.6.0").with_env(
+                "KAFKA_AUTO_CREATE_TOPICS_ENABLE", "true"
+            ).with_kraft() as kafka:
+                address = kafka.get_bootstrap_server()
+                send(address, "orders")
+                host, port = address.split(":")
+                assert host == kafka.get_container_host_ip()
+                assert int(port) == kafka.get_exposed_port(9093)
+        """
+    )
+    run(suite).assert_outcomes(passed=1)
+
+
+def test_pytest_without_a_kafka_test_does_not_import_the_broker(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    suite.makepyfile(
+        """
+        import sys
+
+        def test_it():
+            assert not [name for name in sys.modules if name.startswith("broker.app")]
+        """
+    )
+    suite.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+
+
+def test_faults_and_full_disks_end_with_the_test_that_has_made_them(
+    suite: pytest.Pytester,
+) -> None:
+    suite.makepyfile(
+        """
+        from broker.testing import ErrorCode, Produce
+        from send import send
+
+        def test_one(kafka_broker):
+            kafka_broker.fail(Produce, ErrorCode.INVALID_RECORD)
+            kafka_broker.fill_disk()
+
+        def test_two(kafka_broker, kafka_topic):
+            send(kafka_broker.bootstrap_servers, kafka_topic)
+            assert [one.value for one in kafka_broker.records(kafka_topic)] == [b"one"]
+            assert len(kafka_broker.requests.of(Produce)) == 1
+
+        def test_three(kafka_broker):
+            assert len(kafka_broker.requests) == 0
+        """
+    )
+    run(suite).assert_outcomes(passed=3)
