@@ -10,6 +10,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from broker.network.links import LinkError
+from broker.partitions.partition import Partition
+from broker.partitions.partition_round import PartitionRound
 from protocol.errors import ApiError
 from protocol.messages.controlled_shutdown import ControlledShutdownRequest
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
     from controller.brokers.registrar import Registrar
     from controller.controller import Controller
+    from protocol.messages.update_metadata import UpdateMetadataRequest
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +55,17 @@ class Cluster:
         """
         config, timers = self.config, self.loop.timers
         self.replicas.on_assignment(self.fetchers.partition_changed)
-        self.metadata.on_update(self.replicas.note_brokers)
-        timers.every(config.replica_lag_time_max_ms / 2, self.replicas.check_lag)
+        replicas, loop = self.replicas, self.loop
+        deaths = PartitionRound(replicas, loop, Partition.brokers_changed, "change of brokers")
+
+        def hear(request: UpdateMetadataRequest) -> None:
+            """A follower whose broker has died is waited for no more."""
+            if replicas.note_brokers(request):
+                deaths.begin()
+
+        self.metadata.on_update(hear)
+        lag = PartitionRound(replicas, loop, Partition.check_lag, "follower lag")
+        timers.every(config.replica_lag_time_max_ms / 2, lag.begin)
         if config.auto_leader_rebalance_enable and config.zookeeper_connect:
             interval_ms = config.leader_imbalance_check_interval_seconds * SECOND_MS
             timers.every(interval_ms, self._balance)

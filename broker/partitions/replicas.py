@@ -146,29 +146,12 @@ class Replicas:
         if awaited_flushes or partition.durability is not None:
             self._tell_of_assignment(partition)  # it may be followed in another way
 
-    def check_lag(self) -> None:
-        """Have leaders see which of their followers stay behind; call it by the clock."""
-        self._have_each(Partition.check_lag, "follower lag")
-
-    def note_starts(self) -> None:
-        """Have readers and followers hear that logs begin later; call it after retention."""
-        self._have_each(Partition.note_start, "log start")
-
-    def note_brokers(self, request: UpdateMetadataRequest) -> None:
-        """Go on without a follower whose broker has died: it is no more waited for."""
+    def note_brokers(self, request: UpdateMetadataRequest) -> bool:
+        """Note who lives; whether that has changed, so that each partition has to be told."""
         live = frozenset(broker.id for broker in request.live_brokers)
-        if live != self._live_brokers:
-            self._live_brokers = live
-            self._have_each(Partition.brokers_changed, "change of brokers")
-
-    def _have_each(self, step: Callable[[Partition], None], name: str) -> None:
-        """Take a step with each partition; one that raises costs the others nothing."""
-        for partition in self:
-            try:
-                step(partition)
-            except Exception as error:  # noqa: BLE001 - noted
-                error.add_note(f"partition {partition.topic}-{partition.index}")
-                self._services.timers.on_failure(name, error)
+        has_changed = live != self._live_brokers
+        self._live_brokers = live
+        return has_changed
 
     def _obtain(self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState) -> Partition:
         index = state.partition_index

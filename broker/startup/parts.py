@@ -34,6 +34,8 @@ from broker.maintenance.log_mover import LogMover
 from broker.metadata.auto_topics import AutoTopics
 from broker.metrics.optional_metrics import metrics_at
 from broker.metrics.sources import Sources
+from broker.partitions.partition import Partition
+from broker.partitions.partition_round import PartitionRound
 from broker.quotas.client_quotas import ClientQuotas
 from broker.reconfiguration import Reconfigurable, reconfigure
 from broker.requests.services import BrokerServices
@@ -107,7 +109,8 @@ def put_together(base: Foundation) -> Parts:
     _listen(base, services, deliveries)
     machine, config, logs = base.machine, base.config, base.storage.logs
     loop, threads = machine.background, base.storage.disk_threads
-    housekeeping = Housekeeping(config, logs, loop, threads, cluster.replicas.note_starts)
+    starts = PartitionRound(cluster.replicas, loop, Partition.note_start, "log start")
+    housekeeping = Housekeeping(config, logs, loop, threads, starts.begin)
     cleaner = (
         LogCleaner(config, logs, loop, threads, machine.supervision)
         if config.log_cleaner_enable

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from broker.partitions.partition import Partition
 from broker.partitions.replicas import Replicas
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from broker.partitions.partition import Partition
     from storage.directory.directories import LogDirectories
 
 TOPIC = "flights"
@@ -152,25 +152,6 @@ def test_a_partition_that_cannot_be_led_is_an_error_of_its_own(
         assert broker.lead() is ErrorCode.UNKNOWN_SERVER_ERROR
     assert "planted" in caplog.text
     assert broker.lead() is ErrorCode.NONE
-
-
-def test_a_partition_that_raises_keeps_no_other_from_its_round(
-    broker: ToldBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked: list[int] = []
-
-    def note_start(partition: Partition) -> None:
-        looked.append(partition.index)
-        if not partition.index:
-            raise ValueError("planted")
-
-    broker.lead(0)
-    broker.lead(1)
-    monkeypatch.setattr(Partition, "note_start", note_start)
-    broker.replicas.note_starts()
-
-    assert looked == [0, 1]
-    assert broker.failures == [("log start", [f"partition {TOPIC}-0"])]
 
 
 def test_older_leader_epoch_is_refused(broker: ToldBroker) -> None:

@@ -56,7 +56,9 @@ def tell(nodes: Ensemble, *alive: int) -> None:
         ],
     )
     nodes[0].metadata.update(request)
-    nodes[0].replicas.note_brokers(request)
+    if nodes[0].replicas.note_brokers(request):
+        for partition in nodes[0].replicas:
+            partition.brokers_changed()
 
 
 async def ten_records(nodes: Ensemble) -> None:

@@ -65,7 +65,7 @@ def test_a_follower_hears_of_a_new_log_start_and_of_a_new_epoch(tmp_path: Path) 
         await until_all_rest(nodes)
 
         nodes[0].partition.log.advance_log_start_offset(3)
-        nodes[0].replicas.note_starts()
+        nodes[0].partition.note_start()
         await nodes.until(lambda: all(nodes[n].partition.log.log_start_offset == 3 for n in ALL))
         await until_all_rest(nodes)
 
