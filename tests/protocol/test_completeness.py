@@ -18,22 +18,7 @@ from tests.support.jars import KAFKA_3, KAFKA_4
 
 pytestmark = pytest.mark.java
 
-KEYS = {
-    *range(52),
-    55,
-    56,
-    57,
-    60,
-    61,
-    *range(64, 70),
-    71,
-    72,
-    *range(74, 82),
-    *range(83, 88),
-    90,
-    91,
-    92,
-}
+KEYS = {*range(52), 55, 56, 57, 60, 61, *range(64, 70), 71, 72, *range(74, 82), *range(83, 93)}
 """Requests that clients, or brokers in ZooKeeper mode, send; the others are KRaft's own."""
 
 CONSUMER_PROTOCOL = {"ConsumerProtocolSubscription", "ConsumerProtocolAssignment"}
