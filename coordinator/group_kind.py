@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from coordinator.effects import Effects
-    from coordinator.ports import MemberIds, TimerKind, Timers
+    from coordinator.ports import MemberIds, TimerKey, TimerKind, Timers
     from coordinator.records import KeyOfKind, OffsetsRecord
     from coordinator.topics import Topics
     from protocol.messages.groups import ListGroupsResponse
@@ -50,7 +50,7 @@ class GroupKind(Protocol):
         """The keys of its records."""
 
     @property
-    def timer(self) -> TimerKind:
+    def timers(self) -> Collection[TimerKind]:
         """The timers that `expire` is called for."""
 
     @property
@@ -71,7 +71,7 @@ class GroupKind(Protocol):
     def on_unloaded(self) -> None:
         """The shard goes to another broker, or this one stops."""
 
-    def expire(self, group_id: str, now_ms: int) -> Effects:
+    def expire(self, key: TimerKey, now_ms: int) -> Effects:
         """A group's timer went off; the group may be gone."""
 
     # One group

@@ -19,6 +19,10 @@ class TimerKind(enum.Enum):
     """A member's session, or the time a pending member has to come back."""
     CONSUMER_GROUP = enum.auto()
     """The earliest deadline of a consumer group of the newer protocol."""
+    STREAMS_GROUP = enum.auto()
+    """The earliest deadline of a streams group."""
+    STREAMS_INITIAL_DELAY = enum.auto()
+    """A new streams group has waited for more members."""
 
 
 class TimerKey(NamedTuple):

@@ -1,15 +1,15 @@
 """Records of `__consumer_offsets`: typed on the way through a shard, bytes in the log.
 
 Value versions are the ones Apache Kafka 3.9 writes: GroupMetadataValue 3; OffsetCommitValue 3, or 1
-for an old client's own retention, which only that version has. Those of consumer groups of the
-newer protocol have one version each; they are made in `coordinator.consumer_groups.records`.
+for an old client's own retention, which only that version has. Those of the
+newer kinds of group have one version each; they are made beside the groups of that kind.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from protocol.messages import consumer_group_records
+from protocol.messages import consumer_group_records, streams_group_records
 from protocol.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
@@ -26,6 +26,14 @@ from protocol.messages.consumer_offsets_records import (
     MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
+)
+from protocol.messages.streams_group_records import (
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMetadataKey,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTopologyKey,
 )
 from protocol.wire import DecodeError
 
@@ -50,12 +58,24 @@ ConsumerGroupKey = (
     | ConsumerGroupCurrentMemberAssignmentKey
     | ConsumerGroupRegularExpressionKey
 )
-KeyOfKind = ConsumerGroupKey
+StreamsGroupKey = (
+    StreamsGroupMetadataKey
+    | StreamsGroupMemberMetadataKey
+    | StreamsGroupTargetAssignmentMetadataKey
+    | StreamsGroupTargetAssignmentMemberKey
+    | StreamsGroupCurrentMemberAssignmentKey
+    | StreamsGroupTopologyKey
+)
+KeyOfKind = ConsumerGroupKey | StreamsGroupKey
 """The keys of each kind of group but the classic one."""
 CONSUMER_GROUP_KEYS: tuple[type[ConsumerGroupKey], ...] = get_args(ConsumerGroupKey)
+STREAMS_GROUP_KEYS: tuple[type[StreamsGroupKey], ...] = get_args(StreamsGroupKey)
 RECORDS_OF_KINDS: dict[int, tuple[type[KeyOfKind], type[Coded]]] = {
     key.KEY_TYPE: (key, getattr(messages, key.__name__.removesuffix("Key") + "Value"))
-    for messages, keys in ((consumer_group_records, CONSUMER_GROUP_KEYS),)
+    for messages, keys in (
+        (consumer_group_records, CONSUMER_GROUP_KEYS),
+        (streams_group_records, STREAMS_GROUP_KEYS),
+    )
     for key in keys
 }
 """Classes of keys and values, by key type."""

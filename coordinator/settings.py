@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from coordinator.consumer_groups.settings import ConsumerGroupSettings
+from coordinator.streams_groups.settings import StreamsGroupSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +28,5 @@ class GroupSettings:
     """How long a new member may keep a JoinGroup parked. Not a key; fixed in Apache Kafka too."""
     consumer: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
     """Those of groups of the newer protocol."""
+    streams: StreamsGroupSettings = field(default_factory=StreamsGroupSettings)
+    """Those of streams groups."""

@@ -27,6 +27,7 @@ from coordinator.offsets.offset_commits import OffsetCommits
 from coordinator.offsets.transactional_commits import TransactionalCommits
 from coordinator.ports import TimerKind
 from coordinator.shard_state import ShardState
+from coordinator.streams_groups import listing as streams_listing
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.group_membership import LeaveGroupResponse
 
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         OffsetFetchRequest,
         OffsetFetchResponse,
     )
+    from protocol.messages.streams_groups import StreamsGroupDescribeResponse
     from protocol.messages.txn_offset_commit import (
         TxnOffsetCommitRequest,
         TxnOffsetCommitResponse,
@@ -194,8 +196,8 @@ class GroupShard(ShardState):
     def expire(self, key: TimerKey, now_ms: int) -> Effects:
         """A timer went off. One that is out of date does nothing."""
         for kind in self._kinds:
-            if key.kind is kind.timer:
-                return kind.expire(key.group_id, now_ms)
+            if key.kind in kind.timers:
+                return kind.expire(key, now_ms)
         effects = Effects()
         group = self._groups.get(key.group_id)
         if group is None:
@@ -334,6 +336,16 @@ class GroupShard(ShardState):
             return (yield from self.consumers.describe(group))
         reason = self._absence(group_id, self.consumers)
         return consumer_listing.not_described(group_id, ErrorCode.GROUP_ID_NOT_FOUND, reason)
+
+    def handle_describe_streams(
+        self, group_id: str
+    ) -> Generator[None, None, StreamsGroupDescribeResponse.Group]:
+        """One streams group and its members, in steps."""
+        group = self.streams.groups.find(group_id)
+        if group is not None:
+            return (yield from self.streams.describe(group))
+        reason = self._absence(group_id, self.streams)
+        return streams_listing.not_described(group_id, ErrorCode.GROUP_ID_NOT_FOUND, reason)
 
     def _absence(self, group_id: str, kind: GroupKind) -> str:
         """Why there is no group of this kind."""

@@ -16,6 +16,7 @@ from coordinator.groups.rebalance import Rebalance
 from coordinator.groups.states import GroupEvent, GroupState
 from coordinator.offsets.offset_store import NO_PRODUCER, OffsetStore
 from coordinator.records import group_tombstone
+from coordinator.streams_groups.streams_shard import StreamsShard
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.consumer_offsets_records import GroupMetadataKey, OffsetCommitKey
 
@@ -43,7 +44,8 @@ class ShardState:
         registry = GroupRegistry(self._drop_group, self._keep_offsets, self._to_replace)
         ports = KindPorts(timers, new_id, topics, registry)
         self.consumers = ConsumerShard(settings.consumer, ports)
-        self._kinds: tuple[GroupKind, ...] = (self.consumers,)
+        self.streams = StreamsShard(settings.streams, ports)
+        self._kinds: tuple[GroupKind, ...] = (self.consumers, self.streams)
         self._kind_by_key = {key: kind for kind in self._kinds for key in kind.key_classes}
 
     @property

@@ -12,10 +12,12 @@ from broker.coordinators.group_shard_runtime import GroupParts, GroupShardRuntim
 from broker.coordinators.group_topics import GroupTopics
 from broker.coordinators.shard_runtime import ShardServices, Stage
 from broker.coordinators.shards import Shards, contained
+from broker.metadata.streams_topics import StreamsTopics
 from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from coordinator.consumer_groups.assignors.names import assignor_names
 from coordinator.consumer_groups.settings import NO_OVERRIDES, ConsumerGroupSettings
 from coordinator.settings import GroupSettings
+from coordinator.streams_groups.settings import StreamsGroupSettings
 from protocol.errors import ApiError, ErrorCode
 from protocol.uuids import UUID_BYTES, from_random_bytes
 
@@ -51,6 +53,17 @@ def group_settings(config: BrokerConfig, overrides: GroupOverrides) -> GroupSett
             pattern_max_length=config.group_consumer_regex_max_length,
             overrides=overrides,
         ),
+        streams=StreamsGroupSettings(
+            session_timeout_ms=config.group_streams_session_timeout_ms,
+            heartbeat_interval_ms=config.group_streams_heartbeat_interval_ms,
+            max_size=config.group_streams_max_size,
+            assignment_interval_ms=config.group_streams_assignment_interval_ms,
+            initial_rebalance_delay_ms=config.group_streams_initial_rebalance_delay_ms,
+            num_standby_replicas=config.group_streams_num_standby_replicas,
+            max_topology_size=config.group_streams_max_topology_size,
+            max_tasks=config.group_streams_max_tasks,
+            overrides=overrides,
+        ),
     )
 
 
@@ -74,10 +87,11 @@ class GroupCoordinators(Shards[GroupShardRuntime]):
 
         `overrides` is what is configured for single groups.
         """
-        settings = group_settings(config, overrides)
+        settings = self.settings = group_settings(config, overrides)
         parts = GroupParts(new_member_id, GroupTopics(metadata), loop)
         self.assignors = settings.consumer.assignors
         """The server-side assignors of consumer groups."""
+        self.streams_topics = StreamsTopics()
         surroundings = ShardServices(loop.clock, loop.timers, config.offsets_commit_timeout_ms)
 
         def make(partition: Partition) -> GroupShardRuntime:

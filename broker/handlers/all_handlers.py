@@ -21,6 +21,7 @@ from broker.handlers.groups import (
     offset_commit,
     offset_fetch,
     share_group_state,
+    streams_groups,
 )
 from broker.handlers.records import delete_records, fetch, leader_epochs, list_offsets, produce
 from broker.handlers.security import (
@@ -87,6 +88,7 @@ MODULES = (
     share_acknowledge,
     share_fetch,
     share_group_state,
+    streams_groups,
     topic_partitions,
     transaction,
     txn_offset_commit,

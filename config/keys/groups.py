@@ -76,7 +76,9 @@ class GroupKeys:
     """Whether Apache Kafka 3.9 uses its newer coordinator."""
 
     group_coordinator_rebalance_protocols: tuple[str, ...] = strings(
-        "classic", "consumer", choices=("classic", "consumer", "share", "streams"), acts=True
+        *("classic", "consumer", "streams"),
+        choices=("classic", "consumer", "share", "streams"),
+        acts=True,
     )
     """Group protocols that are offered."""
 

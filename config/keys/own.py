@@ -60,6 +60,12 @@ class OwnKeys:
     group_consumer_regex_max_length: int = integer(1024, low=1, importance=LOW, acts=True)
     """Longest regular expression by which a consumer may subscribe, in characters."""
 
+    group_streams_max_tasks: int = integer(20_000, low=1, importance=LOW, acts=True)
+    """Tasks that the topology of a streams group may have; one with more is refused."""
+
+    group_streams_max_topology_size: int = integer(5_000, low=1, importance=LOW, acts=True)
+    """Subtopologies, topics and their configurations, together, that a topology may have."""
+
     max_new_partitions_per_request: int = integer(10_000, low=1, importance=LOW, acts=True)
     """Partitions that one request may create, in all its topics together."""
 

@@ -1,4 +1,4 @@
-"""Streams groups; this broker has none yet."""
+"""Streams groups (KIP-1071): members of Kafka Streams applications."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from config.key import CLUSTER_WIDE, INT_MAX, integer
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class StreamsKeys:
-    """Streams groups; this broker has none yet."""
+    """Streams groups (KIP-1071): members of Kafka Streams applications."""
 
-    group_streams_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE)
+    group_streams_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE, acts=True)
     """Wait between two assignments of one streams group."""
 
-    group_streams_heartbeat_interval_ms: int = integer(5000, low=1)
+    group_streams_heartbeat_interval_ms: int = integer(5000, low=1, acts=True)
     """How often members of streams groups send heartbeats."""
 
-    group_streams_initial_rebalance_delay_ms: int = integer(3000, low=0)
+    group_streams_initial_rebalance_delay_ms: int = integer(3000, low=0, acts=True)
     """How long an empty streams group waits for more members."""
 
     group_streams_max_assignment_interval_ms: int = integer(15_000, low=0, acts=True)
@@ -29,7 +29,7 @@ class StreamsKeys:
     group_streams_max_session_timeout_ms: int = integer(60_000, low=1, acts=True)
     """Upper bound of a streams group's own session timeout."""
 
-    group_streams_max_size: int = integer(INT_MAX, low=1)
+    group_streams_max_size: int = integer(INT_MAX, low=1, acts=True)
     """Members a streams group may have."""
 
     group_streams_max_standby_replicas: int = integer(2, low=0, acts=True)
@@ -44,8 +44,8 @@ class StreamsKeys:
     group_streams_min_session_timeout_ms: int = integer(45_000, low=1, acts=True)
     """Lower bound of a streams group's own session timeout."""
 
-    group_streams_num_standby_replicas: int = integer(0, low=0)
+    group_streams_num_standby_replicas: int = integer(0, low=0, acts=True)
     """Standby replicas of each task of a streams group."""
 
-    group_streams_session_timeout_ms: int = integer(45_000, low=1)
+    group_streams_session_timeout_ms: int = integer(45_000, low=1, acts=True)
     """Silence after which a member of a streams group is removed."""

@@ -13,7 +13,7 @@ from coordinator.consumer_groups.records import group_tombstones
 from coordinator.consumer_groups.shard_parts import ShardParts
 from coordinator.consumer_groups.watches import ConsumerWatch, ConsumerWatches
 from coordinator.effects import Effects
-from coordinator.offsets.consumer_commits import (
+from coordinator.offsets.member_commits import (
     check_commit,
     check_fetch,
     check_transactional_commit,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from coordinator.consumer_groups.heartbeats.heartbeat import HeartbeatCaller
     from coordinator.consumer_groups.settings import ConsumerGroupSettings
     from coordinator.group_kind import CommittedPartition, Committing, KindPorts
-    from coordinator.ports import Reply
+    from coordinator.ports import Reply, TimerKey
     from coordinator.records import KeyOfKind, OffsetsRecord
     from protocol.messages.consumer_groups import (
         ConsumerGroupDescribeResponse,
@@ -45,13 +45,13 @@ class ConsumerShard:
 
     name = listing.CONSUMER_TYPE
     key_classes = CONSUMER_GROUP_KEYS
-    timer = TimerKind.CONSUMER_GROUP
+    timers = (TimerKind.CONSUMER_GROUP,)
 
     def __init__(self, settings: ConsumerGroupSettings, ports: KindPorts) -> None:
         timers, new_id, topics, self._registry = ports
         self._settings = settings
         self._topics = topics
-        self._watches = ConsumerWatches(settings, timers, self.timer, ConsumerWatch)
+        self._watches = ConsumerWatches(settings, timers, TimerKind.CONSUMER_GROUP, ConsumerWatch)
         self._hashes = TopicHashes(topics)
         self.groups = ConsumerGroups(self._registry.created, self._on_removed)
         parts = ShardParts(settings, self.groups, topics, self._hashes, self._watches, new_id)
@@ -69,11 +69,11 @@ class ConsumerShard:
         self._watches.clear()
         self.groups.clear()
 
-    def expire(self, group_id: str, now_ms: int) -> Effects:
+    def expire(self, key: TimerKey, now_ms: int) -> Effects:
         """A group's timer went off."""
-        group = self.groups.find(group_id)
+        group = self.groups.find(key.group_id)
         if group is None:
-            self._watches.forget(group_id)
+            self._watches.forget(key.group_id)
             return Effects()
         return self._departures.expire(group, now_ms)
 
@@ -89,6 +89,7 @@ class ConsumerShard:
 
     def replay(self, key: KeyOfKind, value: Coded | None) -> None:
         """Apply one record."""
+        assert isinstance(key, CONSUMER_GROUP_KEYS), "the key of another kind of group"
         self.groups.replay(key, value)
 
     def has_members(self, group_id: str) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from coordinator.consumer_groups.member import ConsumerMember, Owned, Target
     from coordinator.consumer_groups.records import ResolvedPattern
+    from coordinator.group_kind import CommittedPartition
 
 FIRST_EPOCH: Final = 1
 """Of a group that has no record yet, and of its empty target assignment."""
@@ -134,6 +135,11 @@ class ConsumerGroup:
         """The member epoch of the partition's owner; NOBODY if it is free."""
         partitions = self.owners.get(topic_id)
         return NOBODY if partitions is None else partitions.get(partition, NOBODY)
+
+    def assigned_since(self, member: ConsumerMember, committed: CommittedPartition) -> int | None:
+        """The epoch in which a member got a partition; None if it does not own it."""
+        topic_id = committed.topic_id
+        return None if topic_id is None else member.assignment_epoch(topic_id, committed.partition)
 
     # Replay
 

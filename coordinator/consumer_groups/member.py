@@ -75,6 +75,11 @@ class ConsumerMember:
     classic: ConsumerGroupMemberMetadataValue.ClassicMemberMetadata | None = None
     """Set for a member that speaks the classic protocol; Apache Kafka stores such."""
 
+    @property
+    def is_classic(self) -> bool:
+        """Whether it speaks the classic protocol."""
+        return self.classic is not None
+
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether it has all of the assignment of this epoch, and nothing else."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch

@@ -67,6 +67,8 @@ OURS = (
             "queued.max.request.elements",
             "quota.max.tracked.clients",
             "group.consumer.regex.max.length",
+            "group.streams.max.tasks",
+            "group.streams.max.topology.size",
             "metrics.host",
             "metrics.password",
             "metrics.port",
@@ -96,9 +98,9 @@ OF_AUTHORIZERS = {("broker", "super.users"), ("broker", "allow.everyone.if.no.ac
 OPTIONAL_HERE = {"controller.listener.names"}
 # Later releases know more protocols than 3.9.1 does.
 RULES_OF_4 = {"group.coordinator.rebalance.protocols", "group.share.record.lock.duration.ms"}
-# Nobody has to ask for consumer groups, as since 4.0; share groups were a preview in 3.9.
+# Nobody has to ask for consumer and streams groups, as since 4.2; share groups: a preview in 3.9.
 DEFAULTS_OF_OURS = {
-    "group.coordinator.rebalance.protocols": "classic,consumer",
+    "group.coordinator.rebalance.protocols": "classic,consumer,streams",
     "group.share.partition.max.record.locks": "2000",
 }
 

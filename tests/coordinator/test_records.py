@@ -81,7 +81,7 @@ def test_oldest_offset_key_is_understood() -> None:
 
 
 def test_records_of_other_protocols_are_left_alone() -> None:
-    assert records.decode(bytes.fromhex("0011 0001 67"), b"\0\0") is None
+    assert records.decode(bytes.fromhex("00ff 0001 67"), b"\0\0") is None
 
 
 @pytest.mark.parametrize("key", [b"", b"\0", b"\xff\xff", b"\0\x02\0\x05g", b"\0\x01"])

@@ -51,6 +51,7 @@ CLASSES = {
     },
     jars.KAFKA_4: {
         **_COMMON,
+        "streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
         "console-producer": "org.apache.kafka.tools.ConsoleProducer",
         "acls": "org.apache.kafka.tools.AclCommand",
         "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",

@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.handlers.groups.group_protocols import finished, is_served
 from broker.requests.api_table import handles
 from broker.requests.authorization import allowed, is_allowed_on_group
 from broker.requests.authorized_operations import authorized_operations
@@ -47,10 +48,7 @@ Described = ConsumerGroupDescribeResponse.Group
 
 
 def _is_served(context: Context) -> bool:
-    broker = context.broker
-    protocols = broker.config.group_coordinator_rebalance_protocols
-    is_finalised = broker.features.level(GROUP_VERSION) > 0
-    return is_finalised and CONSUMER_PROTOCOL in protocols
+    return is_served(context, GROUP_VERSION, CONSUMER_PROTOCOL)
 
 
 @handles(ConsumerGroupHeartbeatRequest, versions="0-1")
@@ -128,7 +126,7 @@ async def _describe(context: Context, group_id: str) -> Described:
         shard = context.broker.groups.shard_for_member(group_id)
     except ApiError as error:
         return not_described(group_id, error.code, None)
-    group = await _last(context, shard.groups.handle_describe_consumers(group_id))
+    group = await finished(context, shard.groups.handle_describe_consumers(group_id))
     topics = {
         each.topic_name
         for member in group.members
@@ -138,15 +136,3 @@ async def _describe(context: Context, group_id: str) -> Described:
     if allowed(context, AclOperation.DESCRIBE, ResourceType.TOPIC, topics) != topics:
         return not_described(group_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
     return group
-
-
-async def _last(context: Context, steps: Steps[Described]) -> Described:
-    """What the steps return, once they are done."""
-    slices = context.broker.slices()
-    while True:
-        await slices.give_way()
-        try:
-            next(steps)
-        except StopIteration as end:
-            described: Described = end.value
-            return described

@@ -33,16 +33,16 @@ def check_request(
     """Raise ApiError for a request that is wrong whatever the group is like."""
     epoch = request.member_epoch
     if api_version >= MEMBER_ID_OF_CLIENT_SINCE or epoch > 0 or epoch == LEAVING_EPOCH:
-        _check_not_blank(request.member_id, "MemberId can't be empty.")
-    _check_not_blank(request.group_id, "GroupId can't be empty.")
-    _check_not_blank(request.instance_id, "InstanceId can't be empty.")
-    _check_not_blank(request.rack_id, "RackId can't be empty.")
+        check_not_blank(request.member_id, "MemberId can't be empty.")
+    check_not_blank(request.group_id, "GroupId can't be empty.")
+    check_not_blank(request.instance_id, "InstanceId can't be empty.")
+    check_not_blank(request.rack_id, "RackId can't be empty.")
     if epoch == JOINING_EPOCH:
         _check_joining(request)
     elif epoch == STATIC_LEAVING_EPOCH and request.instance_id is None:
-        _refuse("InstanceId can't be null.")
+        refuse_request("InstanceId can't be null.")
     elif epoch < STATIC_LEAVING_EPOCH:
-        _refuse("MemberEpoch is invalid.")
+        refuse_request("MemberEpoch is invalid.")
     assignor = request.server_assignor
     if assignor is not None and assignor not in assignors:
         raise ApiError(
@@ -51,27 +51,29 @@ def check_request(
             f"{', '.join(assignors)}.",
         )
     if len((request.member_id or "").encode()) > MAX_STRING_BYTES:
-        _refuse("MemberId is too long.")
+        refuse_request("MemberId is too long.")
 
 
 def _check_joining(request: ConsumerGroupHeartbeatRequest) -> None:
     if request.rebalance_timeout_ms == -1:
-        _refuse("RebalanceTimeoutMs must be provided in first request.")
+        refuse_request("RebalanceTimeoutMs must be provided in first request.")
     if request.topic_partitions is None or request.topic_partitions:
-        _refuse("TopicPartitions must be empty when (re-)joining.")
+        refuse_request("TopicPartitions must be empty when (re-)joining.")
     if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-        _refuse(
+        refuse_request(
             "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
             "(re-)joining."
         )
 
 
-def _check_not_blank(value: str | None, message: str) -> None:
+def check_not_blank(value: str | None, message: str) -> None:
+    """Raise INVALID_REQUEST for a text that is there and says nothing."""
     if value is not None and not value.strip():
-        _refuse(message)
+        refuse_request(message)
 
 
-def _refuse(message: str) -> NoReturn:
+def refuse_request(message: str) -> NoReturn:
+    """Raise INVALID_REQUEST."""
     raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 

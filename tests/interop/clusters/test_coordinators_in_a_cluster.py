@@ -25,7 +25,7 @@ from tests.interop.transactions.test_exactly_once import (
     python_copier,
     values,
 )
-from tests.interop.transactions.test_streams import LINES_AT_ONCE, WORDS_PER_LINE, WordCount
+from tests.interop.workloads.word_count import LINES_AT_ONCE, WORDS_PER_LINE, WordCount
 from tests.support import jars
 from tests.support.brokers.trio import OFFSETS, TRANSACTIONS
 

@@ -48,7 +48,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side
             process.start()
             client = Principal(process.port)
             ids = create_topics(client, by_java_hash=is_java)
-            _find_coordinator(client)
+            find_coordinator(client)
             found.append(Side(client, ids))
         yield found[0], found[1]
     finally:
@@ -58,7 +58,8 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side
             process.kill()
 
 
-def _find_coordinator(client: Principal) -> None:
+def find_coordinator(client: Principal) -> None:
+    """Wait until the broker coordinates the group."""
     request = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
     deadline = time.monotonic() + START_SECONDS
     while client.ask(request, 4).coordinators[0].error_code:

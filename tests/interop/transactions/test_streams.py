@@ -1,86 +1,26 @@
-"""Kafka Streams 4.3 counts words exactly once, though it and the broker are killed (kill -9).
-
-Without a cache it writes each word's every count: 1, 2, 3 and so on, none twice and none left out.
-"""
+"""Kafka Streams 4.3 counts words exactly once, though it and the broker are killed (kill -9)."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.interop.clients import confluent
-from tests.interop.clients.java import SOURCES
-from tests.interop.clients.reading import ConfluentReader
-from tests.interop.clients.record import Record, Sending
-from tests.interop.conftest import create_topic, eventually
-from tests.interop.workloads.restarted import Restarted
-from tests.support import jars
-from tests.support.tools import FLAGS
+from tests.interop.conftest import create_topic
+from tests.interop.workloads.word_count import (
+    LINES_AT_ONCE,
+    PARTITIONS,
+    WORDS_PER_LINE,
+    WordCount,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.brokers.broker_process import BrokerProcess
-
-LINES_AT_ONCE = 100
-WORDS = ("once", "twice", "never", "always", "again")
-WORDS_PER_LINE = 4
-PARTITIONS = 2
-COUNT_SECONDS = 240.0
-
-
-def lines(chapter: int) -> list[str]:
-    """Return lines of which no two chapters have the same words equally often."""
-    numbers = range(chapter * LINES_AT_ONCE, (chapter + 1) * LINES_AT_ONCE)
-    return [" ".join(WORDS[(n * n + i * chapter) % 5] for i in range(4)) for n in numbers]
-
-
-class WordCount:
-    """The application, what it was given so far, and what it has said."""
-
-    def __init__(self, bootstrap: str, directory: Path, replicas: int = 1) -> None:
-        self._bootstrap = bootstrap
-        classes = jars.compiled(jars.STREAMS, SOURCES / "WordCount.java")
-        classpath = f"{classes}:{jars.classpath(jars.STREAMS)}"
-        java = [jars.java_home_tool("java"), *FLAGS, "-cp", classpath, "WordCount"]
-        state = str(directory / "state")
-        topics = "lines", "words", str(replicas)
-        command = [*java, self._bootstrap, "word-count", state, *topics]
-        self.given: Counter[str] = Counter()
-        self.told: dict[bytes, list[int]] = defaultdict(list)
-        self._reader = ConfluentReader(self._bootstrap, "words", "reader")
-        self.application = Restarted("word-count", command, directory / "word-count.out")
-
-    def give(self, chapter: int) -> None:
-        written = lines(chapter)
-        self.given.update(word for line in written for word in line.split())
-        rows = [Record(n % PARTITIONS, None, line.encode()) for n, line in enumerate(written)]
-        sending = Sending(style="callback", is_idempotent=True)
-        confluent.produce(self._bootstrap, "lines", rows, sending)
-
-    def wait_for(self, words: int) -> None:
-        """Wait until it has told that many counts."""
-        eventually(lambda: self._listen() >= words, COUNT_SECONDS)
-
-    def has_counted_once(self) -> bool:
-        """Say whether it has told 1, 2, 3 and so on of each word, in this order."""
-        wanted = {word.encode(): list(range(1, n + 1)) for word, n in self.given.items()}
-        return self.told == wanted
-
-    def close(self) -> None:
-        self.application.kill()
-        self._reader.close()
-
-    def _listen(self) -> int:
-        self.application.keep_up()
-        for message in self._reader.messages(500):
-            self.told[message.key()].append(int(message.value()))
-        return sum(len(counts) for counts in self.told.values())
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Who may commit and read offsets of a consumer group, by its member epoch.
+"""Who may commit and read offsets of a group whose members have epochs, by those.
 
 A commit may be of an earlier epoch than the member is in, as one that was on its way while the
 member was moved to the next; but not of an earlier one than that in which it got the partition.
@@ -7,7 +7,7 @@ Without a member id and an epoch, a commit is accepted while the group has no me
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from coordinator.consumer_groups.heartbeats.checks import unknown_member
 from protocol.errors import ApiError, ErrorCode
@@ -15,16 +15,44 @@ from protocol.errors import ApiError, ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from coordinator.consumer_groups.group import ConsumerGroup
-    from coordinator.consumer_groups.member import ConsumerMember
     from coordinator.group_kind import CommittedPartition, Committing
 
 MEMBER_EPOCH_SINCE = 9
 """The version of OffsetCommit from which on it has member epochs."""
 
 
+class CommittingMember(Protocol):
+    """A member as its commits need it."""
+
+    @property
+    def member_epoch(self) -> int:
+        """The epoch that it is in."""
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether it speaks the classic protocol."""
+
+
+MemberT = TypeVar("MemberT", bound=CommittingMember)
+
+
+class CommittingGroup(Protocol[MemberT]):
+    """A group as the commits of its members need it."""
+
+    @property
+    def group_id(self) -> str:
+        """Its id."""
+
+    @property
+    def members(self) -> dict[str, MemberT]:
+        """Members by id."""
+
+    def assigned_since(self, member: MemberT, committed: CommittedPartition, /) -> int | None:
+        """The epoch in which a member got a partition; None if it does not own it."""
+
+
 def check_commit(
-    group: ConsumerGroup,
+    group: CommittingGroup[MemberT],
     who: Committing,
     api_version: int,
     partitions: Callable[[], Iterable[CommittedPartition]],
@@ -33,17 +61,16 @@ def check_commit(
     if who.epoch < 0 and not group.members:
         return
     member = _member(group, who.member_id)
-    if member.classic is None and api_version < MEMBER_EPOCH_SINCE:
+    if not member.is_classic and api_version < MEMBER_EPOCH_SINCE:
         raise ApiError(
             ErrorCode.UNSUPPORTED_VERSION,
-            "OffsetCommit version 9 or above must be used by members using the consumer group "
-            "protocol",
+            "OffsetCommit version 9 or above must be used by members of groups with member epochs",
         )
-    _check_epoch(member, who.epoch, partitions)
+    _check_epoch(group, member, who.epoch, partitions)
 
 
 def check_transactional_commit(
-    group: ConsumerGroup,
+    group: CommittingGroup[MemberT],
     who: Committing,
     partitions: Callable[[], Iterable[CommittedPartition]],
 ) -> None:
@@ -53,14 +80,14 @@ def check_transactional_commit(
     if who.epoch == -1 and not who.member_id and who.instance_id is None:
         return
     try:
-        _check_epoch(_member(group, who.member_id), who.epoch, partitions)
+        _check_epoch(group, _member(group, who.member_id), who.epoch, partitions)
     except ApiError as error:
         if error.code is ErrorCode.STALE_MEMBER_EPOCH:
             raise ApiError(ErrorCode.ILLEGAL_GENERATION) from None
         raise
 
 
-def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> None:
+def check_fetch(group: CommittingGroup[Any], member_id: str | None, epoch: int) -> None:
     """Raise ApiError unless offsets may be read; tools and old clients say no member."""
     if member_id is None and epoch < 0:
         return
@@ -73,7 +100,7 @@ def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> None
         )
 
 
-def _member(group: ConsumerGroup, member_id: str) -> ConsumerMember:
+def _member(group: CommittingGroup[MemberT], member_id: str) -> MemberT:
     member = group.members.get(member_id)
     if member is None:
         raise unknown_member(member_id, group.group_id)
@@ -81,7 +108,10 @@ def _member(group: ConsumerGroup, member_id: str) -> ConsumerMember:
 
 
 def _check_epoch(
-    member: ConsumerMember, epoch: int, partitions: Callable[[], Iterable[CommittedPartition]]
+    group: CommittingGroup[MemberT],
+    member: MemberT,
+    epoch: int,
+    partitions: Callable[[], Iterable[CommittedPartition]],
 ) -> None:
     if epoch == member.member_epoch:
         return
@@ -91,17 +121,17 @@ def _check_epoch(
             f"Received member epoch {epoch} is newer than current member epoch "
             f"{member.member_epoch}.",
         )
-    for _, topic_id, partition in partitions():
-        since = None if topic_id is None else member.assignment_epoch(topic_id, partition)
+    for committed in partitions():
+        since = group.assigned_since(member, committed)
         if since is None or epoch < since:
             raise _stale(
                 member,
                 f"Received member epoch {epoch} is older than the assignment of partition "
-                f"{partition}, or the partition is not assigned to the member.",
+                f"{committed.partition}, or the partition is not assigned to the member.",
             )
 
 
-def _stale(member: ConsumerMember, message: str) -> ApiError:
-    is_classic = member.classic is not None
+def _stale(member: CommittingMember, message: str) -> ApiError:
+    is_classic = member.is_classic
     code = ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
     return ApiError(code, message)

@@ -1,0 +1,1 @@
+"""StreamsGroupHeartbeat: the one request by which members join, stay in and leave a group."""

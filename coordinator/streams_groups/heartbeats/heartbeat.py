@@ -1,0 +1,368 @@
+"""StreamsGroupHeartbeat: joining, staying in and leaving a group, and learning which tasks to run.
+
+In the order of what a heartbeat may change, each with its record:
+
+    the member        new, or with other metadata
+    the topology      set by the first member; a later one must be the same
+    the group epoch   if the member changed, or the topics of the topology, or its being ready, or
+                      what the assignor is told
+    the target        if it is of an older epoch than the group's, the last one is
+                      `group.streams.assignment.interval.ms` old, and a new group has waited for
+                      `group.streams.initial.rebalance.delay.ms`
+    what it owns      one step towards the target (`reconciliation`)
+
+Most heartbeats change nothing, and cost a few look-ups.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from coordinator.consumer_groups.heartbeats.checks import unknown_member
+from coordinator.effects import Effects
+from coordinator.streams_groups.endpoints import partitions_by_endpoint
+from coordinator.streams_groups.group import NOT_VALIDATED, StreamsGroup
+from coordinator.streams_groups.heartbeats.checks import check_epoch, check_tasks
+from coordinator.streams_groups.heartbeats.departures import Departures
+from coordinator.streams_groups.heartbeats.responses import (
+    Outcome,
+    answer,
+    note_status,
+    refuse,
+    refused,
+    tell_assignment,
+)
+from coordinator.streams_groups.member import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    Endpoint,
+    MemberState,
+    StreamsMember,
+)
+from coordinator.streams_groups.partition_counts import invalid_topology
+from coordinator.streams_groups.reconciliation import Surroundings, reconciled
+from coordinator.streams_groups.records import (
+    current_record,
+    epoch_record,
+    member_record,
+    target_epoch_record,
+    topology_record,
+)
+from coordinator.streams_groups.target import assign_later, assign_now, is_small
+from coordinator.streams_groups.tasks import NO_TASKS, SaidTasks, Tasks
+from coordinator.streams_groups.topology import StatusCode, Topology, configure, topology_of
+from protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from coordinator.ports import Reply
+    from coordinator.streams_groups.shard_parts import ShardParts
+    from coordinator.streams_groups.topology import ConfiguredTopology
+    from protocol.messages.streams_groups import (
+        StreamsGroupHeartbeatRequest,
+        StreamsGroupHeartbeatResponse,
+    )
+
+logger = logging.getLogger(__name__)
+
+
+class HeartbeatCaller(NamedTuple):
+    """The client of a heartbeat, from its connection."""
+
+    client_id: str
+    client_host: str
+
+
+class _Heartbeat(NamedTuple):
+    """One heartbeat of a member that stays or joins."""
+
+    request: StreamsGroupHeartbeatRequest
+    caller: HeartbeatCaller
+    group: StreamsGroup
+    effects: Effects
+    now_ms: int
+    response: StreamsGroupHeartbeatResponse
+    """The answer, which gets its fields one after the other."""
+    is_id_known: bool
+    """Whether there was a group of this id, be it of another kind."""
+
+    @property
+    def is_joining(self) -> bool:
+        return self.request.member_epoch == JOINING_EPOCH
+
+    @property
+    def said(self) -> SaidTasks:
+        request = self.request
+        return SaidTasks(request.active_tasks, request.standby_tasks, request.warmup_tasks)
+
+
+class _Epoch(NamedTuple):
+    """The group after a heartbeat, as far as the target depends on it."""
+
+    number: int
+    topology: ConfiguredTopology
+    configs: Mapping[str, str]
+
+
+class Heartbeats:
+    """Decides on heartbeats for the streams groups of a shard."""
+
+    def __init__(
+        self,
+        parts: ShardParts,
+        group_for: Callable[[StreamsGroupHeartbeatRequest, Effects], StreamsGroup],
+    ) -> None:
+        """`group_for` finds or makes the group of a request, or raises ApiError."""
+        self._parts = parts
+        self._group_for = group_for
+        self._departures = Departures(parts)
+
+    def heartbeat(
+        self,
+        request: StreamsGroupHeartbeatRequest,
+        caller: HeartbeatCaller,
+        reply: Reply[Outcome],
+        now_ms: int,
+    ) -> Effects:
+        """Decide on one heartbeat, whose fields have been checked (`check_request`)."""
+        effects = Effects()
+        try:
+            group = self._group_for(request, effects)
+            if request.member_epoch == LEAVING_EPOCH:
+                outcome = self._departures.leave(group, request, effects)
+            else:
+                response = answer(request.member_id, 0, 0)
+                is_id_known = request.group_id in self._parts.groups or bool(effects.records)
+                beat = _Heartbeat(
+                    request, caller, group, effects, now_ms, response, is_id_known=is_id_known
+                )
+                outcome = self._stay(beat)
+        except ApiError as error:
+            failed = Effects()
+            failed.answer(reply, refused(error))
+            return failed
+        effects.answer_when_committed(reply, outcome, refuse)
+        return effects
+
+    def end_delay(self, group_id: str, now_ms: int) -> Effects:
+        """A new group has waited long enough: assign to those who have joined."""
+        effects = Effects()
+        self._parts.delays.ended(group_id)
+        group = self._parts.groups.find(group_id)
+        if group is None or not group.members or group.memory.configured is None:
+            return effects  # the next heartbeat does it
+        epoch = _Epoch(group.epoch, group.memory.configured, group.assignment_configs)
+        if group.epoch > group.assignment_epoch:
+            self._assign(group, group.members, epoch, effects, now_ms)
+        return effects
+
+    def _stay(self, beat: _Heartbeat) -> Outcome:
+        request, group = beat.request, beat.group
+        if beat.is_joining:
+            self._departures.check_room(group)
+        member = group.members.get(request.member_id)
+        if member is None:
+            if not beat.is_joining:
+                raise unknown_member(request.member_id, group.group_id)
+            member = StreamsMember(request.member_id)
+        check_epoch(member, request.member_epoch, beat.said)
+        updated = _updated(member, request, beat.caller)
+        if updated != member:
+            beat.effects.records.append(member_record(group.group_id, updated))
+        epoch = self._epoch(beat, updated, has_changed=updated != member)
+        target_epoch, target = self._target(beat, updated, epoch)
+        stepped = self._reconcile(beat, updated, target_epoch, target)
+        self._parts.watches.touch(group.group_id, stepped.member_id, beat.now_ms)
+        if request.shutdown_application:
+            group.memory.request_shutdown(request.member_id)
+        self._tell(beat, member, stepped, epoch.topology)
+        problem = epoch.topology.problem
+        return Outcome(beat.response, epoch.topology.missing if problem is not None else {})
+
+    # The topology and the epoch
+
+    def _topology(self, beat: _Heartbeat, updated: StreamsMember) -> Topology:
+        """The group's topology, which the first member sets."""
+        known, said = beat.group.topology, beat.request.topology
+        if known is None:
+            if said is None:
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "The group has no topology.")
+            topology = topology_of(said)
+            beat.effects.records.append(topology_record(beat.group.group_id, topology))
+            return topology
+        is_older = said is None or said.epoch < known.epoch
+        if said is not None and not is_older and not known.is_same_as(topology_of(said)):
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.")
+        if updated.topology_epoch < known.epoch:
+            detail = (
+                f"The member's topology epoch {updated.topology_epoch} is behind the group's "
+                f"topology epoch {known.epoch}."
+            )
+            note_status(beat.response, StatusCode.STALE_TOPOLOGY, detail)
+        return known
+
+    def _epoch(self, beat: _Heartbeat, updated: StreamsMember, *, has_changed: bool) -> _Epoch:
+        """The group's epoch after this heartbeat, and what it is made of."""
+        group, memory = beat.group, beat.group.memory
+        topology = self._topology(beat, updated)
+        must_bump, metadata_hash = has_changed, group.metadata_hash
+        revision = self._parts.topics.revision
+        has_expired = memory.checked_revision != revision or group.epoch < memory.checked_epoch
+        if memory.configured is None or has_expired:
+            metadata_hash = self._parts.hashes.of_group(topology.required_topics)
+            must_bump = must_bump or metadata_hash != group.metadata_hash
+            if memory.configured is None or metadata_hash != group.metadata_hash:
+                memory.configured = self._configured(topology)
+                memory.endpoints.clear()
+            memory.checked_revision, memory.checked_epoch = revision, group.epoch
+        configured = memory.configured
+        validated = NOT_VALIDATED
+        if configured.is_ready:
+            validated = topology.epoch
+            check_tasks(configured.subtopologies, beat.said)
+        configs = self._parts.settings.assignment_configs_of(group.group_id)
+        must_bump = must_bump or validated != group.validated_topology_epoch
+        if not must_bump and configs == group.assignment_configs:
+            return _Epoch(group.epoch, configured, configs)
+        epoch = group.epoch + 1
+        record = epoch_record(group.group_id, epoch, metadata_hash, validated, configs)
+        beat.effects.records.append(record)
+        memory.checked_epoch = epoch
+        return _Epoch(epoch, configured, configs)
+
+    def _configured(self, topology: Topology) -> ConfiguredTopology:
+        configured = configure(topology, self._parts.topics)
+        limit = self._parts.settings.max_tasks
+        if configured.task_count > limit:
+            raise invalid_topology(
+                f"The topology has {configured.task_count} tasks, which is more than {limit}."
+            )
+        return configured
+
+    # The target
+
+    def _target(self, beat: _Heartbeat, updated: StreamsMember, epoch: _Epoch) -> tuple[int, Tasks]:
+        """The epoch of the target assignment after this heartbeat, and the member's part."""
+        group, parts = beat.group, self._parts
+        group_id = group.group_id
+        delay_ms = parts.settings.initial_rebalance_delay_of(group_id)
+        if not group.members and delay_ms > 0:
+            parts.delays.start(group_id, delay_ms)
+        if group_id in parts.delays:
+            detail = "Assignment delayed due to the configured initial rebalance delay."
+            note_status(beat.response, StatusCode.ASSIGNMENT_DELAYED, detail)
+            return group.assignment_epoch, NO_TASKS
+        last = group.assignment_epoch, group.target_of(updated.member_id)
+        if group.assignment_epoch >= epoch.number or group.memory.is_assigning:
+            return last
+        interval_ms = parts.settings.assignment_interval_of(group_id)
+        made_ms = group.assignment_timestamp_ms
+        if made_ms and interval_ms and beat.now_ms < made_ms + interval_ms:
+            detail = "Assignment delayed due to the configured assignment interval."
+            note_status(beat.response, StatusCode.ASSIGNMENT_DELAYED, detail)
+            return last
+        members = {**group.members, updated.member_id: updated}
+        assignment = self._assign(group, members, epoch, beat.effects, beat.now_ms)
+        if assignment is None:
+            return last
+        return epoch.number, assignment.get(updated.member_id, NO_TASKS)
+
+    def _assign(
+        self,
+        group: StreamsGroup,
+        members: Mapping[str, StreamsMember],
+        epoch: _Epoch,
+        effects: Effects,
+        now_ms: int,
+    ) -> Mapping[str, Tasks] | None:
+        """Make the target assignment; None if that is done in steps."""
+        group_id = group.group_id
+        if not is_small(group, epoch.topology):
+            group.memory.is_assigning = True
+            job = assign_later(self._parts.groups, group_id, epoch.configs, now_ms)
+            effects.jobs.append(job)
+            return None
+        assignment = assign_now(group, members, epoch.topology, epoch.configs, effects)
+        effects.records.append(target_epoch_record(group_id, epoch.number, now_ms))
+        logger.info("group %s: tasks assigned for epoch %d", group_id, epoch.number)
+        return assignment
+
+    # What it owns
+
+    def _reconcile(
+        self, beat: _Heartbeat, member: StreamsMember, target_epoch: int, target: Tasks
+    ) -> StreamsMember:
+        group, watches = beat.group, self._parts.watches
+        around = Surroundings(group, target_epoch, target, beat.said.tasks)
+        stepped = reconciled(member, around)
+        if stepped == member:
+            if member.state is MemberState.UNREVOKED_TASKS:
+                watches.resume_revocation(group.group_id, member, beat.now_ms)
+            return member
+        beat.effects.records.append(current_record(group.group_id, stepped))
+        if stepped.state is MemberState.UNREVOKED_TASKS:
+            watches.await_revocation(group.group_id, stepped, beat.now_ms)
+        else:
+            watches.end_revocation(group.group_id, stepped.member_id)
+        return stepped
+
+    def _tell(
+        self,
+        beat: _Heartbeat,
+        before: StreamsMember,
+        member: StreamsMember,
+        topology: ConfiguredTopology,
+    ) -> None:
+        """Complete the answer."""
+        group, response = beat.group, beat.response
+        memory = group.memory
+        response.member_epoch = member.member_epoch
+        response.heartbeat_interval_ms = self._parts.settings.heartbeat_interval_of(group.group_id)
+        if beat.is_joining or member.assigned != before.assigned:
+            tell_assignment(response, member.assigned)
+            memory.endpoints.pop(member.member_id, None)
+            if member.endpoint is not None:
+                memory.endpoint_epoch += 1
+        if memory.endpoint_epoch != beat.request.endpoint_information_epoch:
+            response.partitions_by_user_endpoint = partitions_by_endpoint(
+                group, member, topology, self._parts.topics
+            )
+        if beat.is_id_known:
+            response.endpoint_information_epoch = memory.endpoint_epoch
+        if topology.problem is not None:
+            note_status(response, *topology.problem)
+        if memory.shutdown_member_id is not None:
+            detail = (
+                f"Streams group member {memory.shutdown_member_id} encountered a fatal error and "
+                "requested a shutdown for the entire application."
+            )
+            note_status(response, StatusCode.SHUTDOWN_APPLICATION, detail)
+
+
+def _updated(
+    member: StreamsMember, request: StreamsGroupHeartbeatRequest, caller: HeartbeatCaller
+) -> StreamsMember:
+    """The member with what the request says of it; null fields say that nothing changed."""
+    changes: dict[str, object] = {
+        "client_id": caller.client_id,
+        "client_host": caller.client_host,
+    }
+    if request.rack_id is not None:
+        changes["rack_id"] = request.rack_id
+    if request.rebalance_timeout_ms != -1:
+        changes["rebalance_timeout_ms"] = request.rebalance_timeout_ms
+    if request.topology is not None:
+        changes["topology_epoch"] = request.topology.epoch
+    if request.process_id is not None:
+        changes["process_id"] = request.process_id
+    if request.client_tags is not None:
+        changes["tags"] = {each.key: each.value for each in request.client_tags}
+    endpoint = request.user_endpoint
+    if endpoint is not None:
+        changes["endpoint"] = Endpoint(endpoint.host, endpoint.port)
+    if all(getattr(member, name) == value for name, value in changes.items()):
+        return member
+    return replace(member, **changes)  # type: ignore[arg-type]

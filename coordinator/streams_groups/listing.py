@@ -1,0 +1,210 @@
+"""Streams groups as administration tools see them: ListGroups and StreamsGroupDescribe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.errors import ErrorCode, shortened
+from protocol.messages.groups import ListGroupsResponse
+from protocol.messages.streams_groups import (
+    StreamsGroupDescribeAssignment,
+    StreamsGroupDescribeResponse,
+    StreamsGroupEndpoint,
+    StreamsGroupKeyValue,
+    StreamsGroupTaskIds,
+    StreamsGroupTopicInfo,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Mapping
+
+    from coordinator.streams_groups.group import StreamsGroup
+    from coordinator.streams_groups.member import StreamsMember
+    from coordinator.streams_groups.tasks import Tasks
+    from coordinator.streams_groups.topology import (
+        ConfiguredSubtopology,
+        ConfiguredTopology,
+        InternalTopic,
+        Subtopology,
+        Topology,
+    )
+    from protocol.messages.streams_group_records import StreamsGroupTopologyTopicInfo
+
+STREAMS_TYPE = "streams"
+PROTOCOL_TYPE = "streams"
+
+DescribedGroup = StreamsGroupDescribeResponse.Group
+DescribedMember = StreamsGroupDescribeResponse.Group.Member
+DescribedTopology = StreamsGroupDescribeResponse.Group.Topology
+DescribedSubtopology = StreamsGroupDescribeResponse.Group.Topology.Subtopology
+
+
+def listed(
+    groups: Iterable[StreamsGroup], states: Iterable[str], types: Iterable[str]
+) -> Iterator[ListGroupsResponse.Group]:
+    """Groups in one of `states` and `types`, ignoring case; an empty filter admits all.
+
+    Apache Kafka knows NotReady by the name of `not_ready` only.
+    """
+    wanted_states = {state.lower().replace("_", "") for state in states}
+    wanted_types = {each.lower() for each in types}
+    if wanted_types and STREAMS_TYPE not in wanted_types:
+        return
+    for group in groups:
+        state = group.state.value
+        if not wanted_states or state.lower() in wanted_states:
+            yield ListGroupsResponse.Group(
+                group_id=group.group_id,
+                protocol_type=PROTOCOL_TYPE,
+                group_state=state,
+                group_type=STREAMS_TYPE,
+            )
+
+
+def not_described(group_id: str, error: ErrorCode, message: str | None) -> DescribedGroup:
+    """A group that cannot be described."""
+    return DescribedGroup(
+        error_code=error,
+        error_message=None if message is None else shortened(message),
+        group_id=group_id,
+        group_state="",
+        group_epoch=0,
+        assignment_epoch=0,
+        members=[],
+    )
+
+
+def described(group: StreamsGroup) -> Generator[None, None, DescribedGroup]:
+    """A group and its members, in steps; the members are those at the first step."""
+    topology = None
+    if group.memory.configured is not None and group.memory.configured.is_ready:
+        topology = _configured(group.memory.configured)
+    elif group.topology is not None:
+        topology = _stored(group.topology)
+    answer = DescribedGroup(
+        error_code=ErrorCode.NONE,
+        group_id=group.group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        topology=topology,
+        members=[],
+    )
+    targets = group.targets
+    for member in list(group.members.values()):
+        answer.members.append(_member(member, targets.get(member.member_id)))
+        yield
+    return answer
+
+
+def _member(member: StreamsMember, target: Tasks | None) -> DescribedMember:
+    endpoint = member.endpoint
+    active, standby, warmup = target or ({}, {}, {})
+    return DescribedMember(
+        member_id=member.member_id,
+        member_epoch=member.member_epoch,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topology_epoch=member.topology_epoch,
+        process_id=member.process_id,
+        user_endpoint=None
+        if endpoint is None
+        else StreamsGroupEndpoint(host=endpoint.host, port=endpoint.port),
+        client_tags=[
+            StreamsGroupKeyValue(key=key, value=value) for key, value in member.tags.items()
+        ],
+        task_offsets=[],
+        task_end_offsets=[],
+        assignment=_assignment(*member.assigned),
+        target_assignment=_assignment(active, standby, warmup),
+        is_classic=False,
+    )
+
+
+def _assignment(
+    active: Mapping[str, Iterable[int]],
+    standby: Mapping[str, Iterable[int]],
+    warmup: Mapping[str, Iterable[int]],
+) -> StreamsGroupDescribeAssignment:
+    return StreamsGroupDescribeAssignment(
+        active_tasks=_tasks(active), standby_tasks=_tasks(standby), warmup_tasks=_tasks(warmup)
+    )
+
+
+def _tasks(tasks: Mapping[str, Iterable[int]]) -> list[StreamsGroupTaskIds]:
+    return [
+        StreamsGroupTaskIds(subtopology_id=each, partitions=sorted(tasks[each]))
+        for each in sorted(tasks)
+    ]
+
+
+def _configured(topology: ConfiguredTopology) -> DescribedTopology:
+    """A topology with all its numbers."""
+
+    def topics(internal: Mapping[str, InternalTopic]) -> list[StreamsGroupTopicInfo]:
+        return [_info(internal[name]) for name in sorted(internal)]
+
+    def described_subtopology(name: str, each: ConfiguredSubtopology) -> DescribedSubtopology:
+        return DescribedSubtopology(
+            subtopology_id=name,
+            source_topics=sorted(each.source_topics),
+            repartition_sink_topics=sorted(each.repartition_sink_topics),
+            state_changelog_topics=topics(each.state_changelog_topics),
+            repartition_source_topics=topics(each.repartition_source_topics),
+        )
+
+    return DescribedTopology(
+        epoch=topology.epoch,
+        subtopologies=[described_subtopology(*each) for each in topology.subtopologies.items()],
+    )
+
+
+def _info(topic: InternalTopic) -> StreamsGroupTopicInfo:
+    return StreamsGroupTopicInfo(
+        name=topic.name,
+        partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        topic_configs=[
+            StreamsGroupKeyValue(key=key, value=value) for key, value in topic.configs.items()
+        ],
+    )
+
+
+def _stored(topology: Topology) -> DescribedTopology:
+    """A topology whose topics are not ready, as the application said it."""
+
+    def described_subtopology(each: Subtopology) -> DescribedSubtopology:
+        return DescribedSubtopology(
+            subtopology_id=each.subtopology_id,
+            source_topics=sorted(each.source_topics),
+            repartition_sink_topics=sorted(each.repartition_sink_topics),
+            state_changelog_topics=_stored_topics(each.state_changelog_topics),
+            repartition_source_topics=_stored_topics(each.repartition_source_topics),
+        )
+
+    subtopologies = [topology.subtopologies[each] for each in sorted(topology.subtopologies)]
+    return DescribedTopology(
+        epoch=topology.epoch,
+        subtopologies=[described_subtopology(each) for each in subtopologies],
+    )
+
+
+def _stored_topics(topics: Iterable[StreamsGroupTopologyTopicInfo]) -> list[StreamsGroupTopicInfo]:
+    return [
+        StreamsGroupTopicInfo(
+            name=each.name,
+            partitions=each.partitions,
+            replication_factor=each.replication_factor,
+            topic_configs=[
+                StreamsGroupKeyValue(key=config.key, value=config.value)
+                for config in each.topic_configs
+            ],
+        )
+        for each in sorted(topics, key=_name_of)
+    ]
+
+
+def _name_of(topic: StreamsGroupTopologyTopicInfo) -> str:
+    return topic.name

@@ -1,0 +1,55 @@
+"""The limits that a broker's configuration, and that of single groups, set for streams groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coordinator.consumer_groups.settings import NO_OVERRIDES, GroupOverrides
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsGroupSettings:
+    """Attribute for attribute a key `group.streams.…`; the defaults are Apache's."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    max_size: int = 2**31 - 1
+    assignment_interval_ms: int = 1_000
+    initial_rebalance_delay_ms: int = 3_000
+    num_standby_replicas: int = 0
+    max_topology_size: int = 5_000
+    """Subtopologies, topics and configurations of one topology."""
+    max_tasks: int = 20_000
+    overrides: GroupOverrides = NO_OVERRIDES
+
+    def session_timeout_of(self, group_id: str) -> int:
+        """streams.session.timeout.ms of the group."""
+        return self.overrides.value(group_id, "streams.session.timeout.ms", self.session_timeout_ms)
+
+    def heartbeat_interval_of(self, group_id: str) -> int:
+        """streams.heartbeat.interval.ms of the group."""
+        return self.overrides.value(
+            group_id, "streams.heartbeat.interval.ms", self.heartbeat_interval_ms
+        )
+
+    def assignment_interval_of(self, group_id: str) -> int:
+        """streams.assignment.interval.ms of the group."""
+        return self.overrides.value(
+            group_id, "streams.assignment.interval.ms", self.assignment_interval_ms
+        )
+
+    def initial_rebalance_delay_of(self, group_id: str) -> int:
+        """streams.initial.rebalance.delay.ms of the group."""
+        return self.overrides.value(
+            group_id, "streams.initial.rebalance.delay.ms", self.initial_rebalance_delay_ms
+        )
+
+    def assignment_configs_of(self, group_id: str) -> dict[str, str]:
+        """What the assignor is told, and what is stored with the group's epoch."""
+        replicas = self.overrides.value(
+            group_id, "streams.num.standby.replicas", self.num_standby_replicas
+        )
+        return {NUM_STANDBY_REPLICAS: str(replicas)}
+
+
+NUM_STANDBY_REPLICAS = "num.standby.replicas"

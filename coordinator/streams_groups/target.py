@@ -1,0 +1,147 @@
+"""The next target assignment of a group: what the assignor is asked, and the records of its answer.
+
+A group of some size is assigned within the heartbeat that finds its target out of date, as in
+Apache Kafka 4.3; a larger one in steps, between which others are served, while its members go on
+with the former target. The records of such an assignment are appended piece by piece: first those
+of members that lose tasks, without what they gain; then the others; the epoch last. So wherever the
+broker dies, no task is in the targets of two members, and the group's epoch says that the
+assignment has to be made again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from coordinator.effects import Effects
+from coordinator.streams_groups.assignor.sticky import (
+    MemberSpecification,
+    Specification,
+    assign,
+)
+from coordinator.streams_groups.records import target_epoch_record, target_record
+from coordinator.streams_groups.settings import NUM_STANDBY_REPLICAS
+from coordinator.streams_groups.tasks import NO_TASKS, Tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from coordinator.effects import Steps
+    from coordinator.streams_groups.assignor.sticky import Assignment
+    from coordinator.streams_groups.group import StreamsGroup
+    from coordinator.streams_groups.groups import StreamsGroups
+    from coordinator.streams_groups.member import StreamsMember
+    from coordinator.streams_groups.tasks import TaskSet
+    from coordinator.streams_groups.topology import ConfiguredTopology
+
+T = TypeVar("T")
+
+ASSIGNED_AT_ONCE: Final = 300
+"""Members and tasks together: three milliseconds. Fixed by how long the loop may be held."""
+RECORDS_AT_ONCE: Final = 100
+
+
+def is_small(group: StreamsGroup, topology: ConfiguredTopology) -> bool:
+    """Whether the group is assigned within a heartbeat."""
+    return len(group.members) + topology.task_count <= ASSIGNED_AT_ONCE
+
+
+def assign_now(
+    group: StreamsGroup,
+    members: Mapping[str, StreamsMember],
+    topology: ConfiguredTopology,
+    configs: Mapping[str, str],
+    effects: Effects,
+) -> Assignment:
+    """Append the records of the members' next parts, which are returned.
+
+    `members` are those the group is about to have.
+    """
+    assignment = _finished(_assign(group, members, topology, configs))
+    for member_id in members:
+        target = assignment.get(member_id, NO_TASKS)
+        if target != group.targets.get(member_id):
+            effects.records.append(target_record(group.group_id, member_id, target))
+    return assignment
+
+
+def assign_later(
+    groups: StreamsGroups, group_id: str, configs: Mapping[str, str], now_ms: int
+) -> Steps[None]:
+    """The same in steps, with the epoch, for the group as it is when they begin."""
+    group = groups.find(group_id)
+    if group is None:
+        return
+    try:
+        topology = group.memory.configured
+        if topology is None or group.epoch <= group.assignment_epoch:
+            return
+        epoch, members = group.epoch, dict(group.members)
+        assignment = yield from _assign(group, members, topology, configs)
+        yield from _store(groups, group, members, assignment)
+        if groups.find(group_id) is group:
+            effects = Effects()
+            effects.records.append(target_epoch_record(group_id, epoch, now_ms))
+            yield effects
+    finally:
+        group.memory.is_assigning = False
+
+
+def _assign(
+    group: StreamsGroup,
+    members: Mapping[str, StreamsMember],
+    topology: ConfiguredTopology,
+    configs: Mapping[str, str],
+) -> Generator[None, None, Assignment]:
+    if not topology.is_ready or not members:
+        return {}
+    # By id, so that it does not matter in which order the log has them.
+    specified = {
+        member_id: MemberSpecification(members[member_id].process_id, group.target_of(member_id))
+        for member_id in sorted(members)
+    }
+    replicas = int(configs.get(NUM_STANDBY_REPLICAS, "0"))
+    return (yield from assign(Specification(specified, topology.subtopologies, replicas)))
+
+
+def _store(
+    groups: StreamsGroups,
+    group: StreamsGroup,
+    members: Mapping[str, StreamsMember],
+    assignment: Assignment,
+) -> Steps[None]:
+    for is_last in (False, True):
+        effects = Effects()
+        for member_id in members:
+            if len(effects.records) >= RECORDS_AT_ONCE:
+                yield effects
+                effects = Effects()
+                if groups.find(group.group_id) is not group:
+                    return
+            if member_id not in group.members:
+                continue
+            old = group.targets.get(member_id)
+            target = assignment.get(member_id, NO_TASKS)
+            if not is_last:
+                target = _common(old or NO_TASKS, target)
+            if target != old and (is_last or old):
+                effects.records.append(target_record(group.group_id, member_id, target))
+        if effects.records:
+            yield effects
+
+
+def _common(old: Tasks, new: Tasks) -> Tasks:
+    return Tasks(*(_shared(before, after) for before, after in zip(old, new, strict=True)))
+
+
+def _shared(old: TaskSet, new: TaskSet) -> TaskSet:
+    both = {each: old[each] & new[each] for each in old if each in new}
+    return {each: partitions for each, partitions in both.items() if partitions}
+
+
+def _finished(steps: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result

@@ -1,0 +1,104 @@
+"""Sets of tasks, as a target says them and as a member owns them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from protocol.messages.streams_groups import StreamsGroupTaskIds
+
+TaskSet = Mapping[str, frozenset[int]]
+"""Subtopology id → partitions."""
+Epochs = Mapping[str, Mapping[int, int]]
+"""Subtopology id → partition → the member epoch in which the task was given to the member."""
+
+
+class Tasks(NamedTuple):
+    """A member's part of the target assignment, or what it says that it owns."""
+
+    active: TaskSet
+    standby: TaskSet
+    warmup: TaskSet
+
+    def meets(self, owned: OwnedTasks) -> bool:
+        """Whether the two have a task of the same kind in common."""
+        return (
+            any(
+                not partitions.isdisjoint(owned.active.get(s, {}))
+                for s, partitions in self.active.items()
+            )
+            or _meet(self.standby, owned.standby)
+            or _meet(self.warmup, owned.warmup)
+        )
+
+
+class OwnedTasks(NamedTuple):
+    """What a member owns, or has to give up."""
+
+    active: Epochs
+    standby: TaskSet
+    warmup: TaskSet
+
+    def __bool__(self) -> bool:
+        return bool(self.active or self.standby or self.warmup)
+
+    def contain(self, said: SaidTasks) -> bool:
+        """Whether the member owns all that it says."""
+        return (
+            _contain(self.active, said.active)
+            and _contain(self.standby, said.standby)
+            and _contain(self.warmup, said.warmup)
+        )
+
+
+class SaidTasks(NamedTuple):
+    """What a heartbeat says that its member owns; None where it says nothing."""
+
+    active: list[StreamsGroupTaskIds] | None
+    standby: list[StreamsGroupTaskIds] | None
+    warmup: list[StreamsGroupTaskIds] | None
+
+    @property
+    def tasks(self) -> Tasks | None:
+        """The same as sets; None if it does not say all of it."""
+        if self.active is None or self.standby is None or self.warmup is None:
+            return None
+        return Tasks(task_set(self.active), task_set(self.standby), task_set(self.warmup))
+
+
+NO_TASKS: Final = Tasks({}, {}, {})
+OWNS_NOTHING: Final = OwnedTasks({}, {}, {})
+
+
+class ListedTasks(Protocol):
+    """Tasks of one subtopology, in a request or a record."""
+
+    subtopology_id: str
+    partitions: list[int]
+
+
+def task_set(listed: Iterable[ListedTasks]) -> TaskSet:
+    """Tasks of a message; a subtopology that is listed twice counts with both lists."""
+    found: dict[str, frozenset[int]] = {}
+    for each in listed:
+        found[each.subtopology_id] = found.get(each.subtopology_id, frozenset()).union(
+            each.partitions
+        )
+    return found
+
+
+def _meet(one: TaskSet, other: TaskSet) -> bool:
+    return any(not partitions.isdisjoint(other.get(s, ())) for s, partitions in one.items())
+
+
+def _contain(
+    owned: Mapping[str, frozenset[int] | Mapping[int, int]], said: list[StreamsGroupTaskIds] | None
+) -> bool:
+    return said is not None and all(
+        each.subtopology_id in owned
+        and all(partition in owned[each.subtopology_id] for partition in each.partitions)
+        for each in said
+    )
