@@ -86,6 +86,20 @@ bootstrap_servers = "{servers}"
 """
 
 
+SIGNING = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+"""What the authority's key is for."""
+
+
 class Issuer(NamedTuple):
     """A certificate and the key that signs for it."""
 
@@ -201,6 +215,14 @@ def _issue(name: str, issuer: Issuer | None, host: str | None) -> Issuer:
         .not_valid_after(now + dt.timedelta(days=VALID_DAYS))
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
     )
+    # Clients on Python 3.13 and later believe no certificate without these.
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    builder = builder.add_extension(identifier, critical=False)
+    if issuer is None:
+        builder = builder.add_extension(SIGNING, critical=True)
+    else:
+        of_issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key())
+        builder = builder.add_extension(of_issuer, critical=False)
     if host is not None:
         names = [_name(each) for each in dict.fromkeys((host, "localhost", "127.0.0.1"))]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)

@@ -274,6 +274,8 @@ def why_not_bound(error: OSError, host: str, where: str) -> str:
         return f"{where} is already in use"
     if isinstance(error, socket.gaierror):
         reason = f"no address is known for {host}"
+    elif str(error).startswith("could not bind on any address"):  # asyncio's, since Python 3.13
+        reason = os.strerror(errno.EADDRNOTAVAIL).lower()
     elif error.errno is None:
         reason = str(error)
     else:

@@ -32,14 +32,11 @@ def aliases(root: Path) -> Iterator[tuple[str, str]]:
         module = path.parent.relative_to(root).as_posix()
         name = f"{PACKAGE}.{module.replace('/', '.')}"
         yield f"{module}/__main__.py", RUN.format(name=name)
-        if module != "broker" and not module.startswith("broker/testing"):
+        if module != "broker":
             yield f"{module}/__init__.py", PROSE.format(name=name)
-    for path in sorted([*root.glob("broker/testing.py"), *root.glob("broker/testing/**/*.py")]):
-        if path.name != "__main__.py":
-            source = path.relative_to(root)
-            parts = source.parent.parts if path.stem == "__init__" else source.with_suffix("").parts
-            name = ".".join((PACKAGE, *parts))
-            yield source.as_posix(), _handing_out(name, path.read_text(encoding="utf-8"))
+    for path in root.glob("broker/testing.py"):
+        name = f"{PACKAGE}.broker.testing"
+        yield "broker/testing.py", _handing_out(name, path.read_text(encoding="utf-8"))
 
 
 def _handing_out(name: str, text: str) -> str:

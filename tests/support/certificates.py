@@ -45,6 +45,19 @@ VALID = (
 EXPIRED = (VALID[0], dt.datetime(2020, 2, 1, tzinfo=dt.UTC))
 
 
+SIGNING = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
 @dataclass(frozen=True)
 class Issued:
     """A key with the certificates that vouch for it, and files with both."""
@@ -125,6 +138,7 @@ class Authority:
         builder = builder.add_extension(authority, critical=True)
         identifier = x509.SubjectKeyIdentifier.from_public_key(self.key.public_key())
         builder = builder.add_extension(identifier, critical=False)
+        builder = builder.add_extension(SIGNING, critical=True)
         self.certificate = builder.sign(self.key, hashes.SHA256())
 
     def issue(
@@ -147,6 +161,8 @@ class Authority:
         if hosts:
             names = x509.SubjectAlternativeName([_host(host) for host in hosts])
             builder = builder.add_extension(names, critical=False)
+        of_issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        builder = builder.add_extension(of_issuer, critical=False)
         usage = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
         builder = builder.add_extension(x509.ExtendedKeyUsage(usage), critical=False)
         certificate = builder.sign(self.key, hashes.SHA256())

@@ -95,13 +95,13 @@ def test_public_names_are_those_in_all_or_else_what_is_defined() -> None:
 
 
 def test_short_names_run_or_hand_out_what_has_the_long_ones(tmp_path: Path) -> None:
-    for path in ("__main__.py", "node/__main__.py", "app.py", "testing/_own.py"):
+    for path in ("__main__.py", "node/__main__.py", "app.py"):
         (tmp_path / "broker" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "broker" / path).write_text("")
-    (tmp_path / "broker/testing/__init__.py").write_text("from x import Broker as Broker")
+    (tmp_path / "broker/testing.py").write_text("from x import Broker as Broker")
     made = dict(aliases(tmp_path))
     run = 'runpy.run_module("kafka_broker_python.broker.node", run_name="__main__"'
     assert run in made["broker/node/__main__.py"]
     assert "broker/app.py" not in made
     handing_out = "from kafka_broker_python.broker.testing import (\n    Broker as Broker,\n)"
-    assert handing_out in made["broker/testing/__init__.py"]
+    assert handing_out in made["broker/testing.py"]

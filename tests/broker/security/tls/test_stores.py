@@ -156,6 +156,7 @@ def test_a_trust_store_without_certificates_is_refused(issued: Issued) -> None:
         read_trusted(config_of(keys))
 
 
+@pytest.mark.filterwarnings("ignore:PKCS#12 bundle could not be parsed as DER:UserWarning")
 @pytest.mark.filterwarnings("ignore::cryptography.utils.CryptographyDeprecationWarning")
 @settings(
     max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
