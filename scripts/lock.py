@@ -21,6 +21,7 @@ FILES = {
     "spark": "What the Spark jobs need besides.",
     "compiled": "What `make compile` needs besides, and a C compiler.",
     "dev": "What checks, tests and benchmarks need besides.",
+    "pytest": "What the pytest plugin needs besides.",
 }
 
 
