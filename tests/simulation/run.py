@@ -163,7 +163,7 @@ class Run:
             return
         now_ms = LoopClock(self.loop, machine.skew_ms).now_ms()
         for partition in broker.services.replicas:
-            if partition.is_leader and (partition.topic, partition.index) in (LATER, AGAIN):
+            if (partition.topic, partition.index) in (LATER, AGAIN):
                 self.deliveries.look(machine, partition, now_ms)
 
     def _note_violation(self, text: str) -> None:

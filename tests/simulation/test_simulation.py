@@ -61,11 +61,6 @@ LIKELY = {
     "epochs": "2-3",
     "flush of leaders": "11-12",
     "flush of followers": "10-11",
-    "early deliveries": "0-1",
-    "repeated deliveries": "1-2",
-    "lost deliveries": "0-1",
-    "lost cancellations": "2-3",
-    "repeated dead letters": "3-4",
 }
 """Seeds that showed those which show seldom; any change of the broker may have others show them."""
 

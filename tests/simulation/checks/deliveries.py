@@ -24,19 +24,19 @@ EARLIEST = "was delivered too early"
 
 
 class DeliveryWatch:
-    """Looks at what leaders append."""
+    """Looks at what brokers append while they lead."""
 
     def __init__(self) -> None:
         self._ends: dict[tuple[str, int, At], int] = {}
 
     def look(self, machine: Machine, partition: Partition, now_ms: int) -> None:
-        """After a step of a leader, by whose clock it is `now_ms`."""
+        """After a step of a broker, by whose clock it is `now_ms`."""
         at = partition.topic, partition.index
         key = machine.name, machine.lives, at
         end = partition.log.log_end_offset
         begin = self._ends.get(key, end)
         self._ends[key] = end
-        if begin >= end or at not in (LATER, AGAIN):
+        if begin >= end or not partition.is_leader:
             return
         for one in judge(partition.log, begin).delivered:
             if one.at >= begin and one.record.timestamp > now_ms:
