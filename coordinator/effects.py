@@ -57,6 +57,8 @@ class ShardEffects(Generic[RecordT]):
     records: list[RecordT] = field(default_factory=list)
     on_append_failed: Callable[[ErrorCode, int], ShardEffects[RecordT]] | None = None
     """Takes the error and `now_ms`."""
+    on_replayed: Callable[[int], ShardEffects[RecordT]] | None = None
+    """Takes `now_ms`: what follows from what the records have made, once the answers are given."""
 
     def answer(self, reply: Reply[Any], response: object) -> None:
         """Give `response` as soon as the records are appended."""

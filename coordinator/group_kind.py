@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from uuid import UUID
 
+    from coordinator.consumer_groups.classic_members.downgrade import Downgraded
     from coordinator.effects import Effects
+    from coordinator.groups.group import ClassicGroup
     from coordinator.ports import MemberIds, TimerKey, TimerKind, Timers
     from coordinator.records import KeyOfKind, OffsetsRecord
     from coordinator.topics import Topics
@@ -124,6 +126,10 @@ class GroupRegistry(NamedTuple):
     """Takes the name of a kind, and the group's id and member epoch from a heartbeat. Returns what
     has to be stored so that the group may be of that kind, or raises ApiError: a group of another
     kind may have its id."""
+    classic: Callable[[str], ClassicGroup | None]
+    """Finds a classic group; read only."""
+    downgraded: Callable[[Downgraded, int], Effects]
+    """Carries on with a group that has become a classic one, at a time in milliseconds."""
 
 
 class KindPorts(NamedTuple):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from coordinator import deletion
 from coordinator.consumer_groups import listing as consumer_listing
+from coordinator.consumer_groups.settings import MigrationPolicy
 from coordinator.effects import Effects
 from coordinator.group_kind import CommittedPartition, Committing
 from coordinator.groups import listing
@@ -115,12 +116,16 @@ class GroupShard(ShardState):
     def handle_change_to_classic(self, group_id: str) -> list[OffsetsRecord]:
         """Forget a group of another kind that has no members, since somebody joins a classic one.
 
-        Raises ApiError INCONSISTENT_GROUP_PROTOCOL if it has some.
+        Raises ApiError INCONSISTENT_GROUP_PROTOCOL if it has some, and is no consumer group that
+        takes members of the classic protocol.
         """
         kind = self._kind_of(group_id)
         if kind is None:
             return []
         if kind.has_members(group_id):
+            migration = self._settings.consumer.migration
+            if kind is self.consumers and migration is not MigrationPolicy.DISABLED:
+                return []
             raise ApiError(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
                 f"Cannot join the {kind.name} group {group_id} with the classic protocol because "
@@ -139,13 +144,13 @@ class GroupShard(ShardState):
         effects = Effects()
         member_id = request.member_id
         error = self._joins.session_error(request.session_timeout_ms)
-        group = self._groups.get(request.group_id)
-        if error is ErrorCode.NONE and group is None and member_id != NO_MEMBER_ID:
+        consumers = self.consumers.groups.find(request.group_id)
+        is_known = request.group_id in self._groups or consumers is not None
+        if error is ErrorCode.NONE and not is_known and member_id != NO_MEMBER_ID:
             error = ErrorCode.UNKNOWN_MEMBER_ID
         if error is not ErrorCode.NONE:
             effects.answer(reply, join_error(error, member_id))
             return effects
-        group = self._group(request.group_id)
         has_rebalance_timeout = caller.api_version >= REBALANCE_TIMEOUT_SINCE
         joining = Joining(
             request=request,
@@ -159,6 +164,9 @@ class GroupShard(ShardState):
             ),
             now_ms=now_ms,
         )
+        if consumers is not None:
+            return self.consumers.joins.join(consumers, joining)
+        group = self._group(request.group_id)
         self._joins.join(group, joining, effects)
         self._drop_if_vestigial(group)
         return effects
@@ -167,6 +175,9 @@ class GroupShard(ShardState):
         self, request: SyncGroupRequest, reply: Reply[SyncGroupResponse], now_ms: int
     ) -> Effects:
         """Answer or park a SyncGroup; the leader's stores the generation."""
+        consumers = self.consumers.groups.find(request.group_id)
+        if consumers is not None:
+            return self.consumers.classic_requests.sync(consumers, request, reply, now_ms)
         group = self._groups.get(request.group_id)
         if group is None:
             effects = Effects()
@@ -176,6 +187,9 @@ class GroupShard(ShardState):
 
     def handle_heartbeat(self, request: HeartbeatRequest, now_ms: int) -> ErrorCode:
         """Keep a session alive."""
+        consumers = self.consumers.groups.find(request.group_id)
+        if consumers is not None:
+            return self.consumers.classic_requests.heartbeat(consumers, request, now_ms)
         group = self._groups.get(request.group_id)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
@@ -185,6 +199,9 @@ class GroupShard(ShardState):
         self, group_id: str, members: Sequence[LeaveGroupRequest.Member], now_ms: int
     ) -> tuple[list[LeaveGroupResponse.Member], Effects]:
         """Remove members one by one; each has its own error."""
+        consumers = self.consumers.groups.find(group_id)
+        if consumers is not None:
+            return self.consumers.classic_requests.leave(consumers, members, now_ms)
         effects = Effects()
         group = self._groups.get(group_id)
         if group is None:

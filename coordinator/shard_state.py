@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from coordinator.consumer_groups.consumer_shard import ConsumerShard
+from coordinator.effects import Effects
 from coordinator.group_kind import GroupKind, GroupRegistry, KindPorts
 from coordinator.groups.group import ClassicGroup
 from coordinator.groups.rebalance import Rebalance
@@ -23,6 +24,7 @@ from protocol.messages.consumer_offsets_records import GroupMetadataKey, OffsetC
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from coordinator.consumer_groups.classic_members.downgrade import Downgraded
     from coordinator.ports import MemberIds, Timers
     from coordinator.records import OffsetsRecord
     from coordinator.settings import GroupSettings
@@ -41,7 +43,13 @@ class ShardState:
         self._groups: dict[str, ClassicGroup] = {}
         self._offsets = OffsetStore()
         self._rebalance = Rebalance(settings, timers)
-        registry = GroupRegistry(self._drop_group, self._keep_offsets, self._to_replace)
+        registry = GroupRegistry(
+            self._drop_group,
+            self._keep_offsets,
+            self._to_replace,
+            self._groups.get,
+            self._on_downgraded,
+        )
         ports = KindPorts(timers, new_id, topics, registry)
         self.consumers = ConsumerShard(settings.consumer, ports)
         self.streams = StreamsShard(settings.streams, ports)
@@ -119,6 +127,19 @@ class ShardState:
         if self._offsets.has_any(group_id):
             self._group(group_id)
 
+    def _on_downgraded(self, downgraded: Downgraded, now_ms: int) -> Effects:
+        """Begin the sessions of a group that was a consumer group, and rebalance it if need be."""
+        effects = Effects()
+        group = self._groups.get(downgraded.group_id)
+        if group is None:
+            return effects
+        for member in group.members.values():
+            group.update_member(member, downgraded.protocols[member.member_id])
+            self._rebalance.restart_session(group, member, now_ms)
+        if downgraded.must_rebalance:
+            self._rebalance.prepare(group, now_ms, effects)
+        return effects
+
     def _to_replace(self, kind: str, group_id: str, member_epoch: int) -> list[OffsetsRecord]:
         """What a heartbeat to a group that is not of this kind has to have stored first."""
         group = self._groups.get(group_id)
@@ -128,12 +149,7 @@ class ShardState:
             return [group_tombstone(group_id)]
         if is_joining and not is_of_other_kind:
             return []
-        if is_joining and group is not None and kind == self.consumers.name:
-            reason = (
-                f"Cannot upgrade classic group {group_id} to consumer group because online upgrade "
-                "is disabled."
-            )
-        elif is_of_other_kind:
+        if is_of_other_kind:
             reason = f"Group {group_id} is not a {kind} group."
         else:
             subject = "Group" if member_epoch < 0 else f"{kind.capitalize()} group"

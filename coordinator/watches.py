@@ -118,21 +118,25 @@ class Watches(Generic[WatchT]):
         watch = self.of(group.group_id)
         timeout_ms = self._settings.session_timeout_of(group.group_id)
         watch.loaded_deadline_ms = now_ms + timeout_ms
-        self._wake_by(group.group_id, watch, watch.loaded_deadline_ms, now_ms)
+        self.wake_by(group.group_id, watch, watch.loaded_deadline_ms, now_ms)
 
-    def touch(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """Extend a member's session."""
+    def touch(
+        self, group_id: str, member_id: str, now_ms: int, timeout_ms: int | None = None
+    ) -> None:
+        """Extend a member's session, by the time that it said itself or by the group's."""
         watch = self.of(group_id)
-        deadline_ms = now_ms + self._settings.session_timeout_of(group_id)
+        if timeout_ms is None:
+            timeout_ms = self._settings.session_timeout_of(group_id)
+        deadline_ms = now_ms + timeout_ms
         watch.sessions[member_id] = deadline_ms
-        self._wake_by(group_id, watch, deadline_ms, now_ms)
+        self.wake_by(group_id, watch, deadline_ms, now_ms)
 
     def await_revocation(self, group_id: str, member: WatchedMember, now_ms: int) -> None:
         """Give a member its rebalance timeout to give up partitions."""
         watch = self.of(group_id)
         deadline_ms = now_ms + member.rebalance_timeout_ms
         watch.revocations[member.member_id] = Revocation(deadline_ms, member.member_epoch)
-        self._wake_by(group_id, watch, deadline_ms, now_ms)
+        self.wake_by(group_id, watch, deadline_ms, now_ms)
 
     def resume_revocation(self, group_id: str, member: WatchedMember, now_ms: int) -> None:
         """The same for a member that had to before the group was loaded from the log."""
@@ -173,10 +177,11 @@ class Watches(Generic[WatchT]):
         if len(found) > FENCED_AT_ONCE:
             next_ms = now_ms + 1
         if next_ms != NEVER_MS:
-            self._wake_by(group.group_id, watch, next_ms, now_ms)
+            self.wake_by(group.group_id, watch, next_ms, now_ms)
         return list(found.values())[:FENCED_AT_ONCE]
 
-    def _wake_by(self, group_id: str, watch: Watch, deadline_ms: int, now_ms: int) -> None:
+    def wake_by(self, group_id: str, watch: Watch, deadline_ms: int, now_ms: int) -> None:
+        """Have the group's timer go off by then."""
         if deadline_ms < watch.timer_due_ms:
             watch.timer_due_ms = deadline_ms
             self._timers.start(self._key(group_id), max(deadline_ms - now_ms, 0))

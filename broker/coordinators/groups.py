@@ -15,7 +15,11 @@ from broker.coordinators.shards import Shards, contained
 from broker.metadata.streams_topics import StreamsTopics
 from controller.topics.topic_names import GROUP_METADATA_TOPIC
 from coordinator.consumer_groups.assignors.names import assignor_names
-from coordinator.consumer_groups.settings import NO_OVERRIDES, ConsumerGroupSettings
+from coordinator.consumer_groups.settings import (
+    NO_OVERRIDES,
+    ConsumerGroupSettings,
+    MigrationPolicy,
+)
 from coordinator.settings import GroupSettings
 from coordinator.streams_groups.settings import StreamsGroupSettings
 from protocol.errors import ApiError, ErrorCode
@@ -51,6 +55,8 @@ def group_settings(config: BrokerConfig, overrides: GroupOverrides) -> GroupSett
             assignors=assignor_names(config.group_consumer_assignors),
             pattern_refresh_interval_ms=config.group_consumer_regex_refresh_interval_ms,
             pattern_max_length=config.group_consumer_regex_max_length,
+            migration=MigrationPolicy(config.group_consumer_migration_policy.lower()),
+            classic_max_size=config.group_max_size,
             overrides=overrides,
         ),
         streams=StreamsGroupSettings(

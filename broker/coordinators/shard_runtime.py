@@ -153,6 +153,8 @@ class ShardRuntime(Generic[RecordT]):
             answer.reply.complete(answer.response)
         if effects.committed_answers:
             self._answer_when_committed(effects.committed_answers)
+        if effects.on_replayed is not None:
+            self.run(effects.on_replayed(self._clock.now_ms()))
         return True
 
     def forget(self, tombstones: Sequence[RecordT]) -> ErrorCode:

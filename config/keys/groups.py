@@ -38,9 +38,10 @@ class GroupKeys:
     """Members a consumer group may have."""
 
     group_consumer_migration_policy: str = string(
-        "disabled",
+        "bidirectional",
         rule=OneOf(("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"), ignore_case=True),
         internal=True,
+        acts=True,
     )
     """Whether groups may change between the two protocols with members in them."""
 

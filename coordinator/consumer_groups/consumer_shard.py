@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coordinator.consumer_groups import listing
+from coordinator.consumer_groups.classic_members.joins import ClassicJoins
+from coordinator.consumer_groups.classic_members.requests import ClassicRequests
+from coordinator.consumer_groups.classic_members.upgrade import upgrade
 from coordinator.consumer_groups.group import ConsumerGroup
 from coordinator.consumer_groups.groups import ConsumerGroups
 from coordinator.consumer_groups.heartbeats.departures import Departures
 from coordinator.consumer_groups.heartbeats.heartbeat import Heartbeats
+from coordinator.consumer_groups.member import JOINING_EPOCH
 from coordinator.consumer_groups.records import group_tombstones
 from coordinator.consumer_groups.shard_parts import ShardParts
 from coordinator.consumer_groups.watches import ConsumerWatch, ConsumerWatches
 from coordinator.effects import Effects
+from coordinator.groups.states import GroupState
 from coordinator.offsets.member_commits import (
     check_commit,
     check_fetch,
@@ -49,20 +54,27 @@ class ConsumerShard:
 
     def __init__(self, settings: ConsumerGroupSettings, ports: KindPorts) -> None:
         timers, new_id, topics, self._registry = ports
+        downgraded = self._registry.downgraded
         self._settings = settings
         self._topics = topics
         self._watches = ConsumerWatches(settings, timers, TimerKind.CONSUMER_GROUP, ConsumerWatch)
         self._hashes = TopicHashes(topics)
         self.groups = ConsumerGroups(self._registry.created, self._on_removed)
         parts = ShardParts(settings, self.groups, topics, self._hashes, self._watches, new_id)
-        self._departures = Departures(parts)
-        self._heartbeats = Heartbeats(parts, self._group_for)
+        self._parts = parts
+        self._departures = Departures(parts, downgraded)
+        self._heartbeats = Heartbeats(parts, self._group_for, self._departures)
+        self.joins = ClassicJoins(parts, self._heartbeats, self._departures, downgraded)
+        self.classic_requests = ClassicRequests(parts, self._departures)
 
     def on_loaded(self, now_ms: int) -> None:
         """The log has been replayed: members' sessions begin."""
         for group in self.groups:
-            if group.members:
-                self._watches.loaded(group, now_ms)
+            if not group.members:
+                continue
+            self._watches.loaded(group, now_ms)
+            if group.classic_count:
+                self._begin_classic_sessions(group, now_ms)
 
     def on_unloaded(self) -> None:
         """The shard goes to another broker, or this one stops."""
@@ -155,8 +167,22 @@ class ConsumerShard:
         """Compute the hash of a topic that a heartbeat is about to name."""
         self._hashes.prepare(topic)
 
-    def _group_for(self, request: ConsumerGroupHeartbeatRequest, effects: Effects) -> ConsumerGroup:
+    def _begin_classic_sessions(self, group: ConsumerGroup, now_ms: int) -> None:
+        """Members of the classic protocol say themselves how long they may be silent."""
+        for member in group.members.values():
+            if member.classic is not None:
+                timeout_ms = member.classic.session_timeout_ms
+                self._watches.touch(group.group_id, member.member_id, now_ms, timeout_ms)
+
+    def _group_for(
+        self, request: ConsumerGroupHeartbeatRequest, effects: Effects, now_ms: int
+    ) -> ConsumerGroup:
         group = self.groups.find(request.group_id)
+        classic = self._registry.classic(request.group_id)
+        is_joining = request.member_epoch == JOINING_EPOCH
+        if is_joining and classic is not None and classic.state is not GroupState.EMPTY:
+            group = upgrade(classic, self._parts, effects)
+            self._begin_classic_sessions(group, now_ms)
         if group is None:
             effects.records += self._registry.to_replace(
                 self.name, request.group_id, request.member_epoch

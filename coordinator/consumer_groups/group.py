@@ -71,6 +71,8 @@ class ConsumerGroup:
         "assignment_epoch",
         "assignment_timestamp_ms",
         "assignors",
+        "classic_count",
+        "classic_protocols",
         "epoch",
         "group_id",
         "has_topics_record",
@@ -98,6 +100,10 @@ class ConsumerGroup:
         self.subscriptions = Subscriptions(Counter(), Counter(), Counter())
         self.assignors: Counter[str] = Counter()
         """Members by the assignor that they prefer."""
+        self.classic_count = 0
+        """Members that speak the classic protocol."""
+        self.classic_protocols: Counter[str] = Counter()
+        """Those of them by a protocol that they support."""
         self.resolved: dict[str, ResolvedPattern] = {}
         self.has_topics_record = False
 
@@ -147,6 +153,7 @@ class ConsumerGroup:
         """Add or replace a member."""
         old = self.members.get(member.member_id)
         self.members[member.member_id] = member
+        self._count_classic(old, member)
         recount(self.subscriptions, old, member)
         recount_assignors(self.assignors, old, member)
         if old is not None:
@@ -162,6 +169,7 @@ class ConsumerGroup:
         old = self.members.pop(member_id, None)
         if old is None:
             return
+        self._count_classic(old, None)
         recount(self.subscriptions, old, None)
         recount_assignors(self.assignors, old, None)
         self._release(old.assigned, old.member_epoch)
@@ -175,6 +183,15 @@ class ConsumerGroup:
         rematch(self.subscriptions, old, resolved)
         if resolved is not None:
             self.resolved[pattern] = resolved
+
+    def _count_classic(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+        if new is not None and new.classic is not None:
+            self.classic_count += 1
+            self.classic_protocols.update({each.name for each in new.classic.supported_protocols})
+        if old is not None and old.classic is not None:
+            self.classic_count -= 1
+            names = tuple({each.name for each in old.classic.supported_protocols})
+            _subtract(self.classic_protocols, names)
 
     def _release(self, owned: Owned, epoch: int) -> None:
         for topic_id, partitions in owned.items():

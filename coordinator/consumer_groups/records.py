@@ -14,7 +14,7 @@ Apache's order is that of its hash tables.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from coordinator.consumer_groups.member import stored_partitions
 from coordinator.records import OffsetsRecord
@@ -35,8 +35,13 @@ from protocol.messages.consumer_group_records import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from coordinator.consumer_groups.group import ConsumerGroup
     from coordinator.consumer_groups.member import ConsumerMember, Target
+
+
+NOBODY_RENAMED: Final[Mapping[str, str]] = {}
 
 
 class ResolvedPattern(NamedTuple):
@@ -145,10 +150,12 @@ def member_tombstones(group_id: str, member_id: str) -> list[OffsetsRecord]:
     ]
 
 
-def group_tombstones(group: ConsumerGroup) -> list[OffsetsRecord]:
-    """Forget a group."""
+def group_tombstones(
+    group: ConsumerGroup, renamed: Mapping[str, str] = NOBODY_RENAMED
+) -> list[OffsetsRecord]:
+    """Forget a group, of which some members have new ids meanwhile."""
     group_id = group.group_id
-    ids = list(group.members)
+    ids = [renamed.get(member_id, member_id) for member_id in group.members]
     current = [
         OffsetsRecord(
             ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=id_), None

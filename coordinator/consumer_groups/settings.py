@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
+
+
+class MigrationPolicy(enum.Enum):
+    """Which groups with members may change between the two protocols; the value is the key's."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    """Only classic groups to consumer groups."""
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+    """None, and members of the classic protocol may not join consumer groups."""
+
+    @property
+    def can_upgrade(self) -> bool:
+        """Whether a classic group may become a consumer group."""
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
+
+    @property
+    def can_downgrade(self) -> bool:
+        """Whether a consumer group may become a classic group."""
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
+
 
 V = TypeVar("V", int, str, bool)
 """A value of a key."""
@@ -41,6 +64,10 @@ class ConsumerGroupSettings:
     """group.consumer.regex.refresh.interval.ms"""
     pattern_max_length: int = 1_024
     """group.consumer.regex.max.length"""
+    migration: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    """group.consumer.migration.policy"""
+    classic_max_size: int = 2**31 - 1
+    """group.max.size: that of a group which becomes a classic one"""
     overrides: GroupOverrides = NO_OVERRIDES
 
     def session_timeout_of(self, group_id: str) -> int:

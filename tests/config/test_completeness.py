@@ -102,6 +102,7 @@ RULES_OF_4 = {"group.coordinator.rebalance.protocols", "group.share.record.lock.
 DEFAULTS_OF_OURS = {
     "group.coordinator.rebalance.protocols": "classic,consumer,streams",
     "group.share.partition.max.record.locks": "2000",
+    "group.consumer.migration.policy": "bidirectional",
 }
 
 

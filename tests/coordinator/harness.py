@@ -118,14 +118,19 @@ class Harness:
             if effects.on_append_failed is not None:
                 self.run(effects.on_append_failed(failed, self.now_ms))
             return
-        for committed in effects.committed_answers:
-            refusal = self.commit_error
-            response = committed.refuse(refusal) if refusal else committed.response
-            committed.reply.complete(response)
+        self._answer_committed(effects)
+        if effects.on_replayed is not None:
+            self.run(effects.on_replayed(self.now_ms))
         for job in getattr(effects, "jobs", ()):
             for step in job:
                 if step is not None:
                     self.run(step)
+
+    def _answer_committed(self, effects: ShardEffects[OffsetsRecord]) -> None:
+        for committed in effects.committed_answers:
+            refusal = self.commit_error
+            response = committed.refuse(refusal) if refusal else committed.response
+            committed.reply.complete(response)
 
     def append(self, records: Iterable[OffsetsRecord], producer_id: int = NO_PRODUCER) -> None:
         for record in records:

@@ -5,8 +5,14 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from coordinator.consumer_groups.classic_members.downgrade import (
+    Downgraded,
+    downgrade_records,
+    is_due,
+)
 from coordinator.consumer_groups.group import recount, rematch
 from coordinator.consumer_groups.heartbeats.checks import check_instance, unknown_member
 from coordinator.consumer_groups.heartbeats.responses import departure_success
@@ -21,7 +27,7 @@ from coordinator.effects import Effects
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from coordinator.consumer_groups.group import ConsumerGroup
     from coordinator.consumer_groups.member import ConsumerMember
@@ -37,8 +43,10 @@ logger = logging.getLogger(__name__)
 class Departures:
     """Decides on who leaves the consumer groups of a shard."""
 
-    def __init__(self, parts: ShardParts) -> None:
+    def __init__(self, parts: ShardParts, downgraded: Callable[[Downgraded, int], Effects]) -> None:
+        """`downgraded` carries on with a group that has become a classic one."""
         self._parts = parts
+        self._downgraded = downgraded
 
     def check_room(self, group: ConsumerGroup, member_id: str) -> None:
         """Raise GROUP_MAX_SIZE_REACHED if the group is full and this is not a member."""
@@ -50,7 +58,11 @@ class Departures:
             )
 
     def leave(
-        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, effects: Effects
+        self,
+        group: ConsumerGroup,
+        request: ConsumerGroupHeartbeatRequest,
+        effects: Effects,
+        now_ms: int,
     ) -> ConsumerGroupHeartbeatResponse:
         """A member leaves, or a static one for a while. Raises ApiError."""
         member_id, instance_id = request.member_id, request.instance_id
@@ -63,13 +75,13 @@ class Departures:
             if request.member_epoch == STATIC_LEAVING_EPOCH:
                 effects.records.append(current_record(group.group_id, _resting(member)))
                 return departure_success(member_id, STATIC_LEAVING_EPOCH)
-        self.remove(group, [member], effects)
+        self.remove(group, [member], effects, now_ms)
         return departure_success(member_id, request.member_epoch)
 
     def expire(self, group: ConsumerGroup, now_ms: int) -> Effects:
         """The group's timer went off: remove members that are late."""
         effects = Effects()
-        late = self._parts.watches.expired(group, now_ms)
+        late = self._parts.watches.late(group, now_ms)
         for member in late:
             logger.info(
                 "group %s: member %s removed, as its session or rebalance timeout is over",
@@ -77,13 +89,20 @@ class Departures:
                 member.member_id,
             )
         if late:
-            self.remove(group, late, effects)
+            self.remove(group, late, effects, now_ms)
         return effects
 
     def remove(
-        self, group: ConsumerGroup, members: Sequence[ConsumerMember], effects: Effects
+        self,
+        group: ConsumerGroup,
+        members: Sequence[ConsumerMember],
+        effects: Effects,
+        now_ms: int,
     ) -> None:
-        """Remove members; the group goes to its next epoch."""
+        """Remove members; the group goes to its next epoch, or becomes a classic one."""
+        if is_due(group, members, self._parts.settings):
+            self._downgrade(group, members, effects, now_ms)
+            return
         group_id = group.group_id
         subscriptions = group.subscriptions.copy()
         leaving: Counter[str] = Counter()
@@ -100,6 +119,19 @@ class Departures:
         effects.records.append(epoch_record(group_id, group.epoch + 1, metadata_hash))
         for member in members:
             self._parts.watches.forget_member(group_id, member.member_id)
+
+    def _downgrade(
+        self,
+        group: ConsumerGroup,
+        leaving: Sequence[ConsumerMember],
+        effects: Effects,
+        now_ms: int,
+    ) -> None:
+        records, protocols = downgrade_records(group, leaving, None, self._parts, now_ms)
+        effects.records += records
+        downgraded = Downgraded(group.group_id, protocols, must_rebalance=True)
+        effects.on_replayed = partial(self._downgraded, downgraded)
+        logger.info("group %s: becomes a classic group", group.group_id)
 
 
 def _resting(member: ConsumerMember) -> ConsumerMember:

@@ -29,7 +29,6 @@ from coordinator.consumer_groups.heartbeats.checks import (
     check_released,
     unknown_member,
 )
-from coordinator.consumer_groups.heartbeats.departures import Departures
 from coordinator.consumer_groups.heartbeats.regular_expressions import (
     PatternChange,
     RegularExpressions,
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from uuid import UUID
 
+    from coordinator.consumer_groups.heartbeats.departures import Departures
     from coordinator.consumer_groups.member import Target
     from coordinator.consumer_groups.shard_parts import ShardParts
     from coordinator.consumer_groups.watches import ConsumerWatch
@@ -86,8 +86,8 @@ class HeartbeatCaller(NamedTuple):
     """Whether it may know that a topic exists: a regular expression matches no others."""
 
 
-class _Heartbeat(NamedTuple):
-    """One heartbeat of a member that stays or joins."""
+class Beat(NamedTuple):
+    """One heartbeat of a member that stays or joins, or the like in the classic protocol."""
 
     request: ConsumerGroupHeartbeatRequest
     caller: HeartbeatCaller
@@ -96,19 +96,31 @@ class _Heartbeat(NamedTuple):
     now_ms: int
 
 
+class Noted(NamedTuple):
+    """What a heartbeat has changed of its group, but for assignments."""
+
+    epoch: int
+    """The group's."""
+    are_alike: bool
+    """Whether all members subscribe to the same topics."""
+    has_changed: bool
+    """Whether the member subscribes to something else than before."""
+
+
 class Heartbeats:
     """Decides on heartbeats for the consumer groups of a shard."""
 
     def __init__(
         self,
         parts: ShardParts,
-        group_for: Callable[[ConsumerGroupHeartbeatRequest, Effects], ConsumerGroup],
+        group_for: Callable[[ConsumerGroupHeartbeatRequest, Effects, int], ConsumerGroup],
+        departures: Departures,
     ) -> None:
         """`group_for` finds or makes the group of a request, or raises ApiError."""
         self._parts = parts
         self._group_for = group_for
         self._patterns = RegularExpressions(parts)
-        self._departures = Departures(parts)
+        self._departures = departures
 
     def heartbeat(
         self,
@@ -120,11 +132,11 @@ class Heartbeats:
         """Decide on one heartbeat, whose fields have been checked (`check_request`)."""
         effects = Effects()
         try:
-            group = self._group_for(request, effects)
+            group = self._group_for(request, effects, now_ms)
             if request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
-                response = self._departures.leave(group, request, effects)
+                response = self._departures.leave(group, request, effects, now_ms)
             else:
-                response = self._stay(_Heartbeat(request, caller, group, effects, now_ms))
+                response = self._stay(Beat(request, caller, group, effects, now_ms))
         except ApiError as error:
             refused = Effects()
             refused.answer(reply, heartbeat_error(error))
@@ -132,23 +144,13 @@ class Heartbeats:
         effects.answer_when_committed(reply, response, refuse)
         return effects
 
-    def _stay(self, beat: _Heartbeat) -> ConsumerGroupHeartbeatResponse:
-        request, group, effects = beat.request, beat.group, beat.effects
+    def _stay(self, beat: Beat) -> ConsumerGroupHeartbeatResponse:
+        request, group = beat.request, beat.group
         self._departures.check_room(group, request.member_id)
         member_id = request.member_id or self._parts.new_id()
         member = self._member(beat, member_id)
         updated = _updated(member, request, beat.caller)
-        if updated != member:
-            effects.records.append(member_record(group.group_id, updated))
-        changed_names = updated.topics != member.topics
-        change = self._patterns.change(
-            group, member, updated, beat.caller.may_describe, effects, beat.now_ms
-        )
-        must_bump = changed_names or change is PatternChange.RESOLVED
-        next_epoch, are_alike = self._group_epoch(beat, member, updated, must_bump=must_bump)
-        target_epoch, target = self._target(beat, member, updated, next_epoch, are_alike=are_alike)
-        has_changed = changed_names or change is not PatternChange.NONE
-        stepped = self._reconcile(beat, updated, target_epoch, target, has_changed=has_changed)
+        stepped = self.advance(beat, member, updated)
         self._parts.watches.touch(group.group_id, member_id, beat.now_ms)
         tells_assignment = (
             request.member_epoch == JOINING_EPOCH
@@ -158,7 +160,32 @@ class Heartbeats:
         interval_ms = self._parts.settings.heartbeat_interval_of(group.group_id)
         return heartbeat_success(stepped, interval_ms, tells_assignment=tells_assignment)
 
-    def _member(self, beat: _Heartbeat, member_id: str) -> ConsumerMember:
+    def advance(
+        self, beat: Beat, member: ConsumerMember, updated: ConsumerMember
+    ) -> ConsumerMember:
+        """Note what the member says now, and take it one step towards its target."""
+        noted = self.note(beat, member, updated)
+        target_epoch, target = self._target(
+            beat, member, updated, noted.epoch, are_alike=noted.are_alike
+        )
+        return self.reconcile(beat, updated, target_epoch, target, has_changed=noted.has_changed)
+
+    def note(self, beat: Beat, member: ConsumerMember, updated: ConsumerMember) -> Noted:
+        """Store what the member says now, and the group's next epoch if there is to be one."""
+        group, effects = beat.group, beat.effects
+        if updated != member:
+            effects.records.append(member_record(group.group_id, updated))
+        changed_names = updated.topics != member.topics
+        change = self._patterns.change(
+            group, member, updated, beat.caller.may_describe, effects, beat.now_ms
+        )
+        has_changed = changed_names or change is not PatternChange.NONE
+        is_settled = change is PatternChange.RESOLVED or updated.classic is not None
+        must_bump = changed_names or (has_changed and is_settled)
+        epoch, are_alike = self._group_epoch(beat, member, updated, must_bump=must_bump)
+        return Noted(epoch, are_alike, has_changed)
+
+    def _member(self, beat: Beat, member_id: str) -> ConsumerMember:
         """The member as it was; a new one if it joins."""
         request, group = beat.request, beat.group
         joins = request.member_epoch == JOINING_EPOCH
@@ -178,10 +205,11 @@ class Heartbeats:
             return member
         if present is None:
             return group.members.get(member_id) or ConsumerMember(member_id)
-        check_released(present, member_id, instance_id)
-        return self._replace(beat, present, member_id)
+        if present.classic is None:
+            check_released(present, member_id, instance_id)
+        return self.give_place(beat, present, member_id)
 
-    def _replace(self, beat: _Heartbeat, present: ConsumerMember, member_id: str) -> ConsumerMember:
+    def give_place(self, beat: Beat, present: ConsumerMember, member_id: str) -> ConsumerMember:
         """Give the place of a static member to its next incarnation."""
         group_id, records = beat.group.group_id, beat.effects.records
         successor = replace(
@@ -196,7 +224,7 @@ class Heartbeats:
 
     def _group_epoch(
         self,
-        beat: _Heartbeat,
+        beat: Beat,
         member: ConsumerMember,
         updated: ConsumerMember,
         *,
@@ -254,7 +282,7 @@ class Heartbeats:
 
     def _target(
         self,
-        beat: _Heartbeat,
+        beat: Beat,
         member: ConsumerMember,
         updated: ConsumerMember,
         group_epoch: int,
@@ -292,15 +320,16 @@ class Heartbeats:
         preferred = preferred_assignor(counts)
         return preferred if preferred in configured else configured[0]
 
-    def _reconcile(
+    def reconcile(
         self,
-        beat: _Heartbeat,
+        beat: Beat,
         member: ConsumerMember,
         target_epoch: int,
         target: Target,
         *,
         has_changed: bool,
     ) -> ConsumerMember:
+        """Take a member one step towards its target."""
         if not has_changed and member.is_reconciled_to(target_epoch):
             return member
         group, topics, watches = beat.group, self._parts.topics, self._parts.watches
@@ -322,15 +351,25 @@ class Heartbeats:
             ),
         )
         if stepped == member:
-            if member.state is MemberState.UNREVOKED_PARTITIONS:
+            if must_revoke(member):
                 watches.resume_revocation(group.group_id, member, beat.now_ms)
             return member
         beat.effects.records.append(current_record(group.group_id, stepped))
-        if stepped.state is MemberState.UNREVOKED_PARTITIONS:
+        if must_revoke(stepped):
             watches.await_revocation(group.group_id, stepped, beat.now_ms)
         else:
             watches.end_revocation(group.group_id, stepped.member_id)
         return stepped
+
+
+def is_anything(_: str) -> bool:
+    """Whether members of the classic protocol may know of a topic: they name no patterns."""
+    return True
+
+
+def must_revoke(member: ConsumerMember) -> bool:
+    """Whether it is awaited for what it has to give up; who speaks classic has to join for that."""
+    return member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None
 
 
 def _updated(

@@ -1,0 +1,135 @@
+"""From a consumer group to a classic one, once all members speak the classic protocol.
+
+The classic group is stable at the consumer group's epoch, with the target assignment as that of its
+generation. Usually it is rebalanced at once: somebody has just left.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from coordinator.consumer_groups.classic_members.embedded_protocol import (
+    encode_assignment,
+    version_of,
+)
+from coordinator.consumer_groups.records import group_tombstones
+from coordinator.groups.group import ClassicGroup
+from coordinator.groups.member import Member
+from coordinator.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
+from coordinator.records import generation_record
+from protocol.errors import ApiError, ErrorCode
+from protocol.wire import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from coordinator.consumer_groups.group import ConsumerGroup
+    from coordinator.consumer_groups.member import ConsumerMember
+    from coordinator.consumer_groups.settings import ConsumerGroupSettings
+    from coordinator.consumer_groups.shard_parts import ShardParts
+    from coordinator.groups.member import Protocols
+    from coordinator.records import OffsetsRecord
+
+logger = logging.getLogger(__name__)
+
+
+class Downgraded(NamedTuple):
+    """A group that has become a classic one, as far as its record does not say it."""
+
+    group_id: str
+    protocols: Mapping[str, Protocols]
+    """All that each member supports, by member id."""
+    must_rebalance: bool
+
+
+def is_due(
+    group: ConsumerGroup, leaving: Collection[ConsumerMember], settings: ConsumerGroupSettings
+) -> bool:
+    """Whether the group becomes a classic one when these members are gone."""
+    left = len(group.members) - len(leaving)
+    classic = group.classic_count - sum(member.classic is not None for member in leaving)
+    return 0 < left == classic and _is_possible(group, left, settings)
+
+
+def is_due_for(
+    group: ConsumerGroup, replaced: ConsumerMember | None, settings: ConsumerGroupSettings
+) -> bool:
+    """The same when a classic member takes the place of a static one of the other protocol."""
+    if replaced is None or replaced.classic is not None:
+        return False
+    size = len(group.members)
+    return group.classic_count == size - 1 and _is_possible(group, size, settings)
+
+
+def _is_possible(group: ConsumerGroup, size: int, settings: ConsumerGroupSettings) -> bool:
+    why = None
+    if not settings.migration.can_downgrade:
+        why = "the online downgrade is disabled"
+    elif size > settings.classic_max_size:
+        why = "it has more members than group.max.size"
+    if why is not None:
+        logger.info("group %s: stays a consumer group, as %s", group.group_id, why)
+    return why is None
+
+
+def downgrade_records(
+    group: ConsumerGroup,
+    leaving: Collection[ConsumerMember],
+    joining: ConsumerMember | None,
+    parts: ShardParts,
+    now_ms: int,
+) -> tuple[list[OffsetsRecord], dict[str, Protocols]]:
+    """The records, and what each member supports. `joining` replaces the member of its instance.
+
+    Raises ApiError GROUP_ID_NOT_FOUND if the members' own words cannot be read.
+    """
+    replaced = None if joining is None else group.static_member(joining.instance_id or "")
+    gone = {member.member_id for member in leaving}
+    members = [
+        member
+        for member in group.members.values()
+        if member.member_id not in gone and member is not replaced
+    ]
+    members += [] if joining is None else [joining]
+    classic = _classic_group(group, members)
+    renamed = {}
+    if replaced is not None and joining is not None:
+        renamed[replaced.member_id] = joining.member_id
+    try:
+        assignments = {
+            member.member_id: encode_assignment(
+                group.target_of(member),
+                parts.topics,
+                version_of(classic.members[member.member_id].metadata_for(classic.protocol or "")),
+            )
+            for member in members
+        }
+    except DecodeError as error:
+        reason = f"Cannot downgrade the classic group {group.group_id}: {error}."
+        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, reason) from error
+    records = group_tombstones(group, renamed)
+    records.append(generation_record(classic, assignments, now_ms))
+    return records, {member.member_id: member.protocols for member in classic.members.values()}
+
+
+def _classic_group(group: ConsumerGroup, members: Collection[ConsumerMember]) -> ClassicGroup:
+    """The group as its record will describe it."""
+    classic = ClassicGroup(group.group_id)
+    classic.generation = group.epoch
+    for member in members:
+        assert member.classic is not None, "all members speak the classic protocol"
+        converted = Member(
+            member_id=member.member_id,
+            group_instance_id=member.instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            session_timeout_ms=member.classic.session_timeout_ms,
+            protocols=tuple(
+                (each.name, each.metadata) for each in member.classic.supported_protocols
+            ),
+        )
+        classic.add_member(converted, CONSUMER_PROTOCOL_TYPE)
+    classic.protocol = classic.select_protocol()
+    return classic
