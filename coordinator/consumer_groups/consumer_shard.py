@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
-    from coordinator.consumer_groups.heartbeats.heartbeat import HeartbeatCaller
+    from coordinator.consumer_groups.heartbeats.request import HeartbeatCaller
     from coordinator.consumer_groups.settings import ConsumerGroupSettings
     from coordinator.group_kind import CommittedPartition, Committing, KindPorts
     from coordinator.ports import Reply, TimerKey

@@ -24,7 +24,7 @@ from broker.requests.steps import in_steps
 from broker.runtime.deferred import Deferred, in_background
 from controller.features.levels import GROUP_VERSION
 from coordinator.consumer_groups.heartbeats.checks import check_request
-from coordinator.consumer_groups.heartbeats.heartbeat import HeartbeatCaller
+from coordinator.consumer_groups.heartbeats.request import HeartbeatCaller
 from coordinator.consumer_groups.heartbeats.responses import heartbeat_error
 from coordinator.consumer_groups.listing import not_described
 from protocol.acl_types import AclOperation, ResourceType

@@ -17,7 +17,8 @@ from coordinator.consumer_groups.classic_members.embedded_protocol import (
 )
 from coordinator.consumer_groups.classic_members.upgrade import classic_metadata
 from coordinator.consumer_groups.heartbeats.checks import check_instance
-from coordinator.consumer_groups.heartbeats.heartbeat import Beat, HeartbeatCaller, is_anything
+from coordinator.consumer_groups.heartbeats.heartbeat import Beat
+from coordinator.consumer_groups.heartbeats.request import HeartbeatCaller, is_anything
 from coordinator.consumer_groups.member import JOINING_EPOCH, ConsumerMember
 from coordinator.effects import Effects
 from coordinator.groups.group import NO_MEMBER_ID

@@ -33,6 +33,7 @@ from coordinator.consumer_groups.heartbeats.regular_expressions import (
     PatternChange,
     RegularExpressions,
 )
+from coordinator.consumer_groups.heartbeats.request import HeartbeatCaller, is_full, updated_member
 from coordinator.consumer_groups.heartbeats.responses import (
     heartbeat_error,
     heartbeat_success,
@@ -75,15 +76,6 @@ if TYPE_CHECKING:
 
 HASHED_AT_ONCE = 100
 """Topics whose hashes are computed within a heartbeat: two milliseconds."""
-
-
-class HeartbeatCaller(NamedTuple):
-    """The client of a heartbeat, from its connection."""
-
-    client_id: str
-    client_host: str
-    may_describe: Callable[[str], bool]
-    """Whether it may know that a topic exists: a regular expression matches no others."""
 
 
 class Beat(NamedTuple):
@@ -149,12 +141,12 @@ class Heartbeats:
         self._departures.check_room(group, request.member_id)
         member_id = request.member_id or self._parts.new_id()
         member = self._member(beat, member_id)
-        updated = _updated(member, request, beat.caller)
+        updated = updated_member(member, request, beat.caller)
         stepped = self.advance(beat, member, updated)
         self._parts.watches.touch(group.group_id, member_id, beat.now_ms)
         tells_assignment = (
             request.member_epoch == JOINING_EPOCH
-            or _is_full(request)
+            or is_full(request)
             or stepped.assigned != member.assigned
         )
         interval_ms = self._parts.settings.heartbeat_interval_of(group.group_id)
@@ -362,50 +354,6 @@ class Heartbeats:
         return stepped
 
 
-def is_anything(_: str) -> bool:
-    """Whether members of the classic protocol may know of a topic: they name no patterns."""
-    return True
-
-
 def must_revoke(member: ConsumerMember) -> bool:
     """Whether it is awaited for what it has to give up; who speaks classic has to join for that."""
     return member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None
-
-
-def _updated(
-    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, caller: HeartbeatCaller
-) -> ConsumerMember:
-    """The member with what the request says of it; null fields say that nothing changed."""
-    changes: dict[str, object] = {}
-    if request.instance_id is not None:
-        changes["instance_id"] = request.instance_id
-    if request.rack_id is not None:
-        changes["rack_id"] = request.rack_id
-    if request.rebalance_timeout_ms != -1:
-        changes["rebalance_timeout_ms"] = request.rebalance_timeout_ms
-    if request.server_assignor is not None:
-        changes["assignor"] = request.server_assignor
-    if request.subscribed_topic_names is not None:
-        changes["topics"] = frozenset(request.subscribed_topic_names)
-    if request.subscribed_topic_regex is not None:
-        changes["pattern"] = request.subscribed_topic_regex
-    if member.classic is not None:
-        changes["classic"] = None
-    is_same_client = (member.client_id, member.client_host) == (
-        caller.client_id,
-        caller.client_host,
-    )
-    if is_same_client and not changes:
-        return member
-    changes |= {"client_id": caller.client_id, "client_host": caller.client_host}
-    return replace(member, **changes)  # type: ignore[arg-type]
-
-
-def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the client says everything again: it may have lost an answer."""
-    says_topics = (
-        request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-    )
-    return (
-        request.rebalance_timeout_ms != -1 and says_topics and request.topic_partitions is not None
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from coordinator.consumer_groups.heartbeats.heartbeat import HeartbeatCaller
+from coordinator.consumer_groups.heartbeats.request import HeartbeatCaller
 from coordinator.consumer_groups.settings import ConsumerGroupSettings
 from coordinator.settings import GroupSettings
 from protocol.errors import ErrorCode
