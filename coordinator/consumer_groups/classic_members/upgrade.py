@@ -27,10 +27,9 @@ from coordinator.consumer_groups.records import (
 from coordinator.effects import Effects
 from coordinator.groups.responses import join_error, sync_error
 from coordinator.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
-from coordinator.records import group_tombstone
+from coordinator.records import CONSUMER_GROUP_KEYS, group_tombstone
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.consumer_group_records import ConsumerGroupMemberMetadataValue
-from protocol.messages.consumer_offsets_records import GroupMetadataKey, OffsetCommitKey
 from protocol.wire import DecodeError
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def upgrade(classic: ClassicGroup, parts: ShardParts, effects: Effects) -> Consu
     effects.on_append_failed = partial(_stay_classic, classic)
     made = ConsumerGroups(_nobody_hears, _nobody_hears)
     for record in records:
-        if not isinstance(record.key, GroupMetadataKey | OffsetCommitKey):
+        if isinstance(record.key, CONSUMER_GROUP_KEYS):
             made.replay(record.key, record.value)
     group = made.find(classic.group_id)
     assert group is not None, "there is a record of its epoch"
