@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Self
 
 from broker.embedded.errors import EmbeddedBrokerError
@@ -30,17 +29,17 @@ class AsyncBroker:
     is the loop's, so it cannot be turned, nor the broker paused.
     """
 
-    def __init__(self, settings: BrokerSettings, port: ReservedPort) -> None:
+    def __init__(self, settings: BrokerSettings, ports: list[ReservedPort]) -> None:
         self._settings = settings
-        self._port = port
+        self._ports = ports
         self._lines = LogLines()
         self._broker = HostedBroker(settings, Surroundings(self._lines, TurnedTime()))
 
     @classmethod
     async def started(cls, settings: BrokerSettings) -> Self:
         """Start one; raises EmbeddedBrokerError."""
-        port = ReservedPort()
-        self = cls(dataclasses.replace(settings, port=port.number), port)
+        ports = [ReservedPort() for _ in range(1 if settings.security is None else 2)]
+        self = cls(settings.at(*(port.number for port in ports)), ports)
         watch()
         try:
             await self._broker.start()
@@ -73,6 +72,11 @@ class AsyncBroker:
     def bootstrap_servers(self) -> str:
         """What clients connect to, `host:port`."""
         return self._settings.bootstrap_server
+
+    @property
+    def client_config(self) -> dict[str, str]:
+        """What a client of librdkafka is configured with, `bootstrap.servers` and security."""
+        return self._settings.client_config
 
     @property
     def log_lines(self) -> list[str]:
@@ -136,7 +140,8 @@ class AsyncBroker:
 
     def _give_back(self) -> None:
         unwatch()
-        self._port.release()
+        for port in self._ports:
+            port.release()
         remove_directory(self._settings.directory)
 
 

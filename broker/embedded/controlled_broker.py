@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker.embedded.engines.engine import Engine
+    from broker.embedded.security import Security
     from broker.embedded.settings import BrokerSettings
 
 
@@ -88,6 +89,21 @@ class ControlledBroker(FaultyRequests):
     def get_bootstrap_server(self) -> str:
         """As testcontainers call it."""
         return self.bootstrap_servers
+
+    @property
+    def client_config(self) -> dict[str, str]:
+        """What a client of librdkafka (confluent-kafka) is configured with to connect."""
+        return self._settings.client_config
+
+    @property
+    def kafka_python_config(self) -> dict[str, str]:
+        """What a client of kafka-python is constructed with to connect."""
+        return self._settings.kafka_python_config
+
+    @property
+    def security(self) -> Security | None:
+        """Protocol, certificate, user and password for clients; None if anyone may connect."""
+        return self._settings.security
 
     @property
     def config(self) -> dict[str, str]:

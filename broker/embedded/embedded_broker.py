@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import weakref
 from typing import TYPE_CHECKING, Literal, Self
@@ -21,7 +20,9 @@ from broker.embedded.settings import (
     BrokerSettings,
     make_directory,
     remove_directory,
+    secured,
     stated,
+    with_super_users,
 )
 from broker.embedded.stored_records import stored_records
 
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 
     from broker.embedded.async_broker import AsyncBroker
     from broker.embedded.engines.engine import Engine
+    from broker.embedded.security import Protocol
     from broker.embedded.settings import Storage, Value
     from broker.embedded.stored_records import StoredRecord
 
 Isolation = Literal["thread", "process"]
-SUPER_USERS = "super.users"
 
 
 class EmbeddedBroker(ControlledBroker):
@@ -52,18 +53,20 @@ class EmbeddedBroker(ControlledBroker):
         storage: Storage = "disk",
         log_dir: Path | None = None,
         isolation: Isolation = "thread",
+        security: Protocol | None = None,
     ) -> None:
         """`config` has keys of `server.properties`.
 
         Logs are in a directory that goes with the broker: on the disk, or in `/dev/shm`; those in
-        `log_dir` stay. Nothing is taken from the machine before `start`.
+        `log_dir` stay. With `security`, clients connect by TLS or log in by SASL, with what
+        `client_config` says. Nothing is taken from the machine before `start`.
         """
-        self._config = {**stated(QUICK), **stated(ALONE), **stated(config)}
-        users = filter(None, [self._config.get(SUPER_USERS), PRINCIPAL])
-        self._config[SUPER_USERS] = ";".join(users)
+        whole = {**stated(QUICK), **stated(ALONE), **stated(config)}
+        self._config = with_super_users(whole, PRINCIPAL)
         self._storage = storage
         self._log_dir = log_dir
         self._isolation = isolation
+        self._security = security
         self._started: _Started | None = None
         self._async: AsyncBroker | None = None
 
@@ -172,7 +175,8 @@ class EmbeddedBroker(ControlledBroker):
 
     def _new_settings(self) -> BrokerSettings:
         directory = make_directory(self._storage, "embedded-broker-")
-        return BrokerSettings(0, 0, directory, self._config, self._log_dir)
+        security = secured(self._security, directory)
+        return BrokerSettings(0, 0, directory, self._config, self._log_dir, security=security)
 
     def _end(self) -> None:
         started, self._started = self._started, None
@@ -185,8 +189,8 @@ class _Started:
 
     def __init__(self, settings: BrokerSettings, isolation: Isolation) -> None:
         self._process = os.getpid()
-        self._port = ReservedPort()
-        self.settings = dataclasses.replace(settings, port=self._port.number)
+        self._ports = [ReservedPort() for _ in range(1 if settings.security is None else 2)]
+        self.settings = settings.at(*(port.number for port in self._ports))
         self._clean_up = weakref.finalize(self, _remove, self._process, settings.directory)
         self.engine: Engine = _engine(self.settings, isolation)
 
@@ -200,7 +204,8 @@ class _Started:
         try:
             self.engine.close()
         finally:
-            self._port.release()
+            for port in self._ports:
+                port.release()
             self._clean_up()
 
 

@@ -17,12 +17,15 @@ from broker.embedded.machine.log_lines import LogLines
 from broker.embedded.machine.reserved_port import ReservedPort
 from broker.embedded.machine.turned_time import TurnedTime
 from broker.embedded.metadata_ensemble import EnsembleStore, MetadataEnsemble
+from broker.embedded.operations import PRINCIPAL
 from broker.embedded.settings import (
     QUICK,
     BrokerSettings,
     make_directory,
     remove_directory,
+    secured,
     stated,
+    with_super_users,
 )
 from broker.embedded.stored_records import stored_records
 from controller.znodes import CONTROLLER, decode_controller
@@ -31,12 +34,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from broker.embedded.security import Protocol, Security
     from broker.embedded.settings import Storage, Value
     from broker.embedded.stored_records import StoredRecord
 
 POLL_SECONDS: Final = 0.005
 STORE: Final = "embedded-cluster:2181"
 """What stands in `zookeeper.connect`: it makes a broker one of several. Nobody connects there."""
+BROKERS_THEMSELVES: Final = "User:ANONYMOUS"
+"""They do not log in on their own listener, so who shall be told apart by ACLs needs `security`."""
 SESSION_KEY: Final = "zookeeper.session.timeout.ms"
 CLUSTER: Final[Mapping[str, Value]] = {
     "zookeeper.connect": STORE,
@@ -63,19 +69,23 @@ class EmbeddedCluster:
         config: Mapping[str, Value] | None = None,
         *,
         storage: Storage = "disk",
+        security: Protocol | None = None,
     ) -> None:
-        """`config` has keys of `server.properties`, for all of them."""
+        """`config` has keys of `server.properties`, for all of them; `security` is of clients."""
         factor = {name: min(3, brokers) for name in CLUSTER if name.endswith("replication.factor")}
         fewest = {"transaction.state.log.min.isr": min(2, brokers)}
-        self._config = {
+        whole = {
             **stated(QUICK),
             **stated(CLUSTER),
             **stated(factor),
             **stated(fewest),
             **stated(config),
         }
+        self._config = with_super_users(whole, PRINCIPAL, BROKERS_THEMSELVES)
         self._count = brokers
         self._storage = storage
+        self._protocol = security
+        self._security: Security | None = None
         self._process = os.getpid()
         self._resources = contextlib.ExitStack()
         self.brokers: list[ClusterBroker] = []
@@ -91,6 +101,7 @@ class EmbeddedCluster:
         directory = make_directory(self._storage, "embedded-cluster-")
         finalizer = weakref.finalize(self, _remove, self._process, directory)
         self._resources.callback(finalizer)
+        self._security = secured(self._protocol, directory)
         self._ensemble = MetadataEnsemble(int(self._config[SESSION_KEY]) / 1000)
         try:
             self.brokers = [self._make(number, directory) for number in range(self._count)]
@@ -122,6 +133,23 @@ class EmbeddedCluster:
     def bootstrap_servers(self) -> str:
         """What clients connect to: all brokers, `host:port,host:port`."""
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
+
+    @property
+    def client_config(self) -> dict[str, str]:
+        """What a client of librdkafka (confluent-kafka) is configured with to connect."""
+        one = self.brokers[0].client_config
+        return {**one, "bootstrap.servers": self.bootstrap_servers}
+
+    @property
+    def kafka_python_config(self) -> dict[str, str]:
+        """What a client of kafka-python is constructed with to connect."""
+        one = self.brokers[0].kafka_python_config
+        return {**one, "bootstrap_servers": self.bootstrap_servers}
+
+    @property
+    def security(self) -> Security | None:
+        """Protocol, certificate, user and password for clients; None if anyone may connect."""
+        return self._security
 
     def get_bootstrap_server(self) -> str:
         """As testcontainers call it."""
@@ -255,7 +283,7 @@ class EmbeddedCluster:
         own = directory / f"broker-{number}"
         own.mkdir()
         settings = BrokerSettings(
-            number, ports[0].number, own, self._config, own_port=ports[1].number
+            number, ports[0].number, own, self._config, None, ports[1].number, self._security
         )
         stores: list[EnsembleStore] = []
 

@@ -14,6 +14,8 @@ from broker.embedded.machine.reserved_port import HOST
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from broker.embedded.security import Protocol, Security
+
 Storage = Literal["disk", "memory"]
 Value = str | int | float | bool
 
@@ -54,7 +56,9 @@ class BrokerSettings:
     """As in a property file, without what follows from the other fields."""
     log_dir: Path | None = None
     own_port: int | None = None
-    """Where brokers of a cluster talk to each other."""
+    """Where brokers of a cluster talk to each other, or where one would that has `security`."""
+    security: Security | None = None
+    """Of clients; None for none."""
 
     @property
     def properties(self) -> dict[str, str]:
@@ -63,6 +67,7 @@ class BrokerSettings:
             "broker.id": str(self.broker_id),
             "log.dirs": str(self.logs),
             **self._listeners(),
+            **({} if self.security is None else self.security.broker_keys),
             **self.config,
         }
 
@@ -76,6 +81,22 @@ class BrokerSettings:
         """Where clients connect."""
         return f"{HOST}:{self.port}"
 
+    @property
+    def client_config(self) -> dict[str, str]:
+        """What a client of librdkafka is configured with."""
+        keys = {} if self.security is None else self.security.client_keys
+        return {"bootstrap.servers": self.bootstrap_server, **keys}
+
+    @property
+    def kafka_python_config(self) -> dict[str, str]:
+        """What a client of kafka-python is constructed with."""
+        keys = {} if self.security is None else self.security.kafka_python_keys
+        return {"bootstrap_servers": self.bootstrap_server, **keys}
+
+    def at(self, port: int, own_port: int | None = None) -> BrokerSettings:
+        """The same, at those ports."""
+        return dataclasses.replace(self, port=port, own_port=own_port)
+
     def write(self) -> Path:
         """Write the property file; returns its path."""
         path = self.directory / "server.properties"
@@ -84,16 +105,18 @@ class BrokerSettings:
         return path
 
     def _listeners(self) -> dict[str, str]:
-        clients = f"PLAINTEXT://{self.bootstrap_server}"
+        protocol = "PLAINTEXT" if self.security is None else self.security.protocol
+        clients = f"{protocol}://{self.bootstrap_server}"
         if self.own_port is None:
             return {"listeners": clients}
         return {
-            "listeners": f"{clients},BROKERS://{HOST}:{self.own_port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,BROKERS:PLAINTEXT",
+            "listeners": f"{clients},{OWN_LISTENER}://{HOST}:{self.own_port}",
+            "listener.security.protocol.map": f"{protocol}:{protocol},{OWN_LISTENER}:PLAINTEXT",
             "inter.broker.listener.name": OWN_LISTENER,
         }
 
 
+SUPER_USERS: Final = "super.users"
 OWN_LISTENER: Final = "BROKERS"
 """Of the listener on which brokers of a cluster talk to each other."""
 
@@ -101,6 +124,21 @@ OWN_LISTENER: Final = "BROKERS"
 def stated(config: Mapping[str, Value] | None) -> dict[str, str]:
     """What a test has configured, as it stands in a property file."""
     return {name: _text(value) for name, value in (config or {}).items()}
+
+
+def with_super_users(config: Mapping[str, str], *users: str) -> dict[str, str]:
+    """The same configuration, with users that an authorizer lets do anything, if there is one."""
+    all_users = filter(None, [config.get(SUPER_USERS), *users])
+    return {**config, SUPER_USERS: ";".join(all_users)}
+
+
+def secured(protocol: Protocol | None, directory: Path) -> Security | None:
+    """What clients have to do to connect; imported only if anybody wants it."""
+    if protocol is None:
+        return None
+    from broker.embedded.security import make_security  # noqa: PLC0415
+
+    return make_security(protocol, directory)
 
 
 def make_directory(storage: Storage, prefix: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import zipfile
 from typing import TYPE_CHECKING
@@ -33,6 +34,18 @@ USERS = (
     "rich",
     "storage",
 )
+IN_A_PROCESS = """
+import pytest
+from broker.testing import Produce
+from confluent_kafka import Producer
+
+@pytest.mark.kafka(isolation="process")
+def test_in_a_process(kafka_broker, kafka_topic):
+    producer = Producer(kafka_broker.client_config)
+    producer.produce(kafka_topic, "one")
+    assert producer.flush(20) == 0
+    assert kafka_broker.requests.of(Produce)[0].acks == -1
+"""
 LOUD = "raise SystemExit('somebody else\\'s module is imported: ' + __name__)\n"
 
 
@@ -75,6 +88,22 @@ def _said(directory: Path, *command: str) -> str:
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
+
+
+def test_pytest_finds_the_plugin_and_documented_tests_pass(
+    environment: Path, users_directory: Path
+) -> None:
+    text = (REPOSITORY / "docs" / "testing.md").read_text(encoding="utf-8")
+    tests = users_directory / "tests_of_orders"
+    tests.mkdir()
+    (name, body), *_ = re.findall(r"```python\n# (\w+\.py)\n(.*?)```", text, re.DOTALL)
+    (tests / name).write_text(body)
+    (tests / "test_process.py").write_text(IN_A_PROCESS)
+    command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--rootdir=.")
+
+    said = _said(tests, str(environment / "bin" / "python"), "-P", *command)
+
+    assert "3 passed" in said
 
 
 def test_wheel_holds_two_packages_and_no_other_name(wheel: Path) -> None:

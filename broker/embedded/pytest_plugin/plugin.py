@@ -46,8 +46,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Say what the marker takes."""
     text = (
-        "kafka(config, brokers, storage, isolation, partitions, topic_config): the broker, cluster "
-        "and topic that the fixtures give this test"
+        "kafka(config, brokers, storage, isolation, security, partitions, topic_config): the "
+        "broker, cluster and topic that the fixtures give this test"
     )
     config.addinivalue_line("markers", text)
 
@@ -75,7 +75,12 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[EmbeddedBroker]:
 
     wanted: Any = _wanted(request)
     config = dict(wanted.config)
-    with EmbeddedBroker(config, storage=wanted.storage, isolation=wanted.isolation) as broker:
+    with EmbeddedBroker(
+        config,
+        storage=wanted.storage,
+        isolation=wanted.isolation,
+        security=wanted.security,
+    ) as broker:
         yield broker
 
 
@@ -85,7 +90,12 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
     from broker.embedded.embedded_cluster import EmbeddedCluster  # noqa: PLC0415
 
     wanted: Any = _wanted(request)
-    with EmbeddedCluster(wanted.brokers, dict(wanted.config), storage=wanted.storage) as cluster:
+    with EmbeddedCluster(
+        wanted.brokers,
+        dict(wanted.config),
+        storage=wanted.storage,
+        security=wanted.security,
+    ) as cluster:
         yield cluster
 
 
@@ -105,11 +115,11 @@ def kafka_topic(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def kafka_admin(request: pytest.FixtureRequest) -> Iterator[Any]:
     """An admin client: confluent-kafka's, or else kafka-python's."""
-    address = _server(request).bootstrap_servers
+    server = _server(request)
     if find_spec("confluent_kafka") is not None:
-        yield import_module("confluent_kafka.admin").AdminClient({"bootstrap.servers": address})
+        yield import_module("confluent_kafka.admin").AdminClient(server.client_config)
     elif find_spec("kafka") is not None:
-        client = import_module("kafka").KafkaAdminClient(bootstrap_servers=address)
+        client = import_module("kafka").KafkaAdminClient(**server.kafka_python_config)
         yield client
         client.close()
     else:

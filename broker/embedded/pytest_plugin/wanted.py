@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 MARKER: Final = "kafka"
 STORAGES: Final = ("disk", "memory")
 ISOLATIONS: Final = ("thread", "process")
+PROTOCOLS: Final = ("ssl", "sasl_plaintext", "sasl_ssl")
 BROKERS: Final = 3
 
 
@@ -26,6 +27,8 @@ class Wanted:
     storage: str = "disk"
     isolation: str = "thread"
     """Of `kafka_broker`."""
+    security: str | None = None
+    """Of clients."""
 
     def marked(self, marker: pytest.Mark) -> Wanted:
         """The same, with what a marker says on top."""
@@ -33,12 +36,12 @@ class Wanted:
         for name in TOPIC_OPTIONS:
             said.pop(name, None)
         config = said.pop("config", {})
-        unknown = said.keys() - {"brokers", "storage", "isolation"}
+        unknown = said.keys() - {"brokers", "storage", "isolation", "security"}
         if unknown or marker.args:
             wrong = ", ".join([*map(repr, marker.args), *sorted(unknown)])
             raise pytest.UsageError(
-                f"@pytest.mark.kafka takes config, brokers, storage, isolation, partitions and "
-                f"topic_config by name, not {wrong}"
+                "@pytest.mark.kafka takes config, brokers, storage, isolation, security, "
+                f"partitions and topic_config by name, not {wrong}"
             )
         both = {**dict(self.config), **{name: _text(value) for name, value in config.items()}}
         return dataclasses.replace(self, config=tuple(sorted(both.items())), **said)
@@ -63,6 +66,8 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--kafka-isolation", choices=ISOLATIONS, help="where kafka_broker runs (thread)"
     )
+    group.addoption("--kafka-security", choices=PROTOCOLS, help="how clients connect (plaintext)")
+    parser.addini("kafka_security", f"how clients connect: {', '.join(PROTOCOLS)}")
     parser.addini("kafka_config", "keys of server.properties, KEY=VALUE each", "linelist")
     parser.addini("kafka_brokers", f"brokers of kafka_cluster ({BROKERS})")
     parser.addini("kafka_storage", "where logs are: disk or memory")
@@ -77,12 +82,16 @@ def wanted_by_all(config: pytest.Config) -> Wanted:
         int(_said(config, "brokers") or BROKERS),
         _said(config, "storage") or STORAGES[0],
         _said(config, "isolation") or ISOLATIONS[0],
+        _said(config, "security") or None,
     )
-    if found.storage not in STORAGES or found.isolation not in ISOLATIONS:
-        raise pytest.UsageError(
-            f"kafka_storage is one of {', '.join(STORAGES)}, kafka_isolation one of "
-            f"{', '.join(ISOLATIONS)}"
-        )
+    for name, one, choices in (
+        ("storage", found.storage, STORAGES),
+        ("isolation", found.isolation, ISOLATIONS),
+        ("security", found.security, (*PROTOCOLS, None)),
+    ):
+        if one not in choices:
+            shown = ", ".join(filter(None, choices))
+            raise pytest.UsageError(f"kafka_{name} is one of {shown}, and not {one!r}")
     return found
 
 

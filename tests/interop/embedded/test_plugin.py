@@ -107,6 +107,24 @@ def test_markers_ask_for_brokers_and_topics(suite: pytest.Pytester) -> None:
     run(suite, "--strict-markers").assert_outcomes(passed=5)
 
 
+def test_security_is_asked_for_and_known_to_clients(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        import pytest
+        from confluent_kafka import Producer
+
+        @pytest.mark.kafka(security="sasl_ssl")
+        def test_broker(kafka_broker, kafka_topic, kafka_admin):
+            assert kafka_broker.security.protocol == "SASL_SSL"
+            producer = Producer({**kafka_broker.client_config, "log_level": 0})
+            producer.produce(kafka_topic, "one")
+            assert producer.flush(20) == 0
+            assert kafka_topic in kafka_admin.list_topics(timeout=10).topics
+        """
+    )
+    run(suite).assert_outcomes(passed=1)
+
+
 def test_options_of_the_command_line_and_the_ini_file(suite: pytest.Pytester) -> None:
     suite.makepyprojecttoml(
         """
