@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from broker.key_index.key_index import KeyIndex
     from broker.maintenance.log_cleaner import LogCleaner
     from broker.metrics.sources import Sources
+    from broker.share_partitions.share_partitions import SharePartitions
 
 ATTEMPTS = 10
 """How often a reading is begun anew that a change of what is read has spoilt."""
@@ -93,6 +94,7 @@ class BrokerCollector(Collector):
         yield from authentications(self._authentication)
         yield from throttles(self._broker.quotas)
         yield from self._groups()
+        yield from _share_groups(self._broker.share_partitions)
         yield from self._upkeep()
 
     def _topics(self) -> Iterator[Metric]:
@@ -249,6 +251,17 @@ def _delivery(deliveries: Deliveries) -> Iterator[Metric]:
     yield _gauge(f"{name}waitingrecords", text, len(deliveries))
     text = "Dead letters that have not arrived yet, of partitions that this broker leads"
     yield _gauge(f"{name}deadletters", text, deliveries.dead_letters)
+
+
+def _share_groups(shares: SharePartitions) -> Iterator[Metric]:
+    name = "kafka_server_sharesessioncache_"
+    text = "Sessions of members of share groups"
+    yield _gauge(f"{name}sharesessionscount", text, len(shares.sessions))
+    name = "kafka_server_sharepartitionmetrics_"
+    text = "Partitions led here from which share groups read, once for each group"
+    yield _gauge(f"{name}sharepartitions", text, len(shares))
+    text = "Records that share groups were given and that are not finished, with those among them"
+    yield _gauge(f"{name}inflightmessagecount", text, shares.records_in_flight)
 
 
 def _request_counters(served: Mapping[str, RequestCounts]) -> Iterator[Metric]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.share_partitions.acquisition import Acquired, FetchedBatch
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
 
     from storage.log.log_reader import LogReader
     from storage.segment.aborted_index import AbortedTransaction
+
+_first_offset = attrgetter("first_offset")
 
 
 class _Place(NamedTuple):
@@ -60,11 +64,13 @@ class FetchedSlice:
         return [
             place.batch
             for place in self._places
-            if any(
-                one.first_offset <= place.batch.first <= one.last_offset
-                for one in by_producer.get(place.producer_id, ())
-            )
+            if _is_within(place.batch.first, by_producer.get(place.producer_id, ()))
         ]
+
+    @property
+    def whole(self) -> Slice:
+        """All batches; there has to be one."""
+        return self._cut(self._places[0], self._places[-1])
 
     def holding(self, acquired: Sequence[Acquired]) -> Slice:
         """The batches from the first to the last acquired record."""
@@ -74,7 +80,9 @@ class FetchedSlice:
             for place in self._places
             if place.batch.last >= first and place.batch.first <= last
         ]
-        begin, end = kept[0], kept[-1]
+        return self._cut(kept[0], kept[-1])
+
+    def _cut(self, begin: _Place, end: _Place) -> Slice:
         piece = self._piece
         return Slice(
             piece.file,
@@ -83,3 +91,9 @@ class FetchedSlice:
             begin.batch.first,
             begin.end - begin.position,
         )
+
+
+def _is_within(offset: int, transactions: Sequence[AbortedTransaction]) -> bool:
+    """Whether one of a producer's transactions, which are in order, has the offset."""
+    index = bisect_right(transactions, offset, key=_first_offset)
+    return index > 0 and offset <= transactions[index - 1].last_offset

@@ -25,7 +25,7 @@ from coordinator.share_state.state import NO_START_OFFSET
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from broker.coordinators.share_state.store import ShareStateStore
     from broker.partitions.partition import Partition
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from broker.runtime.timers import Cancellable, Timers
     from broker.share_partitions.first_offset import FirstOffsets
     from coordinator.share_partitions.acknowledgement import AcknowledgementBatch
-    from coordinator.share_partitions.acquisition import Acquired, Wanted
+    from coordinator.share_partitions.acquisition import Acquired, FetchedBatch, Wanted
     from coordinator.share_partitions.record_range import Transition
     from coordinator.share_partitions.settings import ShareGroupSettings
     from coordinator.share_state.state import SharePartition, StoredState
@@ -206,8 +206,9 @@ class LedSharePartition:
         """
         reader, records = self.partition.log.reader, self._records
         fetched, offset = FetchedSlice(reader, piece, most_batches), records.next_fetch_offset
-        is_committed = records.settings.is_read_committed
-        aborted = fetched.aborted(reader.aborted_in(piece, offset)) if is_committed else []
+        aborted: list[FetchedBatch] = []
+        if records.settings.is_read_committed and len(fetched):
+            aborted = fetched.aborted(reader.aborted_in(fetched.whole, offset))
         wanted, now_ms = wanted._replace(fetch_offset=offset), self._parts.clock.monotonic_ms()
         acquired = records.acquire(wanted, fetched.batches, now_ms)
         if acquired and aborted:
@@ -220,13 +221,16 @@ class LedSharePartition:
 
     def acknowledge(
         self, member_id: str, batches: Sequence[AcknowledgementBatch]
-    ) -> Deferred[None]:
-        """Do with records as their member says; complete once that is stored. Raises ApiError."""
+    ) -> Generator[None, None, Deferred[None]]:
+        """Do with records as their member says, in steps; complete once that is stored.
+
+        Raises ApiError, and nothing has changed then.
+        """
         if self.state is not LedState.ACTIVE:
             raise ApiError(ErrorCode.INVALID_RECORD_STATE, "no records are in delivery")
         self._refresh()
         now_ms = self._parts.clock.monotonic_ms()
-        transition = self._records.acknowledge(member_id, batches, now_ms)
+        transition = yield from self._records.acknowledge(member_id, batches, now_ms)
         return self._store(transition)
 
     def release_all(self, member_id: str) -> None:

@@ -47,8 +47,8 @@ class Acknowledgement:
         self.transition = Transition(member_id)
         """What was changed so far."""
 
-    def apply(self, batches: Sequence[AcknowledgementBatch]) -> None:
-        """Take all batches into account.
+    def apply(self, batches: Sequence[AcknowledgementBatch]) -> Iterator[None]:
+        """Take all batches into account, pausing after each few microseconds.
 
         Raises ApiError INVALID_RECORD_STATE for records that the member does not hold, and
         INVALID_REQUEST for such as nobody has fetched; the caller takes back what was changed.
@@ -65,6 +65,7 @@ class Acknowledgement:
                 )
             for first, last, kind in _runs(batch):
                 self._apply(first, last, kind)
+                yield
 
     def release_all(self) -> None:
         """Release whatever the member holds."""

@@ -15,16 +15,17 @@ from coordinator.share_partitions.record_range import (
 )
 from coordinator.share_partitions.record_ranges import RecordRanges
 from coordinator.share_state.state import StateBatch, StoredState
-from protocol.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from coordinator.share_partitions.acknowledgement import AcknowledgementBatch
     from coordinator.share_partitions.acquisition import Acquired, FetchedBatch, Wanted
     from coordinator.share_partitions.settings import ShareGroupSettings
 
 NEVER_MS: Final = 1 << 62
+MOST_EXPIRED: Final = 1000
+"""Ranges released at once when their locks expire. Fixed: it takes two milliseconds."""
 
 
 class Loaded(NamedTuple):
@@ -91,15 +92,16 @@ class InFlightRecords:
 
     def acknowledge(
         self, member_id: str, batches: Sequence[AcknowledgementBatch], now_ms: int
-    ) -> Transition:
+    ) -> Generator[None, None, Transition]:
         """Do with records as their member says; `commit` or `roll_back` what this returns.
 
-        Raises ApiError, and changes nothing but locks, if the member does not hold all of them.
+        In steps, between which others may be served: nobody gets the records meanwhile. Raises
+        ApiError, and changes nothing but locks, if the member does not hold all of them.
         """
         step = Acknowledgement(self.ranges, self.settings, member_id, now_ms)
         try:
-            step.apply(batches)
-        except ApiError:
+            yield from step.apply(batches)
+        except BaseException:
             self.roll_back(step.transition, now_ms)
             raise
         return step.transition
@@ -136,14 +138,17 @@ class InFlightRecords:
                 self._may_be_available = True
         self._tidy()
 
-    def expire_locks(self, now_ms: int) -> list[StateBatch]:
-        """Release what was held for too long; returns what has to be stored of that."""
+    def expire_locks(self, now_ms: int, most: int = MOST_EXPIRED) -> list[StateBatch]:
+        """Release what was held for too long; returns what has to be stored of that.
+
+        No more than `most` ranges at once: `earliest_lock_ms` has passed then.
+        """
         earliest_ms = NEVER_MS
-        expired = []
+        expired: list[RecordRange] = []
         for one in self.ranges:
             if one.state is not RecordState.ACQUIRED or one.transition is not None:
                 continue
-            if one.lock_until_ms > now_ms:
+            if one.lock_until_ms > now_ms or len(expired) >= most:
                 earliest_ms = min(earliest_ms, one.lock_until_ms)
                 continue
             self.ranges.change(one, released(one, self.settings))

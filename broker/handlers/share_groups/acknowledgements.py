@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from broker.handlers.share_groups.topic_access import TopicAccess
     from broker.requests.context import Context
+    from broker.requests.steps import Steps
     from broker.share_partitions.share_sessions import Member, TopicPartition
     from protocol.messages.share_fetch import ShareAcknowledgeRequest, ShareFetchRequest
 
@@ -57,11 +58,16 @@ class Acknowledgements:
         """By partition, in the order in which they were added."""
         return self._countdown.deferred
 
-    def add(self, wanted: TopicPartition, batches: Batches) -> None:
+    def add(self, wanted: TopicPartition, batches: Batches) -> Steps[None]:
         """Take the acknowledgements for one partition into account."""
+        if wanted in self._outcomes:
+            self._outcomes[wanted] = ApiError(
+                ErrorCode.INVALID_REQUEST, "partition is listed twice"
+            )
+            return
         self._outcomes[wanted] = None
         try:
-            storing = self._apply(wanted, batches)
+            storing = yield from self._apply(wanted, batches)
         except ApiError as error:
             self._outcomes[wanted] = error
             return
@@ -71,7 +77,7 @@ class Acknowledgements:
         """There are no more of them."""
         self._countdown.close()
 
-    def _apply(self, wanted: TopicPartition, batches: Batches) -> Deferred[None]:
+    def _apply(self, wanted: TopicPartition, batches: Batches) -> Steps[Deferred[None]]:
         checked = self._checked(batches)
         self._access.require(wanted)
         done: Deferred[None] = Deferred()
@@ -82,7 +88,7 @@ class Acknowledgements:
         led = shares.find(self._member.group_id, wanted)
         if led is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return led.acknowledge(self._member.member_id, checked)
+        return (yield from led.acknowledge(self._member.member_id, checked))
 
     def _checked(self, batches: Batches) -> list[AcknowledgementBatch]:
         """The batches as they are decided on. Raises ApiError INVALID_REQUEST."""

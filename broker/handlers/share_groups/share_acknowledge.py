@@ -47,7 +47,7 @@ def share_acknowledge(
     for topic in request.topics:
         for partition in topic.partitions:
             wanted = TopicPartition(topic.topic_id, partition.partition_index)
-            acknowledging.add(wanted, partition.acknowledgement_batches)
+            yield from acknowledging.add(wanted, partition.acknowledgement_batches)
             yield
     acknowledging.close()
     return acknowledging.outcomes.map(

@@ -62,7 +62,7 @@ def share_fetch(
         for partition in topic.partitions:
             if partition.acknowledgement_batches:
                 wanted = TopicPartition(topic.topic_id, partition.partition_index)
-                acknowledging.add(wanted, partition.acknowledgement_batches)
+                yield from acknowledging.add(wanted, partition.acknowledgement_batches)
             yield
     acknowledging.close()
     outcomes = acknowledging.outcomes

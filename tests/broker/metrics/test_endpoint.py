@@ -101,6 +101,8 @@ def test_what_was_done_can_be_read(broker: BrokerProcess, port: int) -> None:
     assert one("kafka_log_logmanager_offlinelogdirectorycount") == 0
     assert found["kafka_server_build_info", (("compiled", activation().answer),)] == 1
     assert one("kafka_server_socketservermetrics_connection_creation_total") >= 6
+    assert one("kafka_server_sharesessioncache_sharesessionscount") == 0
+    assert one("kafka_server_sharepartitionmetrics_inflightmessagecount") == 0
     assert one("process_resident_memory_bytes") > 10_000_000
 
 

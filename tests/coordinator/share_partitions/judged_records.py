@@ -13,6 +13,7 @@ from coordinator.share_partitions.record_range import (
     Transition,
 )
 from coordinator.share_state.state import StateBatch, StoredState
+from tests.support.broker_parts.steps import finished
 
 if TYPE_CHECKING:
     from coordinator.share_partitions.acknowledgement import AcknowledgementBatch
@@ -105,7 +106,7 @@ class JudgedRecords:
         """Raises ApiError if the records refuse; they have to if the member does not hold them."""
         start, end = self.records.ranges.start, self.records.ranges.end
         try:
-            transition = self.records.acknowledge(member, [batch], self.now_ms)
+            transition = finished(self.records.acknowledge(member, [batch], self.now_ms))
         finally:
             self._note_renewals(member, batch)
         assert batch.last < end

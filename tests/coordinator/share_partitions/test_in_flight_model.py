@@ -165,7 +165,7 @@ class ShareMachine(RuleBasedStateMachine):
 
 TestShareMachine = ShareMachine.TestCase
 TestShareMachine.settings = settings(
-    max_examples=100,
+    max_examples=60,
     stateful_step_count=40,
     suppress_health_check=list(HealthCheck),
 )
