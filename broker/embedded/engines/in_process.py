@@ -67,6 +67,8 @@ class ProcessEngine:
         self._check()
         assert self._child is not None
         self._child.send_signal(signal.SIGSTOP)
+        # Its threads stop one by one; an end of the process is left for `_reap` to see.
+        os.waitid(os.P_PID, self._child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         self._is_paused = True
 
     def resume(self) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import ssl
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
 from broker.testing import EmbeddedBroker, EmbeddedCluster, ErrorCode, Produce
 
@@ -73,13 +73,10 @@ def test_acls_tell_users_apart_on_one_broker() -> None:
     config = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
     with EmbeddedBroker(config, security="sasl_plaintext") as broker:
         broker.create_topic("orders")
-        errors: list[int] = []
+        errors: list[KafkaError | None] = []
         producer = Producer({**broker.client_config, "log_level": 0, "message.timeout.ms": 5_000})
-        producer.produce(
-            "orders",
-            b"one",
-            on_delivery=lambda error, _: errors.append(error.code()),
-        )
+        producer.produce("orders", b"one", on_delivery=lambda error, _: errors.append(error))
         producer.flush(20)
-        assert errors == [int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
+        assert errors[0] is not None
+        assert errors[0].code() == ErrorCode.TOPIC_AUTHORIZATION_FAILED
         assert broker.records("orders") == []
