@@ -34,6 +34,7 @@ DEAD: Final = -(1 << 63)
 """The number of a dead letter among the times of delivery (`delay_headers`): it has none."""
 
 _ATTEMPT = re.compile(rb"[0-9]{1,9}")
+_OF_DEATH: Final = frozenset({ATTEMPTS, DEAD_SOURCE, DEAD_TIME})
 _OF_DELAYS: Final = "deliver-"
 _OF_DELIVERIES: Final = "delivery-"
 _SHOWN_BYTES: Final = 40
@@ -105,10 +106,14 @@ def given_back(headers: Sequence[Header], created_ms: int) -> tuple[Header, ...]
 def dead_letter(
     headers: Sequence[Header], source: tuple[str, int, int], now_ms: int
 ) -> tuple[Header, ...]:
-    """The headers of a dead letter; `source` is topic, partition and offset in the retry topic."""
+    """The headers of a dead letter; `source` is topic, partition and offset in the retry topic.
+
+    One that was dead before, and put back, does not keep what was said of that.
+    """
     topic, partition, offset = source
+    own = (header for header in _kept(headers) if header[0] not in _OF_DEATH)
     return (
-        *_kept(headers),
+        *own,
         (ATTEMPTS, b"%d" % attempts_made(headers)),
         (DEAD_SOURCE, f"{topic}/{partition}/{offset}".encode()),
         (DEAD_TIME, b"%d" % now_ms),

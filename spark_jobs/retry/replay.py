@@ -7,6 +7,10 @@ times, and is replayed once.
 
 A replayed record has its value, its key and its partition; and the headers `origin`, where it was
 at first, and `replayed`, the place of its dead letter.
+
+Letters of the broker's retry topics (docs/messaging.md) are known by their header
+`dead-letter-source`, and go back to the partition of the retry topic that it names: with the
+headers that were their own, `replayed`, and without those that count attempts. They begin anew.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -38,6 +42,15 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 30.0
 TRANSACTION_LETTERS = 500
 SOURCE_HEADER = "source"
+DEAD_SOURCE_HEADER = "dead-letter-source"
+COUNTING_HEADERS = {
+    "retry-attempt",
+    "dead-letter-attempts",
+    DEAD_SOURCE_HEADER,
+    "dead-letter-time",
+    REPLAYED_HEADER,
+}
+"""Those that a record has on account of the attempts it had before."""
 
 
 def replay(servers: str, topic: str, client: Mapping[str, str]) -> int:
@@ -56,6 +69,15 @@ def replay(servers: str, topic: str, client: Mapping[str, str]) -> int:
         return _Replay(topic, settings).run()
     except KafkaException as error:
         raise client_failure(servers, error, "; run again to go on") from error
+
+
+class _Replayed(NamedTuple):
+    """What is put back, and where."""
+
+    topic: str
+    partition: int
+    value: bytes | None
+    headers: list[Any]
 
 
 class _Replay:
@@ -122,18 +144,16 @@ class _Replay:
     def _put_back(self, letter: Message, source: bytes) -> None:
         place = f"{self._topic}/{letter.partition()}/{_offset(letter)}"
         try:
-            found = json.loads(letter.value() or b"")
-            origin = found["source"]
-            value = _value(found)
+            record = _of_retry_topic(letter) or _of_job(letter, source)
         except (ValueError, KeyError, TypeError) as error:
             self._producer.abort_transaction(TIMEOUT_SECONDS)
             raise JobError(f"{place} is no dead letter ({error}): it cannot be replayed") from error
         self._producer.produce(
-            origin["topic"],
+            record.topic,
             key=letter.key(),
-            value=value,
-            partition=origin["partition"],
-            headers=[("origin", source), (REPLAYED_HEADER, place)],
+            value=record.value,
+            partition=record.partition,
+            headers=[*record.headers, (REPLAYED_HEADER, place)],
         )
         self._producer.poll(0)
 
@@ -163,6 +183,24 @@ class _Replay:
                 return
 
 
+def _of_retry_topic(letter: Message) -> _Replayed | None:
+    """Return what a letter of the broker was; None for others, ValueError for a place of none."""
+    headers: list[Any] = list(letter.headers() or [])
+    places = [value for name, value in headers if name == DEAD_SOURCE_HEADER]
+    if not places:
+        return None
+    topic, partition, _ = places[-1].decode().rsplit("/", 2)
+    own = [header for header in headers if header[0] not in COUNTING_HEADERS]
+    return _Replayed(topic, int(partition), letter.value(), own)
+
+
+def _of_job(letter: Message, source: bytes) -> _Replayed:
+    """Return the record that a letter of the job `retry` holds, which is JSON."""
+    found = json.loads(letter.value() or b"")
+    origin = found["source"]
+    return _Replayed(origin["topic"], origin["partition"], _value(found), [("origin", source)])
+
+
 def _value(letter: Mapping[str, Any]) -> bytes | None:
     """Return the value that the record had; raise ValueError when the letter lacks a part."""
     size = letter["raw_bytes"]
@@ -179,7 +217,8 @@ def _value(letter: Mapping[str, Any]) -> bytes | None:
 
 def _source(letter: Message) -> bytes:
     headers: dict[str, Any] = dict(letter.headers() or [])
-    return bytes(headers.get(SOURCE_HEADER) or f"{letter.partition()}/{_offset(letter)}".encode())
+    named = headers.get(DEAD_SOURCE_HEADER) or headers.get(SOURCE_HEADER)
+    return bytes(named or f"{letter.partition()}/{_offset(letter)}".encode())
 
 
 def _offset(message: Message) -> int:

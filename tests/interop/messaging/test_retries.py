@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from tests.interop.conftest import against_apache, create_topic
+from tests.support.jars import REPOSITORY
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -100,6 +103,44 @@ def test_a_record_comes_back_later_each_time_and_is_dead_in_the_end(
     least = [BACKOFF_MS / 1000 * factor for factor in (1, 2, 4)]
     assert all(wait >= wanted for wait, wanted in zip(waits, least, strict=True))
     assert all(name not in told for name in ("delivery-source", "delivery-point"))
+
+
+def test_dead_letters_are_put_back_once_and_begin_anew(bootstrap: str, retry_topic: str) -> None:
+    dead_topic = retry_topic.removesuffix(".retry") + ".dlq"
+    client = producer(bootstrap)
+    sent: Headers = [("retry-attempt", b"3"), ("source", b"own"), ("retry-reason", b"no stock")]
+    for _ in range(3):
+        send(client, retry_topic, sent)
+    letters = reader(bootstrap, dead_topic)
+    sources = [texts(next_of(letters))["dead-letter-source"] for _ in range(3)]
+
+    said = [put_back(bootstrap, dead_topic) for _ in range(2)]
+
+    assert said == [f"{count} dead letters of {dead_topic} replayed" for count in (3, 0)]
+    consumer = reader(bootstrap, retry_topic)
+    again = [texts(next_of(consumer)) for _ in range(3)]
+    assert sorted(told["replayed"] for told in again) == [f"{dead_topic}/0/{n}" for n in range(3)]
+    for told in again:
+        assert (told["retry-attempt"], told["retry-reason"]) == ("1", "no stock")
+        assert not [name for name in told if name.startswith("dead-letter")]
+    assert len(set(sources)) == 3
+
+
+def put_back(bootstrap: str, dead_topic: str) -> str:
+    """Have the command put dead letters back; returns what it says."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "spark_jobs.retry"),
+            *("--bootstrap-servers", bootstrap, "--dead-topic", dead_topic),
+        ],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 def test_a_count_that_is_no_number_is_refused(bootstrap: str, retry_topic: str) -> None:

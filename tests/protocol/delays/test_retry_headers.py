@@ -77,3 +77,14 @@ def test_a_dead_letter_says_where_it_comes_from_and_how_often_it_was_tried() -> 
         ("dead-letter-source", b"billing.retry/3/99"),
         ("dead-letter-time", b"1000"),
     )
+
+
+def test_one_that_is_dead_for_the_second_time_says_so_of_this_time_only() -> None:
+    first = dead_letter([("own", b"1")], ("billing.retry", 3, 99), 1_000)
+
+    assert dead_letter(first, ("billing.retry", 3, 200), 2_000) == (
+        ("own", b"1"),
+        ("dead-letter-attempts", b"0"),
+        ("dead-letter-source", b"billing.retry/3/200"),
+        ("dead-letter-time", b"2000"),
+    )
