@@ -134,6 +134,35 @@ class AsyncBroker:
             Fault(Mischief.FAIL, request, error=error, times=times, topic=topic)
         )
 
+    async def delay(
+        self,
+        request: type[Request] | None,
+        seconds: float,
+        *,
+        times: int | None = None,
+        topic: str | None = None,
+    ) -> AsyncFault:
+        """Handle it later; its connection waits meanwhile."""
+        return await self.set_fault(
+            Fault(Mischief.DELAY, request, seconds=seconds, times=times, topic=topic)
+        )
+
+    async def disconnect(
+        self, request: type[Request] | None, *, times: int | None = None, topic: str | None = None
+    ) -> AsyncFault:
+        """Close its connection, and do not handle it."""
+        return await self.set_fault(Fault(Mischief.DISCONNECT, request, times=times, topic=topic))
+
+    async def drop_answer(
+        self, request: type[Request] | None, *, times: int | None = None, topic: str | None = None
+    ) -> AsyncFault:
+        """Handle it, and close its connection in the place of an answer."""
+        return await self.set_fault(Fault(Mischief.DROP_ANSWER, request, times=times, topic=topic))
+
+    async def fill_disk(self, *, is_full: bool = True) -> None:
+        """Have its disk refuse, or take again, what needs room."""
+        await self._broker.fill_disk(is_full)
+
     async def set_fault(self, fault: Fault) -> AsyncFault:
         """Set any fault there is."""
         return AsyncFault(self._broker, await self._broker.add_fault(fault))

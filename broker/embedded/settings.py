@@ -78,8 +78,12 @@ class BrokerSettings:
 
     @property
     def bootstrap_server(self) -> str:
-        """Where clients connect."""
-        return f"{HOST}:{self.port}"
+        """Where clients connect: as configured, or else at the port reserved for it."""
+        named = self.config.get("advertised.listeners") or self.config.get("listeners")
+        if named is None:
+            return f"{HOST}:{self.port}"
+        host, _, port = named.partition(",")[0].partition("://")[2].rpartition(":")
+        return f"{host or HOST}:{port}"
 
     @property
     def client_config(self) -> dict[str, str]:
@@ -106,7 +110,7 @@ class BrokerSettings:
 
     def _listeners(self) -> dict[str, str]:
         protocol = "PLAINTEXT" if self.security is None else self.security.protocol
-        clients = f"{protocol}://{self.bootstrap_server}"
+        clients = f"{protocol}://{HOST}:{self.port}"
         if self.own_port is None:
             return {"listeners": clients}
         return {

@@ -8,15 +8,21 @@ from __future__ import annotations
 import signal
 import sys
 from multiprocessing.connection import Connection
+from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
 from broker.embedded.engines.on_thread import ThreadEngine
+from broker.embedded.errors import EmbeddedBrokerError
 from broker.embedded.hosted_broker import Surroundings
 from broker.embedded.machine.log_lines import LogLines
 from broker.embedded.machine.turned_time import TurnedTime
+from broker.embedded.settings import remove_directory
 
 if TYPE_CHECKING:
     from broker.embedded.settings import BrokerSettings
+
+DISMISS = "dismiss"
+"""What the parent says last."""
 
 
 def main(number: int) -> None:
@@ -25,24 +31,33 @@ def main(number: int) -> None:
     way: Connection[Any, Any] = Connection(number)
     settings: BrokerSettings = way.recv()
     engine = ThreadEngine(settings, Surroundings(LogLines(), TurnedTime()))
+    is_dismissed = False
     try:
-        _serve(way, engine)
+        is_dismissed = _serve(way, engine)
     finally:
         engine.ask("stop")
         engine.close()
+        if not is_dismissed:  # the parent was killed, and cannot tidy up
+            remove_directory(settings.directory)
 
 
-def _serve(way: Connection[Any, Any], engine: ThreadEngine) -> None:
+def _serve(way: Connection[Any, Any], engine: ThreadEngine) -> bool:
+    """Do what is asked for; returns whether the parent has said that this is all."""
     while True:
         try:
             operation, arguments = way.recv()
         except (EOFError, OSError):
-            return
+            return False
+        if operation == DISMISS:
+            return True
         try:
             answer = (True, engine.ask(operation, *arguments))
         except Exception as error:  # noqa: BLE001 - raised where it was asked for
             answer = (False, error)
-        way.send(answer)
+        try:
+            way.send(answer)
+        except (TypeError, ValueError, AttributeError, PicklingError) as error:
+            way.send((False, EmbeddedBrokerError(f"{operation}: {answer[1]!r}: {error}")))
 
 
 if __name__ == "__main__":

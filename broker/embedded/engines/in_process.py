@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import threading
+from contextlib import suppress
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,11 +40,11 @@ class ProcessEngine:
 
     def ask(self, operation: str, *arguments: object) -> Any:  # noqa: ANN401 - see Engine
         """Have the child do it."""
+        if operation == "is_running" and (self._child is None or self._is_paused):
+            return self._child is not None
         self._check()
         if operation == "start" and self._child is None:
             self._spawn()
-        if operation == "is_running" and self._child is None:
-            return False
         with self._lock:
             try:
                 way = self._connected()
@@ -83,6 +84,8 @@ class ProcessEngine:
             return
         self.resume()
         if self._way is not None:
+            with suppress(OSError):  # it has ended by itself
+                self._way.send((child.DISMISS, ()))
             self._way.close()
             self._way = None
         try:

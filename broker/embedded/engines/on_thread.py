@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.embedded.hosted_broker import HostedBroker, Surroundings
 from broker.embedded.machine.log_lines import unwatch, watch
 from broker.embedded.machine.loop_thread import LoopThread
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from broker.embedded.settings import BrokerSettings
+
+FROM_ANY_THREAD: Final = frozenset(
+    {
+        "add_fault",
+        "fault_count",
+        "forget_requests",
+        "is_running",
+        "log_lines",
+        "remove_fault",
+        "sent_requests",
+    }
+)
+"""Operations that wait for nothing and touch what has a lock: a paused broker does them, too."""
 
 
 class ThreadEngine:
@@ -20,7 +35,6 @@ class ThreadEngine:
         name = f"embedded broker {settings.broker_id}"
         self._thread = LoopThread(name, surroundings.lines, surroundings.turned)
         self._broker = HostedBroker(settings, surroundings)
-        self._surroundings = surroundings
         self._is_closed = False
 
     @property
@@ -30,9 +44,10 @@ class ThreadEngine:
 
     def ask(self, operation: str, *arguments: object) -> Any:  # noqa: ANN401 - see Engine
         """Do it on the broker's thread."""
-        if operation == "log_lines":
-            return self._surroundings.lines()  # a paused broker's, too
-        return self._thread.call(getattr(self._broker, operation)(*arguments))
+        work = getattr(self._broker, operation)(*arguments)
+        if operation in FROM_ANY_THREAD:
+            return _at_once(work)
+        return self._thread.call(work)
 
     def kill(self) -> None:
         """End the broker as SIGKILL would."""
@@ -53,3 +68,12 @@ class ThreadEngine:
             self._is_closed = True
             self._thread.close()
             unwatch()
+
+
+def _at_once(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - see Engine
+    """What a coroutine returns that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("it waits")

@@ -47,9 +47,10 @@ class ActiveFaults:
     def remove(self, number: int) -> None:
         """Have it strike no more; what it has struck remains counted."""
         with self._lock:
-            found = self._faults[number]
-            found.is_removed = True
-            self._due = [one for one in self._due if one is not found]
+            found = self._faults.get(number)
+            if found is not None:  # unless it was set in a process that is no more
+                found.is_removed = True
+                self._due = [one for one in self._due if one is not found]
 
     def clear(self) -> None:
         """Have none strike any more."""
@@ -60,7 +61,8 @@ class ActiveFaults:
 
     def count(self, number: int) -> int:
         """How many requests it has struck."""
-        return self._faults[number].count
+        found = self._faults.get(number)
+        return 0 if found is None else found.count
 
     def strike(
         self,

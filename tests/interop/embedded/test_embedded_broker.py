@@ -6,6 +6,8 @@ import asyncio
 import gc
 import os
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +22,7 @@ from broker.testing import (
     Produce,
 )
 from tests.interop.embedded.conftest import produced
+from tests.support.jars import REPOSITORY
 
 if TYPE_CHECKING:
     from broker.embedded.embedded_broker import Isolation
@@ -84,6 +87,7 @@ def test_a_paused_broker_answers_nothing_until_it_is_resumed(isolation: Isolatio
                     client.recv(1)
             with pytest.raises(EmbeddedBrokerError, match="paused"):
                 broker.topics()
+            assert broker.is_running
         assert broker.topics() == {"orders": 1}
 
 
@@ -182,6 +186,59 @@ def test_a_port_that_is_taken_is_told_and_leaves_nothing() -> None:
     with EmbeddedBroker() as one, pytest.raises(EmbeddedBrokerError, match="already in use"):
         EmbeddedBroker({"listeners": f"PLAINTEXT://{one.bootstrap_servers}"}).start()
     assert set(threading.enumerate()) <= threads
+
+
+def test_listeners_of_the_users_own_are_where_clients_connect() -> None:
+    with EmbeddedBroker() as one:
+        address = one.bootstrap_servers
+    with EmbeddedBroker({"listeners": f"PLAINTEXT://{address}"}) as broker:
+        assert broker.bootstrap_servers == address
+        assert produced(address, "orders", b"one") == [0]
+
+
+def test_aborted_records_are_not_shown_to_who_wants_committed_ones(
+    broker: EmbeddedBroker, topic: str
+) -> None:
+    from confluent_kafka import Producer
+
+    producer = Producer({**broker.client_config, "transactional.id": "orders"})
+    producer.init_transactions(20)
+    for value, end in (
+        (b"kept", producer.commit_transaction),
+        (b"aborted", producer.abort_transaction),
+        (b"kept too", producer.commit_transaction),
+    ):
+        producer.begin_transaction()
+        producer.produce(topic, value)
+        producer.flush(20)
+        end(20)
+    producer.begin_transaction()
+    producer.produce(topic, b"open")
+    producer.flush(20)
+
+    everything = [record.value for record in broker.records(topic)]
+    committed = [record.value for record in broker.records(topic, committed_only=True)]
+
+    assert everything == [b"kept", b"aborted", b"kept too", b"open"]
+    assert committed == [b"kept", b"kept too"]
+    producer.abort_transaction(20)
+
+
+def test_a_broker_in_a_process_ends_with_the_one_that_has_started_it(tmp_path: Path) -> None:
+    script = (
+        "import os, signal, sys\n"
+        "from broker.testing import EmbeddedBroker\n"
+        "broker = EmbeddedBroker(isolation='process').start()\n"
+        "print(broker._engine.ask('process_id'), broker.log_dir.parent, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=REPOSITORY, check=False
+    )
+    number, directory = ended.stdout.split()
+
+    _until(lambda: not Path(f"/proc/{number}").exists())
+    _until(lambda: not Path(directory).exists())
 
 
 def test_a_configuration_that_is_wrong_is_told() -> None:
@@ -303,6 +360,9 @@ def test_the_callers_loop_hosts_it() -> None:
             fault = await broker.fail(Produce, ErrorCode.NOT_LEADER_OR_FOLLOWER, times=1)
             await producer.send_and_wait("orders", b"one")
             assert await fault.count() == 1
+            async with await broker.drop_answer(Produce, times=1) as dropped:
+                await producer.send_and_wait("orders", b"two")
+                assert await dropped.count() == 1
             await producer.stop()
             consumer = AIOKafkaConsumer(
                 "orders",
@@ -313,9 +373,10 @@ def test_the_callers_loop_hosts_it() -> None:
             await consumer.start()
             assert (await consumer.getone()).value == b"one"
             await consumer.commit()
-            await broker.wait_for("readers")
+            await broker.wait_for("readers", lag=2)
             await consumer.stop()
             await broker.restart()
-            assert [record.value for record in await broker.records("orders")] == [b"one"]
+            stored = [record.value for record in await broker.records("orders")]
+            assert stored == [b"one", b"two", b"two"]
 
     asyncio.run(test())
