@@ -17,13 +17,12 @@ from protocol.messages.streams_groups import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupKeyValue,
     StreamsGroupTaskIds,
-    StreamsGroupTopicInfo,
 )
 from tests.interop.coordinators.consumer_heartbeats import Side, Step
+from tests.support.topologies import Topology, part, topology
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterable
 
 MEMBERS: Final = {"a": "p", "b": "p", "c": "q", "d": "q", "e": "r", "f": "s"}
 """Members, and the process that each is a thread of."""
@@ -32,75 +31,8 @@ MISSING_INTERNAL_TOPICS: Final = 3
 CREATION_SECONDS: Final = 30.0
 SETTLING_SECONDS: Final = 0.2
 KINDS: Final = ("active", "standby", "warmup")
-TOPOLOGIES: Final = (
-    "stateful", "stateless", "repartitioned", "fixed", "joined", "uneven", "absent",
-)  # fmt: skip
 
 Beat = StreamsGroupHeartbeatRequest
-Topology = Beat.Topology
-Subtopology = Beat.Topology.Subtopology
-
-
-def topology(kind: str, prefix: str, epoch: int = 0) -> Topology:
-    """A topology of some kind; its internal topics begin with the prefix."""
-    changelog = internal(f"{prefix}-store-changelog")
-    sinks = [f"{prefix}-r-repartition"]
-    if kind == "stateful":
-        parts = [part("0", ["one"], changelogs=[changelog])]
-    elif kind == "stateless":
-        parts = [part("0", ["one"]), part("1", ["two"])]
-    elif kind in ("repartitioned", "fixed"):
-        source = internal(sinks[0], partitions=3 if kind == "fixed" else 0)
-        parts = [
-            part("0", ["two"], sinks=sinks),
-            part("1", [], changelogs=[changelog], repartitioned=[source]),
-        ]
-    elif kind == "joined":
-        source = internal(sinks[0])
-        together = Subtopology.CopartitionGroup(
-            source_topics=[0], source_topic_regex=[], repartition_source_topics=[0]
-        )
-        parts = [
-            part("0", ["one"], sinks=sinks),
-            part("1", ["two"], repartitioned=[source], together=[together]),
-        ]
-    elif kind == "uneven":
-        together = Subtopology.CopartitionGroup(
-            source_topics=[0, 1], source_topic_regex=[], repartition_source_topics=[]
-        )
-        parts = [part("0", ["one", "two"], together=[together])]
-    else:
-        parts = [part("0", ["one", "gone"])]
-    return Topology(epoch=epoch, subtopologies=parts)
-
-
-def internal(name: str, partitions: int = 0) -> StreamsGroupTopicInfo:
-    """A topic that the coordinator creates."""
-    configs = [StreamsGroupKeyValue(key="cleanup.policy", value="compact")]
-    return StreamsGroupTopicInfo(
-        name=name, partitions=partitions, replication_factor=0, topic_configs=configs
-    )
-
-
-def part(  # noqa: PLR0913 - a subtopology has that many lists
-    name: str,
-    sources: list[str],
-    *,
-    sinks: Iterable[str] = (),
-    changelogs: Iterable[StreamsGroupTopicInfo] = (),
-    repartitioned: Iterable[StreamsGroupTopicInfo] = (),
-    together: Iterable[Subtopology.CopartitionGroup] = (),
-) -> Subtopology:
-    """One subtopology."""
-    return Subtopology(
-        subtopology_id=name,
-        source_topics=sources,
-        source_topic_regex=[],
-        state_changelog_topics=list(changelogs),
-        repartition_sink_topics=list(sinks),
-        repartition_source_topics=list(repartitioned),
-        copartition_groups=list(together),
-    )
 
 
 @dataclass
@@ -221,11 +153,21 @@ def _described_group(group: Any) -> Any:
         endpoint = member.user_endpoint
         one["endpoint"] = None if endpoint is None else [endpoint.host, endpoint.port]
         one["tags"] = sorted((tag.key, tag.value) for tag in member.client_tags)
-        for part in ("assignment", "target_assignment"):
-            told = getattr(member, part)
-            one[part] = {kind: _told(getattr(told, f"{kind}_tasks")) for kind in KINDS}
+        for which in ("assignment", "target_assignment"):
+            told = getattr(member, which)
+            one[which] = {kind: _told(getattr(told, f"{kind}_tasks")) for kind in KINDS}
         shown[member.member_id] = one
     return shown
+
+
+def missing_topics(answer: Any, prefix: str) -> set[str]:
+    """The internal topics that are about to be created."""
+    return {
+        word
+        for code, words in answer["status"]
+        for word in words
+        if code == MISSING_INTERNAL_TOPICS and word.startswith(prefix)
+    }
 
 
 def draw(chance: random.Random, kind: str, prefix: str) -> Step:

@@ -11,25 +11,24 @@ import pytest
 from tests.interop.coordinators.consumer_heartbeats import Step, create_topics
 from tests.interop.coordinators.streams_heartbeats import (
     MEMBERS,
-    MISSING_INTERNAL_TOPICS,
     SETTLING_SECONDS,
-    TOPOLOGIES,
     StreamsSide,
     draw,
+    missing_topics,
 )
 from tests.interop.coordinators.test_consumer_groups_beside_apache import find_coordinator
 from tests.interop.security.principals import Principal
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
+from tests.support.topologies import TOPOLOGIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from tests.support.brokers.broker_process import BrokerProcess
 
-SEEDS = range(2 * len(TOPOLOGIES))
-STEPS = 80
+SEEDS = range(len(TOPOLOGIES))
+STEPS = 120
 AT_ONCE = {
     "group.streams.assignment.interval.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
@@ -74,21 +73,11 @@ def test_drawn_requests_are_answered_as_by_apache(
         answers = [side.take(step) for side in sides]
         said.append(f"{_short(step)} → {answers[1]}")
         assert answers[0] == answers[1], "\n".join([*said[-25:], f"ours: {answers[0]}"])
-        missing = _missing_topics(answers[0], prefix) if step.kind == "heartbeat" else set()
+        missing = missing_topics(answers[0], prefix) if step.kind == "heartbeat" else set()
         if missing:
             for side in sides:
                 side.wait_for_topics(missing)
             time.sleep(SETTLING_SECONDS)
-
-
-def _missing_topics(answer: Any, prefix: str) -> set[str]:
-    """The internal topics that are about to be created."""
-    return {
-        word
-        for code, words in answer["status"]
-        for word in words
-        if code == MISSING_INTERNAL_TOPICS and word.startswith(prefix)
-    }
 
 
 def _short(step: Step) -> str:
