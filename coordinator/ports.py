@@ -23,6 +23,8 @@ class TimerKind(enum.Enum):
     """The earliest deadline of a streams group."""
     STREAMS_INITIAL_DELAY = enum.auto()
     """A new streams group has waited for more members."""
+    SHARE_GROUP = enum.auto()
+    """The earliest deadline of a share group."""
 
 
 class TimerKey(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from protocol.messages import consumer_group_records, streams_group_records
+from protocol.messages import consumer_group_records, share_group_records, streams_group_records
 from protocol.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
@@ -26,6 +26,14 @@ from protocol.messages.consumer_offsets_records import (
     MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
+)
+from protocol.messages.share_group_records import (
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMetadataKey,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMetadataKey,
 )
 from protocol.messages.streams_group_records import (
     StreamsGroupCurrentMemberAssignmentKey,
@@ -58,6 +66,14 @@ ConsumerGroupKey = (
     | ConsumerGroupCurrentMemberAssignmentKey
     | ConsumerGroupRegularExpressionKey
 )
+ShareGroupKey = (
+    ShareGroupMetadataKey
+    | ShareGroupMemberMetadataKey
+    | ShareGroupTargetAssignmentMetadataKey
+    | ShareGroupTargetAssignmentMemberKey
+    | ShareGroupCurrentMemberAssignmentKey
+    | ShareGroupStatePartitionMetadataKey
+)
 StreamsGroupKey = (
     StreamsGroupMetadataKey
     | StreamsGroupMemberMetadataKey
@@ -66,15 +82,17 @@ StreamsGroupKey = (
     | StreamsGroupCurrentMemberAssignmentKey
     | StreamsGroupTopologyKey
 )
-KeyOfKind = ConsumerGroupKey | StreamsGroupKey
+KeyOfKind = ConsumerGroupKey | ShareGroupKey | StreamsGroupKey
 """The keys of each kind of group but the classic one."""
 CONSUMER_GROUP_KEYS: tuple[type[ConsumerGroupKey], ...] = get_args(ConsumerGroupKey)
 STREAMS_GROUP_KEYS: tuple[type[StreamsGroupKey], ...] = get_args(StreamsGroupKey)
+SHARE_GROUP_KEYS: tuple[type[ShareGroupKey], ...] = get_args(ShareGroupKey)
 RECORDS_OF_KINDS: dict[int, tuple[type[KeyOfKind], type[Coded]]] = {
     key.KEY_TYPE: (key, getattr(messages, key.__name__.removesuffix("Key") + "Value"))
     for messages, keys in (
         (consumer_group_records, CONSUMER_GROUP_KEYS),
         (streams_group_records, STREAMS_GROUP_KEYS),
+        (share_group_records, SHARE_GROUP_KEYS),
     )
     for key in keys
 }

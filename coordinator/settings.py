@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from coordinator.consumer_groups.settings import ConsumerGroupSettings
+from coordinator.share_groups.settings import ShareGroupSettings
 from coordinator.streams_groups.settings import StreamsGroupSettings
 
 
@@ -30,3 +31,5 @@ class GroupSettings:
     """Those of groups of the newer protocol."""
     streams: StreamsGroupSettings = field(default_factory=StreamsGroupSettings)
     """Those of streams groups."""
+    share: ShareGroupSettings = field(default_factory=ShareGroupSettings)
+    """Those of share groups."""

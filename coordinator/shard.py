@@ -122,7 +122,7 @@ class GroupShard(ShardState):
         kind = self._kind_of(group_id)
         if kind is None:
             return []
-        if kind.has_members(group_id):
+        if kind is self.shares or kind.has_members(group_id):
             migration = self._settings.consumer.migration
             if kind is self.consumers and migration is not MigrationPolicy.DISABLED:
                 return []
@@ -297,7 +297,7 @@ class GroupShard(ShardState):
     ) -> tuple[OffsetDeleteResponse, list[OffsetsRecord]]:
         """Forget positions of topics that no member consumes."""
         kind = self._kind_of(request.group_id)
-        if kind is not None:
+        if kind is not None and kind is not self.shares:
             topics = kind.consumed_topics(request.group_id)
             return deletion.delete_unsubscribed(request, topics, self._offsets)
         group = self._groups.get(request.group_id)
@@ -316,6 +316,8 @@ class GroupShard(ShardState):
         """Tombstones for the group's expired offsets, and for the group if none is left."""
         retention_ms = self._settings.offsets_retention_ms
         kind = self._kind_of(group_id)
+        if kind is self.shares:
+            return []
         if kind is not None:
             return deletion.expire_unconsumed(group_id, kind, self._offsets, retention_ms, now_ms)
         group = self._groups.get(group_id)

@@ -17,6 +17,7 @@ from coordinator.groups.rebalance import Rebalance
 from coordinator.groups.states import GroupEvent, GroupState
 from coordinator.offsets.offset_store import NO_PRODUCER, OffsetStore
 from coordinator.records import group_tombstone
+from coordinator.share_groups.share_shard import ShareShard
 from coordinator.streams_groups.streams_shard import StreamsShard
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.consumer_offsets_records import GroupMetadataKey, OffsetCommitKey
@@ -53,7 +54,8 @@ class ShardState:
         ports = KindPorts(timers, new_id, topics, registry)
         self.consumers = ConsumerShard(settings.consumer, ports)
         self.streams = StreamsShard(settings.streams, ports)
-        self._kinds: tuple[GroupKind, ...] = (self.consumers, self.streams)
+        self.shares = ShareShard(settings.share, ports)
+        self._kinds: tuple[GroupKind, ...] = (self.consumers, self.streams, self.shares)
         self._kind_by_key = {key: kind for kind in self._kinds for key in kind.key_classes}
 
     @property
@@ -145,7 +147,8 @@ class ShardState:
         group = self._groups.get(group_id)
         is_of_other_kind = group is not None or self._kind_of(group_id) is not None
         is_joining = member_epoch == 0
-        if is_joining and group is not None and group.state is GroupState.EMPTY:
+        may_replace = kind != self.shares.name
+        if is_joining and may_replace and group is not None and group.state is GroupState.EMPTY:
             return [group_tombstone(group_id)]
         if is_joining and not is_of_other_kind:
             return []

@@ -31,4 +31,5 @@ def forget_deleted_topics(
         logs.forget_wanted(deleted.keys())
         topic_configs.forget(deleted.keys())
         groups.topics_deleted(deleted.keys())
+        groups.share_topics_deleted(set(deleted.values()))
         share_coordinators.topics_deleted(set(deleted.values()))

@@ -21,12 +21,14 @@ from coordinator.consumer_groups.settings import (
     MigrationPolicy,
 )
 from coordinator.settings import GroupSettings
+from coordinator.share_groups.settings import ShareGroupSettings
 from coordinator.streams_groups.settings import StreamsGroupSettings
 from protocol.errors import ApiError, ErrorCode
 from protocol.uuids import UUID_BYTES, from_random_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from uuid import UUID
 
     from broker.metadata.metadata_cache import MetadataCache
     from broker.partitions.partition import Partition
@@ -68,6 +70,14 @@ def group_settings(config: BrokerConfig, overrides: GroupOverrides) -> GroupSett
             num_standby_replicas=config.group_streams_num_standby_replicas,
             max_topology_size=config.group_streams_max_topology_size,
             max_tasks=config.group_streams_max_tasks,
+            overrides=overrides,
+        ),
+        share=ShareGroupSettings(
+            session_timeout_ms=config.group_share_session_timeout_ms,
+            heartbeat_interval_ms=config.group_share_heartbeat_interval_ms,
+            max_size=config.group_share_max_size,
+            assignment_interval_ms=config.group_share_assignment_interval_ms,
+            initialize_retry_interval_ms=config.group_share_initialize_retry_interval_ms,
             overrides=overrides,
         ),
     )
@@ -151,3 +161,17 @@ class GroupCoordinators(Shards[GroupShardRuntime]):
                 if shard.stage is not Stage.ACTIVE:
                     break
                 shard.forget(tombstones)
+
+    def share_topics_deleted(self, topic_ids: Collection[UUID]) -> None:
+        """Forget that share groups had state of deleted topics, in the background."""
+        self.spawn(self.forget_shares(topic_ids), "share groups of deleted topics")
+
+    async def forget_shares(self, topic_ids: Collection[UUID]) -> None:
+        """Forget that share groups had state of topics, in slices."""
+        slices = self.slices()
+        for shard in list(self.active_shards()):
+            changes = shard.groups.shares.handle_topics_deleted(topic_ids)
+            async for records in slices.each(changes):
+                if shard.stage is not Stage.ACTIVE:
+                    break
+                shard.forget(records)

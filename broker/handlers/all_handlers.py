@@ -20,7 +20,9 @@ from broker.handlers.groups import (
     membership,
     offset_commit,
     offset_fetch,
+    share_group_offsets,
     share_group_state,
+    share_groups,
     streams_groups,
 )
 from broker.handlers.records import delete_records, fetch, leader_epochs, list_offsets, produce
@@ -87,8 +89,10 @@ MODULES = (
     scram_credentials,
     share_acknowledge,
     share_fetch,
+    share_group_offsets,
     share_group_state,
     streams_groups,
+    share_groups,
     topic_partitions,
     transaction,
     txn_offset_commit,

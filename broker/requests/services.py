@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from broker.coordinators.services import CoordinatorServices
     from broker.coordinators.share_state.cluster_store import ClusterShareState
     from broker.coordinators.share_state.coordinators import ShareStateCoordinators
+    from broker.coordinators.share_state.end_offsets import EndOffsets
+    from broker.coordinators.share_state.group_states import GroupStates
     from broker.coordinators.transactions import TransactionCoordinators
     from broker.fetch.fetch_sessions import FetchSessions
     from broker.metadata.acls import Acls
@@ -93,6 +95,8 @@ class BrokerServices:
     """Those of this broker, for requests of others."""
     share_state: ClusterShareState
     """Those of the cluster."""
+    group_states: GroupStates
+    end_offsets: EndOffsets
     producer_ids: ProducerIdBlocks
     coordination: CoordinatorServices
     quotas: ClientQuotas

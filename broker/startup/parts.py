@@ -19,6 +19,8 @@ from broker.coordinators.producer_id_blocks import ProducerIdBlocks
 from broker.coordinators.services import CoordinatorServices
 from broker.coordinators.share_state.cluster_store import ClusterShareState, Reach
 from broker.coordinators.share_state.coordinators import ShareStateCoordinators
+from broker.coordinators.share_state.end_offsets import EndOffsets
+from broker.coordinators.share_state.group_states import GroupStates
 from broker.coordinators.transactions import TransactionCoordinators, TransactionRules
 from broker.delivery.dead_letter_relay import DeadLetterPorts
 from broker.delivery.dead_letter_sender import DeadLetterSender, SenderParts
@@ -98,6 +100,7 @@ class _Coordination(NamedTuple):
     transactions: TransactionCoordinators
     share_coordinators: ShareStateCoordinators
     share_state: ClusterShareState
+    end_offsets: EndOffsets
 
 
 def put_together(base: Foundation) -> Parts:
@@ -240,7 +243,14 @@ def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:
     rules = TransactionRules(config, base.settings.features)
     transactions = TransactionCoordinators(rules, loop, producer_ids, sender, peers)
     return _Coordination(
-        topics, auto_topics, producer_ids, services, transactions, share_coordinators, share_state
+        topics,
+        auto_topics,
+        producer_ids,
+        services,
+        transactions,
+        share_coordinators,
+        share_state,
+        EndOffsets(config.broker_id, metadata, cluster.replicas, peers),
     )
 
 
@@ -283,6 +293,8 @@ def _services(
         transactions=coordination.transactions,
         share_coordinators=coordination.share_coordinators,
         share_state=coordination.share_state,
+        group_states=GroupStates(coordination.share_state, machine.background.slices),
+        end_offsets=coordination.end_offsets,
         producer_ids=coordination.producer_ids,
         coordination=coordination.services,
         quotas=ClientQuotas(config, machine.supervision.spawn),

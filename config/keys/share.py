@@ -11,7 +11,7 @@ from config.key import CLUSTER_WIDE, HIGH, LOW, boolean, integer, short, string,
 class ShareKeys:
     """Share groups and their coordinators."""
 
-    group_share_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE)
+    group_share_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE, acts=True)
     """Wait between two assignments of one share group."""
 
     group_share_assignors: tuple[str, ...] = strings("simple")
@@ -23,11 +23,11 @@ class ShareKeys:
     group_share_enable: bool = boolean(False, internal=True)
     """Whether Apache Kafka 3.9 offers its preview of share groups."""
 
-    group_share_heartbeat_interval_ms: int = integer(5000, low=1)
+    group_share_heartbeat_interval_ms: int = integer(5000, low=1, acts=True)
     """How often members of share groups send heartbeats."""
 
     group_share_initialize_retry_interval_ms: int = integer(
-        30_000, low=1, importance=LOW, internal=True
+        30_000, low=1, importance=LOW, internal=True, acts=True
     )
     """Wait before a share partition is set up again."""
 
@@ -59,7 +59,7 @@ class ShareKeys:
     group_share_max_share_sessions: int = integer(2000, low=1, acts=True)
     """Share sessions remembered at one time."""
 
-    group_share_max_size: int = short(200, low=10, high=1000)
+    group_share_max_size: int = short(200, low=10, high=1000, acts=True)
     """Members a share group may have."""
 
     group_share_min_assignment_interval_ms: int = integer(0, low=0, acts=True)
@@ -91,7 +91,7 @@ class ShareKeys:
     group_share_record_lock_duration_ms: int = integer(30_000, low=1000, high=3_600_000, acts=True)
     """How long a record is in delivery before others may have it."""
 
-    group_share_session_timeout_ms: int = integer(45_000, low=1)
+    group_share_session_timeout_ms: int = integer(45_000, low=1, acts=True)
     """Silence after which a member of a share group is removed."""
 
     share_coordinator_append_linger_ms: int = integer(-1, low=-1)

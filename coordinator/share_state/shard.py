@@ -136,7 +136,11 @@ class ShareStateShard:
         reply: Reply[ApiError | None],
         now_ms: int,
     ) -> ShareStateEffects:
-        """Begin anew, with nothing delivered from the start offset on."""
+        """Begin anew, with nothing delivered from the start offset on.
+
+        A request that comes again, or late, changes nothing: its answer may have been lost, and the
+        share-partition may be in use by now.
+        """
         kept = self._kept.get(partition)
         try:
             _check_index(partition)
@@ -145,6 +149,9 @@ class ShareStateShard:
             self._check_exists(partition)
         except ApiError as error:
             return refusal(reply, error)
+        is_again = kept is not None and kept.state_epoch == state_epoch
+        if is_again and start_offset == NO_START_OFFSET:
+            return ShareStateEffects.told(reply, None)
         state = ShareState(
             snapshot_epoch=0 if kept is None else kept.state.snapshot_epoch + 1,
             state_epoch=state_epoch,

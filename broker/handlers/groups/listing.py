@@ -7,8 +7,10 @@ DeleteGroups 0-2. Groups of one request may live in different shards; each has i
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.coordinators.share_state.group_states import store
 from broker.requests.api_table import handles
 from broker.requests.authorization import (
     is_allowed_on_group,
@@ -32,6 +34,7 @@ from protocol.messages.groups import (
 )
 
 if TYPE_CHECKING:
+    from broker.coordinators.group_shard_runtime import GroupShardRuntime
     from broker.requests.context import Context
     from broker.runtime.deferred import Deferred
 
@@ -134,6 +137,11 @@ def _delete(context: Context, result: Result, gather: Countdown[DeleteGroupsResp
     except ApiError as error:
         result.error_code = error.code
         return
+    if result.group_id in shard.groups.shares:
+        deleting = _delete_share_group(context, shard, result.group_id)
+        deleted = in_background(context.broker.spawn, deleting, "share group deleted")
+        gather.await_(deleted, partial(setattr, result, "error_code"))
+        return
     code, tombstones = shard.groups.handle_delete_group(result.group_id)
     result.error_code = code or group_storage_error(shard.forget(tombstones))
 
@@ -141,3 +149,21 @@ def _delete(context: Context, result: Result, gather: Countdown[DeleteGroupsResp
         result.error_code = result.error_code or group_storage_error(failure)
 
     shard.when_committed(gather.expect(committed))
+
+
+async def _delete_share_group(
+    context: Context, shard: GroupShardRuntime, group_id: str
+) -> ErrorCode:
+    """Delete an empty group once the share coordinators have forgotten its state."""
+    try:
+        begun = shard.groups.shares.handle_delete_all(group_id)
+        await store(shard, begun.records)
+        errors = await context.broker.group_states.forget(group_id, begun.places)
+        if errors:
+            raise next(iter(errors.values()))
+        code, tombstones = shard.groups.handle_delete_group(group_id)
+        if code is ErrorCode.NONE:
+            await store(shard, tombstones)
+    except ApiError as error:
+        return error.code
+    return code

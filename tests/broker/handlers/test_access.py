@@ -156,12 +156,15 @@ OF_ONE_BROKER = {
     ApiKey.UNREGISTER_BROKER,
 }
 """What clusters do not serve: see `groups/test_consumer_groups.py`, `brokers/test_quorum.py`."""
-OF_SHARE_STATE = {
+OF_SHARE_COORDINATION = {
+    *(ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE),
+    *(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     *(ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE),
     *(ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
 }
-"""What `tests/broker/handlers/groups/test_share_group_state.py` tests."""
+"""What `tests/broker/handlers/groups/test_share_groups.py` and `test_share_group_state.py` test."""
 OF_SHARE_GROUPS = {ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
 """What `tests/broker/handlers/share_groups/test_membership.py` tests."""
 OF_SECURITY = {
@@ -208,7 +211,7 @@ def of_case(case: Case) -> str:
 
 def test_every_api_is_in_the_table() -> None:
     tested = {case.key for case in CASES} | OPEN | FILTERED | OF_SECURITY | OF_ONE_BROKER
-    assert tested | OF_SHARE_STATE | OF_SHARE_GROUPS >= {ApiKey(key) for key in ROUTES}
+    assert tested | OF_SHARE_COORDINATION | OF_SHARE_GROUPS >= {ApiKey(key) for key in ROUTES}
 
 
 def test_without_anything_a_client_is_refused(tmp_path: Path) -> None:

@@ -80,6 +80,18 @@ def test_what_began_anew_refuses_who_read_it_before() -> None:
     assert refused(lambda: harness.initialise(epoch=1)) is ErrorCode.FENCED_STATE_EPOCH
 
 
+def test_an_initialisation_that_comes_again_takes_nothing_back() -> None:
+    harness = Harness()
+    harness.initialise(epoch=2)
+    harness.write((0, 4, 2, 1), epochs=(2, 0), start=0)
+    stored = len(harness.log)
+    harness.initialise(epoch=2)
+    assert len(harness.log) == stored
+    assert harness.read().batches == (StateBatch(0, 4, 2, 1),)
+    harness.initialise(epoch=2, start=0)
+    assert harness.read() == StoredState(2, 0, ()), "an administrator may want that"
+
+
 def test_unknown_topics_and_partitions_are_refused_everywhere() -> None:
     harness = Harness()
     harness.initialise()
@@ -134,7 +146,7 @@ def test_the_log_is_needed_from_the_oldest_snapshot_on() -> None:
     for offset in range(4):
         harness.write((offset, offset, 0, 1), partition=1)
     assert harness.shard.first_needed_offset == 0
-    harness.initialise(partition=0)
+    harness.initialise(partition=0, epoch=2)
     assert harness.shard.first_needed_offset == 5
     harness.prune()
     assert harness.reloaded().find(harness.key(1)) == harness.shard.find(harness.key(1))

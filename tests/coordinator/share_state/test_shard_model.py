@@ -49,6 +49,8 @@ class ShareStateMachine(RuleBasedStateMachine):
                 self.harness.initialise(epoch, start, partition)
             return
         self.harness.initialise(epoch, start, partition)
+        if known is not None and epoch == known.state_epoch and start < 0:
+            return  # it comes again
         leader_epoch = 0 if known is None else known.leader_epoch
         self.models[partition] = Model(epoch, start, leader_epoch)
 

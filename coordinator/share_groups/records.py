@@ -1,0 +1,147 @@
+"""The records of a share group, as Apache Kafka 4.3 writes them.
+
+    key type 10   a member: what it subscribes to
+             11   the group's epoch, and the hash of the topics it subscribes to
+             12   the epoch of the target assignment, and when it was computed
+             13   a member's part of the target assignment
+             14   what a member has now
+             15   the partitions that have state, get it, or lose it
+
+Where a record holds a set, partitions are in ascending order and topics in no particular one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coordinator.records import OffsetsRecord
+from coordinator.share_groups.member import STABLE
+from protocol.messages.share_group_records import (
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupCurrentMemberAssignmentTopicPartitions,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataTopicInfo,
+    ShareGroupStatePartitionMetadataTopicPartitionsInfo,
+    ShareGroupStatePartitionMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
+)
+
+if TYPE_CHECKING:
+    from coordinator.share_groups.group import Initialised, PartitionStates, ShareGroup
+    from coordinator.share_groups.member import ShareMember, Target
+
+
+def member_record(group_id: str, member: ShareMember) -> OffsetsRecord:
+    """Store what a member subscribes to."""
+    return OffsetsRecord(
+        ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
+        ShareGroupMemberMetadataValue(
+            rack_id=member.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            subscribed_topic_names=sorted(member.topics),
+        ),
+    )
+
+
+def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> OffsetsRecord:
+    """Store the group's epoch."""
+    return OffsetsRecord(
+        ShareGroupMetadataKey(group_id=group_id),
+        ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
+    )
+
+
+def target_record(group_id: str, member_id: str, target: Target) -> OffsetsRecord:
+    """Store a member's part of the target assignment."""
+    return OffsetsRecord(
+        ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
+        ShareGroupTargetAssignmentMemberValue(
+            topic_partitions=[
+                ShareGroupTargetAssignmentMemberValue.TopicPartition(
+                    topic_id=topic_id, partitions=sorted(partitions)
+                )
+                for topic_id, partitions in target.items()
+            ]
+        ),
+    )
+
+
+def target_epoch_record(group_id: str, epoch: int, now_ms: int) -> OffsetsRecord:
+    """Store the epoch of the target assignment: it is complete."""
+    return OffsetsRecord(
+        ShareGroupTargetAssignmentMetadataKey(group_id=group_id),
+        ShareGroupTargetAssignmentMetadataValue(
+            assignment_epoch=epoch, assignment_timestamp=now_ms
+        ),
+    )
+
+
+def current_record(group_id: str, member: ShareMember) -> OffsetsRecord:
+    """Store what a member has."""
+    return OffsetsRecord(
+        ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),
+        ShareGroupCurrentMemberAssignmentValue(
+            member_epoch=member.member_epoch,
+            previous_member_epoch=member.previous_member_epoch,
+            state=STABLE,
+            assigned_partitions=[
+                ShareGroupCurrentMemberAssignmentTopicPartitions(
+                    topic_id=topic_id, partitions=sorted(partitions)
+                )
+                for topic_id, partitions in member.assigned.items()
+            ],
+        ),
+    )
+
+
+def states_record(group_id: str, states: PartitionStates) -> OffsetsRecord:
+    """Store which partitions have state."""
+    return OffsetsRecord(
+        ShareGroupStatePartitionMetadataKey(group_id=group_id),
+        ShareGroupStatePartitionMetadataValue(
+            initializing_topics=_stored(states.initialising),
+            initialized_topics=_stored(states.initialised),
+            deleting_topics=[
+                ShareGroupStatePartitionMetadataTopicInfo(topic_id=topic_id, topic_name=name)
+                for topic_id, name in states.deleting.items()
+            ],
+        ),
+    )
+
+
+def _stored(topics: Initialised) -> list[ShareGroupStatePartitionMetadataTopicPartitionsInfo]:
+    return [
+        ShareGroupStatePartitionMetadataTopicPartitionsInfo(
+            topic_id=topic_id, topic_name=each.name, partitions=sorted(each.partitions)
+        )
+        for topic_id, each in topics.items()
+    ]
+
+
+def member_tombstones(group_id: str, member_id: str) -> list[OffsetsRecord]:
+    """Forget a member, in the order in which replay lets go of it."""
+    names = {"group_id": group_id, "member_id": member_id}
+    return [
+        OffsetsRecord(ShareGroupCurrentMemberAssignmentKey(**names), None),
+        OffsetsRecord(ShareGroupTargetAssignmentMemberKey(**names), None),
+        OffsetsRecord(ShareGroupMemberMetadataKey(**names), None),
+    ]
+
+
+def group_tombstones(group: ShareGroup) -> list[OffsetsRecord]:
+    """Forget a group without members."""
+    group_id = group.group_id
+    return [
+        OffsetsRecord(ShareGroupTargetAssignmentMetadataKey(group_id=group_id), None),
+        OffsetsRecord(ShareGroupStatePartitionMetadataKey(group_id=group_id), None),
+        OffsetsRecord(ShareGroupMetadataKey(group_id=group_id), None),
+    ]

@@ -1,0 +1,249 @@
+"""Share groups over the wire: members, start offsets, who may ask, and what is initialised."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from controller.features.levels import SHARE_VERSION
+from protocol.acl_types import AclOperation, ResourceType
+from protocol.errors import ErrorCode
+from protocol.messages.groups import DeleteGroupsRequest
+from protocol.messages.share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequest,
+)
+from protocol.messages.share_groups import ShareGroupDescribeRequest, ShareGroupHeartbeatRequest
+from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
+from tests.support.broker_parts.allowing import allowing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOPIC = "t"
+KEYS = {
+    "share_coordinator_state_topic_num_partitions": 2,
+    "group_share_assignment_interval_ms": 0,
+}
+NOT_GROUP = ErrorCode.GROUP_AUTHORIZATION_FAILED
+NOT_TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+def group(operation: AclOperation) -> Any:
+    return (ResourceType.GROUP, GROUP, operation)
+
+
+def topic(operation: AclOperation) -> Any:
+    return (ResourceType.TOPIC, TOPIC, operation)
+
+
+async def ready(broker: GroupBroker) -> None:
+    await broker.find_coordinator()
+    await broker.create_topic(TOPIC)
+
+
+async def beat(broker: GroupBroker, epoch: int = 0, member: str = "a") -> Any:
+    topics = [TOPIC] if epoch == 0 else None
+    request = ShareGroupHeartbeatRequest(
+        group_id=GROUP, member_id=member, member_epoch=epoch, subscribed_topic_names=topics
+    )
+    return await broker.ask(request, 1)
+
+
+async def join(broker: GroupBroker) -> Any:
+    """Join, and wait until there is something to read."""
+    joined = await beat(broker)
+    assert not joined.error_code
+    await broker.settle("share group initialised")
+    return await beat(broker, joined.member_epoch)
+
+
+async def describe(broker: GroupBroker) -> Any:
+    request = ShareGroupDescribeRequest(group_ids=[GROUP, ""], include_authorized_operations=False)
+    return (await broker.ask(request, 1)).groups
+
+
+async def offsets(broker: GroupBroker, *names: str) -> Any:
+    kind = DescribeShareGroupOffsetsRequest.Group
+    topics = [kind.Topic(topic_name=name, partitions=[0, 5]) for name in names] or None
+    request = DescribeShareGroupOffsetsRequest(groups=[kind(group_id=GROUP, topics=topics)])
+    return (await broker.ask(request, 1)).groups[0]
+
+
+async def alter(broker: GroupBroker, **start: int) -> Any:
+    kind = AlterShareGroupOffsetsRequest.Topic
+    topics = [
+        kind(
+            topic_name=name,
+            partitions=[
+                kind.Partition(partition_index=index, start_offset=offset) for index in (0, 5)
+            ],
+        )
+        for name, offset in start.items()
+    ]
+    return await broker.ask(AlterShareGroupOffsetsRequest(group_id=GROUP, topics=topics), 0)
+
+
+async def forget(broker: GroupBroker, *names: str) -> Any:
+    kind = DeleteShareGroupOffsetsRequest.Topic
+    topics = [kind(topic_name=name) for name in names]
+    return await broker.ask(DeleteShareGroupOffsetsRequest(group_id=GROUP, topics=topics), 0)
+
+
+async def delete(broker: GroupBroker) -> int:
+    [result] = (await broker.ask(DeleteGroupsRequest(groups_names=[GROUP]), 2)).results
+    return int(result.error_code)
+
+
+def test_a_member_reads_what_has_been_initialised(tmp_path: Path) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await ready(broker)
+        told = await join(broker)
+        [assigned] = told.assignment.topic_partitions
+        assert assigned.partitions == [0]
+        [whole, nameless] = await describe(broker)
+        assert (whole.group_state, whole.assignor_name) == ("Stable", "simple")
+        assert whole.members[0].assignment.topic_partitions[0].topic_name == TOPIC
+        assert nameless.error_code == ErrorCode.INVALID_GROUP_ID
+        [state] = (await offsets(broker)).topics[0].partitions
+        assert (state.start_offset, state.lag, state.error_code) == (-1, -1, 0)
+
+        assert (await alter(broker, t=0)).error_code == ErrorCode.NON_EMPTY_GROUP
+        assert await delete(broker) == ErrorCode.NON_EMPTY_GROUP
+        assert (await beat(broker, -1)).error_code == ErrorCode.NONE
+
+    run_group_broker(tmp_path, scenario, **KEYS)
+
+
+def test_start_offsets_are_set_told_and_deleted(tmp_path: Path) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await ready(broker)
+        altered = await alter(broker, t=0, nobodys=0)
+        assert altered.error_code == ErrorCode.NONE
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert [[p.error_code for p in each.partitions] for each in altered.responses] == [
+            [ErrorCode.NONE, unknown],
+            [unknown, unknown],
+        ]
+        [wrong] = (await alter(broker, t=-2)).responses
+        assert wrong.partitions[0].error_code == ErrorCode.INVALID_REQUEST
+        told = (await offsets(broker, TOPIC, "nobodys")).topics
+        assert [[p.start_offset for p in each.partitions] for each in told] == [[0, -1], [-1, -1]]
+        assert told[0].partitions[0].lag == 0
+        forgotten = await forget(broker, TOPIC, "nobodys")
+        assert [each.error_code for each in forgotten.responses] == [ErrorCode.NONE, unknown]
+        assert (await offsets(broker)).topics == []
+
+    run_group_broker(tmp_path, scenario, **KEYS)
+
+
+def test_a_deleted_group_leaves_no_state(tmp_path: Path) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await ready(broker)
+        await join(broker)
+        await beat(broker, -1)
+        assert await delete(broker) == ErrorCode.NONE
+        assert await delete(broker) == ErrorCode.GROUP_ID_NOT_FOUND
+        for shard in broker.services.share_coordinators.active_shards():
+            assert not shard.share_states.share_partitions
+        assert (await describe(broker))[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
+        assert (await forget(broker, TOPIC)).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+    run_group_broker(tmp_path, scenario, **KEYS)
+
+
+def test_a_deleted_topic_is_forgotten_by_its_groups(tmp_path: Path) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await ready(broker)
+        await join(broker)
+        topic_id = broker.metadata.topic_id(TOPIC)
+        await broker.groups.forget_shares({topic_id})
+        found = broker.groups.shard_for(GROUP).groups.shares.groups.find(GROUP)
+        assert found is not None
+        assert found.states.initialised == {}
+
+    run_group_broker(tmp_path, scenario, **KEYS)
+
+
+def test_what_was_asked_for_a_group_that_moved_is_not_noted(tmp_path: Path) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await ready(broker)
+        await beat(broker)
+        shard = broker.groups.shard_for(GROUP)
+        end = shard.partition.log.log_end_offset
+        broker.groups.partition_changed(shard.partition, False)
+        await broker.settle("share group initialised")
+        assert shard.partition.log.log_end_offset == end
+
+    run_group_broker(tmp_path, scenario, **KEYS)
+
+
+def test_nothing_is_served_before_the_feature_is_finalised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await ready(broker)
+        levels = broker.services.features.level
+        monkeypatch.setattr(
+            broker.services.features,
+            "level",
+            lambda feature: 0 if feature is SHARE_VERSION else levels(feature),
+        )
+        unsupported = ErrorCode.UNSUPPORTED_VERSION
+        assert (await beat(broker)).error_code == unsupported
+        assert [each.error_code for each in await describe(broker)] == [unsupported] * 2
+        assert (await offsets(broker)).error_code == unsupported
+        assert (await alter(broker, t=0)).error_code == unsupported
+        assert (await forget(broker, TOPIC)).error_code == unsupported
+
+    run_group_broker(tmp_path, scenario, **KEYS)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "error"),
+    [
+        ([], NOT_GROUP),
+        ([group(AclOperation.READ)], NOT_TOPIC),
+        ([group(AclOperation.READ), topic(AclOperation.DESCRIBE)], ErrorCode.NONE),
+    ],
+)
+def test_heartbeat_needs_the_group_and_its_topics(
+    tmp_path: Path, allowed: list[Any], error: ErrorCode
+) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await ready(broker)
+        broker.services.authorizer = allowing(*allowed)
+        assert (await beat(broker)).error_code == error
+
+    run_group_broker(tmp_path, scenario, **KEYS)
+
+
+def test_tools_see_and_change_what_they_may(tmp_path: Path) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await ready(broker)
+        await join(broker)
+        broker.services.authorizer = allowing()
+        assert (await describe(broker))[0].error_code == NOT_GROUP
+        assert (await offsets(broker)).error_code == NOT_GROUP
+        assert (await alter(broker, t=0)).error_code == NOT_GROUP
+        assert (await forget(broker, TOPIC)).error_code == NOT_GROUP
+
+        broker.services.authorizer = allowing(
+            *map(group, (AclOperation.DESCRIBE, AclOperation.READ, AclOperation.DELETE))
+        )
+        hidden = (await describe(broker))[0]
+        assert (hidden.error_code, hidden.members) == (NOT_TOPIC, [])
+        assert (await offsets(broker)).topics == []
+        [named] = (await offsets(broker, TOPIC)).topics
+        assert [each.error_code for each in named.partitions] == [NOT_TOPIC] * 2
+        broker.services.authorizer = None
+        await beat(broker, -1)
+        broker.services.authorizer = allowing(*map(group, (AclOperation.READ, AclOperation.DELETE)))
+        [altered] = (await alter(broker, t=0)).responses
+        assert altered.partitions[0].error_code == NOT_TOPIC
+        [forgotten] = (await forget(broker, TOPIC)).responses
+        assert forgotten.error_code == NOT_TOPIC
+
+    run_group_broker(tmp_path, scenario, **KEYS)
