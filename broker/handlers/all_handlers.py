@@ -12,6 +12,7 @@ from broker.handlers.brokers import (
     features,
     log_dirs,
     quorum,
+    telemetry,
 )
 from broker.handlers.groups import (
     consumer_groups,
@@ -78,6 +79,7 @@ MODULES = (
     listing,
     log_dirs,
     quorum,
+    telemetry,
     membership,
     metadata,
     offset_commit,

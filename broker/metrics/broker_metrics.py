@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import generate_latest
 
+from broker.metrics.clients import ClientCollector
 from broker.metrics.collector import BrokerCollector
-from broker.metrics.endpoint import PARTITIONS_PATH, PATH
+from broker.metrics.endpoint import CLIENTS_PATH, PARTITIONS_PATH, PATH
 from broker.metrics.health import status_page
 from broker.metrics.partitions import PartitionCollector
 from broker.metrics.request_counts import CountingDispatcher
@@ -41,7 +42,11 @@ class Metrics:
         whole = partial(generate_latest, of_broker)
         partitions = partial(generate_latest, _registry(PartitionCollector(services)))
         if endpoint is not None:
-            endpoint.serve({PATH: whole, PARTITIONS_PATH: partitions})
+            pages = {PATH: whole, PARTITIONS_PATH: partitions}
+            if services.telemetry is not None:
+                clients = _registry(ClientCollector(services.telemetry))
+                pages[CLIENTS_PATH] = partial(generate_latest, clients)
+            endpoint.serve(pages)
             logger.info("metrics at %s%s", endpoint.url, PATH)
         if status is not None:
             of_status = partial(status_page, services)

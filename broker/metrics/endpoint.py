@@ -1,7 +1,7 @@
 """Where metrics can be had: `/metrics`, and of each partition `/metrics/partitions`.
 
-By default it listens on this machine alone, and nothing else protects it; TLS and a password can
-(`broker.http.protection`).
+What clients push of themselves (KIP-714) is at `/metrics/clients`. By default it listens on this
+machine alone, and nothing else protects it; TLS and a password can (`broker.http.protection`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 PATH = "/metrics"
 PARTITIONS_PATH = "/metrics/partitions"
+CLIENTS_PATH = "/metrics/clients"
 
 
 class MetricsEndpoint:

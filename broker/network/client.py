@@ -18,7 +18,7 @@ class Client:
 
     __slots__ = (
         *("_connections", "_idle_since_ms", "_leaving", "_limits"),
-        *("address", "host", "is_active", "listener", "principal"),
+        *("address", "host", "is_active", "listener", "principal", "software"),
     )
 
     def __init__(
@@ -31,6 +31,8 @@ class Client:
         self.principal = ANONYMOUS
         self.host = "/"
         self.address = "unknown peer"
+        self.software: tuple[str, str] | None = None
+        """Name and version, if it has told them (KIP-511)."""
         self.is_active = True
         """Set by each request, which so needs no clock; cleared by `idle_ms`."""
         self._idle_since_ms = 0

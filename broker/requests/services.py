@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from broker.security.audit_log import AuditLog
     from broker.security.authorizer import Authorizer
     from broker.share_partitions.share_partitions import SharePartitions
+    from broker.telemetry.subscriptions import Subscriptions
+    from broker.telemetry.telemetry import Telemetry
     from config.broker import BrokerConfig
     from controller.brokers.registrar import Registrar
     from controller.controller import Controller
@@ -79,6 +81,10 @@ class BrokerServices:
     group_configs: GroupConfigs
     user_configs: UserConfigs
     scram_users: ScramUsers
+    client_metrics: Subscriptions
+    """What clients are asked to push of themselves."""
+    telemetry: Telemetry | None
+    """Takes what they push; None where nobody could have it."""
     features: FinalisedFeatures
     auto_topics: AutoTopics
     replicas: Replicas

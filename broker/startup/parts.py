@@ -47,6 +47,7 @@ from broker.startup.cluster_parts import cluster_parts
 from broker.startup.listeners.authentication import settle_authentication
 from broker.startup.listeners.changes import ListenerChanges
 from broker.startup.share_parts import share_partitions
+from broker.startup.telemetry_parts import telemetry_of
 from broker.startup.token_parts import delegation_tokens, let_tokens_log_in, token_expiry
 from controller.brokers.producer_ids import allocate_producer_ids
 from controller.metadata_store.store import StoreError
@@ -276,6 +277,8 @@ def _services(
         group_configs=base.settings.groups,
         user_configs=base.settings.users,
         scram_users=base.settings.scram_users,
+        client_metrics=base.settings.client_metrics,
+        telemetry=telemetry_of(base),
         features=base.settings.features,
         auto_topics=coordination.auto_topics,
         replicas=cluster.replicas,

@@ -11,6 +11,7 @@ from broker.metadata.broker_configs import BrokerConfigs
 from broker.metadata.group_configs import GroupConfigs
 from broker.metadata.topic_configs import TopicConfigs
 from broker.startup.start_error import StartError
+from broker.telemetry.subscriptions import Subscriptions
 from controller.features.finalised import (
     FeatureOwner,
     FinalisedFeatures,
@@ -35,6 +36,7 @@ class Settings:
     broker: BrokerConfigs
     topics: TopicConfigs
     groups: GroupConfigs
+    client_metrics: Subscriptions
     users: UserConfigs
     """Of users, client ids and addresses; read once those who listen are there."""
     scram_users: ScramUsers
@@ -62,9 +64,11 @@ async def read_settings(metadata: OpenMetadata, storage: LogStorage) -> Settings
         await metadata.do(partial(_read_acls, acls))
     groups = GroupConfigs(store, topics.dynamic, lambda: broker.current)
     await metadata.do(groups.load)
+    client_metrics = Subscriptions(store, topics.dynamic)
+    await metadata.do(client_metrics.load)
     features = features_of(config, store, machine)
     await metadata.do(partial(_read_features, features))
-    return Settings(broker, topics, groups, users, scram_users, features, acls)
+    return Settings(broker, topics, groups, client_metrics, users, scram_users, features, acls)
 
 
 def acls_of(config: BrokerConfig, store: MetadataStore, machine: Machine) -> Acls | None:

@@ -32,5 +32,5 @@ class MetricKeys:
     metrics_sample_window_ms: int = long(30_000, low=1, importance=LOW)
     """Span of each of those samples."""
 
-    telemetry_max_bytes: int = integer(1 << 20, low=1, importance=LOW)
+    telemetry_max_bytes: int = integer(1 << 20, low=1, importance=LOW, acts=True)
     """Largest batch of metrics a client may push."""

@@ -20,6 +20,12 @@ class OwnKeys:
     authorizer_max_cached_decisions: int = integer(50_000, low=1000, importance=LOW, acts=True)
     """Decisions of the authorizer that are kept until an access control list changes."""
 
+    client_telemetry_max_instances: int = integer(16_384, low=1, importance=LOW, acts=True)
+    """Clients that push metrics, of which the broker remembers when they may push again."""
+
+    client_telemetry_max_series: int = integer(50_000, low=1, importance=LOW, acts=True)
+    """Numbers kept of what clients have pushed; what is more is left out, and counted."""
+
     connection_buffer_max_bytes: int = integer(
         1536 * 1024, low=128 * 1024, importance=LOW, acts=True
     )

@@ -45,6 +45,8 @@ OURS = (
             "broker.processes.restart.backoff.ms",
             "broker.processes.stop.timeout.ms",
             "broker.processes.sync.timeout.ms",
+            "client.telemetry.max.instances",
+            "client.telemetry.max.series",
             "connection.buffer.max.bytes",
             "delivery.batch.max.bytes",
             "delivery.batch.max.records",

@@ -37,6 +37,7 @@ _COMMON = {
     "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "features": "org.apache.kafka.tools.FeatureCommand",
+    "client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
     "metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",
     "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",

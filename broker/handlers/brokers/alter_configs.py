@@ -12,11 +12,12 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.handlers.brokers import broker_loggers
+from broker.handlers.brokers import broker_loggers, client_metrics
 from broker.handlers.brokers.alter_broker_configs import BrokerAlteration
 from broker.handlers.brokers.config_resources import (
     BROKER,
     BROKER_LOGGER,
+    CLIENT_METRICS,
     GROUP,
     TOPIC,
     no_configuration,
@@ -26,6 +27,8 @@ from broker.metadata.group_configs import GROUP_ENTITY, group_entity
 from broker.requests.api_table import handles
 from broker.requests.background_answer import answer_later
 from broker.requests.store_errors import of_store_error
+from broker.telemetry import subscriptions
+from broker.telemetry.subscription import KEYS
 from config.alteration import (
     AlterationError,
     Operation,
@@ -57,7 +60,7 @@ if TYPE_CHECKING:
     from broker.runtime.deferred import Deferred
     from controller.brokers.dynamic_configs import Alteration
 
-_KEYS = {TOPIC: TOPIC_KEYS, BROKER: BROKER_KEYS, GROUP: GROUP_KEYS}
+_KEYS = {TOPIC: TOPIC_KEYS, BROKER: BROKER_KEYS, GROUP: GROUP_KEYS, CLIENT_METRICS: KEYS}
 """What each type of resources is configured by."""
 
 logger = logging.getLogger(__name__)
@@ -215,6 +218,8 @@ class _Alteration:
                 await self._alter_topic(name, partial(change, texts))
             elif resource.resource_type == GROUP:
                 await self._alter_group(name, partial(change, texts))
+            elif resource.resource_type == CLIENT_METRICS:
+                await self._alter_client_metrics(name, partial(change, texts))
             else:
                 alteration = BrokerAlteration(broker, name, texts, change)
                 self._require_access(BROKER, name)
@@ -258,6 +263,13 @@ class _Alteration:
         if not self._validate_only:
             await broker.group_configs.prepare()
         await self._store(GROUP_ENTITY, group_entity(group_id), alter)
+
+    async def _alter_client_metrics(self, name: str, change: Alteration) -> None:
+        self._require_access(CLIENT_METRICS, name)
+        alter = client_metrics.checked(self._context.broker, name, change)
+        if not self._validate_only:
+            await self._context.broker.client_metrics.prepare()
+        await self._store(subscriptions.ENTITY, subscriptions.entity_of(name), alter)
 
     def _require(self, topic: str) -> None:
         if self._context.broker.metadata.topic(topic) is None:

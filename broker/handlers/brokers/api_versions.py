@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.requests.api_table import ROUTES, handles
 from controller.features.levels import FEATURES
+from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 FIRST_VERSION_WITH_SOFTWARE_NAME = 3
 FIRST_VERSION_WITH_LEVEL_0 = 4
+OF_TELEMETRY = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
+"""Listed where there is a place for metrics of clients: they would push them, and see errors."""
 
 
 @handles(ApiVersionsRequest, versions="0-4")
@@ -31,10 +34,15 @@ def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsRe
         and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
-    features = context.broker.features
+    broker, client = context.broker, context.client
+    features = broker.features
+    if client is not None and request.client_software_name:
+        client.software = request.client_software_name, request.client_software_version
     return ApiVersionsResponse(
         error_code=ErrorCode.NONE,
-        api_keys=_served(in_cluster=context.broker.is_in_cluster),
+        api_keys=_served(
+            in_cluster=broker.is_in_cluster, takes_metrics=broker.telemetry is not None
+        ),
         supported_features=[
             ApiVersionsResponse.SupportedFeature(
                 name=feature.name, min_version=feature.first, max_version=feature.last
@@ -53,7 +61,7 @@ def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsRe
 
 
 @cache
-def _served(*, in_cluster: bool) -> list[ApiVersionsResponse.ApiKey]:
+def _served(*, in_cluster: bool, takes_metrics: bool) -> list[ApiVersionsResponse.ApiKey]:
     return [
         ApiVersionsResponse.ApiKey(
             api_key=key,
@@ -61,5 +69,5 @@ def _served(*, in_cluster: bool) -> list[ApiVersionsResponse.ApiKey]:
             max_version=route.advertised.last,
         )
         for key, route in sorted(ROUTES.items())
-        if route.is_served(in_cluster=in_cluster)
+        if route.is_served(in_cluster=in_cluster) and (takes_metrics or key not in OF_TELEMETRY)
     ]

@@ -6,15 +6,14 @@ are returned on request, and from v3 documentation. A broker describes topics, g
 loggers and the defaults of all brokers; the configuration of a topic without a replica here is read
 from the store first.
 
-ListConfigResources versions 0 and 1 lists the resources: v0 only client metrics, of which there are
-none.
+ListConfigResources versions 0 and 1 lists the resources: v0 only client metrics.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.handlers.brokers import broker_loggers
+from broker.handlers.brokers import broker_loggers, client_metrics
 from broker.handlers.brokers.config_resources import (
     BROKER,
     BROKER_LOGGER,
@@ -155,6 +154,9 @@ class _Description:
         if made is None and resource.resource_type == BROKER_LOGGER:
             levels = broker_loggers.described(self._broker, name, keys)
             made = self._made[alike] = [_of_logger(*each) for each in levels.items()]
+        if resource.resource_type == CLIENT_METRICS:
+            asks = self._request.include_synonyms
+            return client_metrics.described(self._broker, name, keys, with_synonyms=asks)
         if made is None:
             if is_topic:
                 entries = describe_topic(settings, self._layers, keys)
@@ -225,13 +227,19 @@ def _of_logger(name: str, level: str) -> Config:
 def list_config_resources(
     context: Context, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """List groups with a configuration, topics and brokers, whichever the request names.
+    """List groups with a configuration, client metrics, topics and brokers, as the request names.
 
     Raises ApiError CLUSTER_AUTHORIZATION_FAILED.
     """
     require_on_cluster(context, AclOperation.DESCRIBE_CONFIGS)
+    subscriptions = [
+        Listed(resource_name=name, resource_type=CLIENT_METRICS)
+        for name in context.broker.client_metrics.names
+    ]
     if context.api_version == 0:
-        return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=[])
+        return ListConfigResourcesResponse(
+            error_code=ErrorCode.NONE, config_resources=subscriptions
+        )
     served = {TOPIC, BROKER, GROUP, CLIENT_METRICS}
     wanted = set(request.resource_types) or served
     if not wanted <= served:
@@ -239,7 +247,7 @@ def list_config_resources(
             error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=[]
         )
     cache = context.broker.metadata
-    resources = []
+    resources = subscriptions if CLIENT_METRICS in wanted else []
     if GROUP in wanted:
         groups = context.broker.group_configs.group_ids
         resources += [Listed(resource_name=name, resource_type=GROUP) for name in groups]

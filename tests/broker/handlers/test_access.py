@@ -153,9 +153,10 @@ OF_ONE_BROKER = {
     *(ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
     *(ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE),
     *(ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER),
-    ApiKey.UNREGISTER_BROKER,
+    *(ApiKey.UNREGISTER_BROKER, ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY),
 }
-"""What clusters do not serve: see `groups/test_consumer_groups.py`, `brokers/test_quorum.py`."""
+"""What clusters do not serve: see `groups/test_consumer_groups.py`, `brokers/test_quorum.py` and
+`brokers/test_client_metrics.py`."""
 OF_SHARE_COORDINATION = {
     *(ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE),
     *(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.ALTER_SHARE_GROUP_OFFSETS),

@@ -135,7 +135,10 @@ def test_partitions_are_asked_for_apart(broker: BrokerProcess, port: int) -> Non
 def test_other_paths_name_those_there_are(broker: BrokerProcess, port: int) -> None:
     scraper = Scraper(port)
     status, text = scraper.get("/")
-    assert (status, text.splitlines()[1:]) == (404, ["/metrics", "/metrics/partitions"])
+    assert (status, text.splitlines()[1:]) == (
+        404,
+        ["/metrics", "/metrics/partitions", "/metrics/clients"],
+    )
     assert scraper.get("/metrics", "POST")[0] == 405
 
 

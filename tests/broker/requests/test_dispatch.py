@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker.handlers.brokers.api_versions import OF_TELEMETRY
 from broker.requests.api_table import ROUTES, Route
 from broker.requests.encoded_response import EncodedResponse
 from broker.runtime.deferred import Deferred, HangUp
@@ -64,7 +65,8 @@ def test_api_versions_lists_what_is_served(is_in_cluster: bool) -> None:
     assert decoded.error_code == ErrorCode.NONE
     listed = {key.api_key: (key.min_version, key.max_version) for key in decoded.api_keys}
     left_out = "is_for_one" if is_in_cluster else "is_for_clusters"
-    assert listed.keys() == {key for key in ROUTES if not getattr(ROUTES[key], left_out)}
+    served = {key for key in ROUTES if not getattr(ROUTES[key], left_out)}
+    assert listed.keys() == served - OF_TELEMETRY
     assert (ApiKey.LEADER_AND_ISR in listed) == is_in_cluster
     assert (ApiKey.DESCRIBE_QUORUM in listed) != is_in_cluster
     assert listed[ApiKey.PRODUCE] == (0, 13), "librdkafka looks for 0 (KAFKA-18659)"

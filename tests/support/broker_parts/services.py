@@ -35,6 +35,7 @@ from broker.startup.machine import Machine, StopRequest
 from broker.startup.metadata import OpenMetadata
 from broker.startup.parts import Parts, put_together
 from broker.startup.settings import Settings, acls_of, features_of
+from broker.telemetry.subscriptions import Subscriptions
 from config.listeners.endpoints import read_listeners
 from controller.security.scram_credentials import ScramUsers
 from controller.security.user_configs import UserConfigs
@@ -143,6 +144,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
             broker,
             topics,
             GroupConfigs(adapters.store, topics.dynamic, lambda: broker.current),
+            Subscriptions(adapters.store, topics.dynamic),
             users,
             scram_users,
             features_of(config, adapters.store, machine),

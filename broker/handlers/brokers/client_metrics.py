@@ -1,0 +1,89 @@
+"""CLIENT_METRICS resources: which metrics clients are asked for, told and changed (KIP-714)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker.telemetry.subscription import DOCUMENTATION, KEYS, parse
+from broker.telemetry.subscriptions import MOST
+from config.values import format_value
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.configs import DescribeConfigsResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.requests.services import BrokerServices
+    from controller.brokers.dynamic_configs import Alteration
+
+Config = DescribeConfigsResponse.Result.Config
+
+SET, DEFAULT = 7, 5
+"""Config sources."""
+UNSUPPORTED: Final = "Client metrics are not supported with ZooKeeper."
+
+
+def described(
+    broker: BrokerServices, name: str, keys: Sequence[str] | None, *, with_synonyms: bool
+) -> list[Config]:
+    """Every key of a subscription, or those asked for; of one that is not there, the defaults.
+
+    Raises ApiError INVALID_REQUEST.
+    """
+    _require(broker)
+    if not name:
+        reason = "Client metrics subscription name must not be empty"
+        raise ApiError(ErrorCode.INVALID_REQUEST, reason)
+    settings = broker.client_metrics.settings(name)
+    return [
+        _described(key, settings, with_synonyms=with_synonyms)
+        for key in KEYS
+        if keys is None or key in keys
+    ]
+
+
+def _described(name: str, settings: Mapping[str, str], *, with_synonyms: bool) -> Config:
+    default = format_value(KEYS[name].key.default)
+    places = [(settings[name], SET)] if name in settings else []
+    places.append((default or "", DEFAULT))
+    value, source = places[0]
+    return Config(
+        name=name,
+        value=value,
+        read_only=False,
+        is_default=source == DEFAULT,
+        config_source=source,
+        is_sensitive=False,
+        synonyms=[
+            Config.Synonym(name=name, value=text, source=place)
+            for text, place in (places if with_synonyms else ())
+        ],
+        config_type=int(KEYS[name].key.type),
+        documentation=DOCUMENTATION[name],
+    )
+
+
+def checked(broker: BrokerServices, name: str, change: Alteration) -> Alteration:
+    """A change of a subscription, with checks; one without any setting is none.
+
+    Raises ApiError, as what is returned does.
+    """
+    _require(broker)
+    if not name:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+    names = broker.client_metrics.names
+
+    def alter(before: Mapping[str, str]) -> Mapping[str, str]:
+        settings = change(before)
+        parse(settings)
+        if settings and not before and len(names) >= MOST:
+            reason = f"There are {MOST} client metrics subscriptions already."
+            raise ApiError(ErrorCode.POLICY_VIOLATION, reason)
+        return settings
+
+    return alter
+
+
+def _require(broker: BrokerServices) -> None:
+    if broker.is_in_cluster:
+        raise ApiError(ErrorCode.INVALID_REQUEST, UNSUPPORTED)

@@ -1,0 +1,107 @@
+"""What a client pushes: MetricsData of OpenTelemetry's protocol, read by its own library.
+
+Clients of KIP-714 push gauges and sums; histograms and summaries are left out. Names and values are
+cut, and what is more than a push may have is counted only. Runs on a thread: a push of a megabyte
+takes some tens of milliseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from protocol.errors import ApiError, ErrorCode
+from protocol.records.compression import Codec, decompress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+LONGEST: Final = 200
+"""Characters of a name or a value."""
+MOST_LABELS: Final = 20
+MOST_POINTS: Final = 2000
+"""Of one push. A Java producer has some hundreds."""
+ORIGIN: Final = "org.apache.kafka."
+PREFIX: Final = "kafka_client_"
+"""Before all names, so that nobody can pose as the broker."""
+
+Labels = tuple[tuple[str, str], ...]
+
+_UNFIT = re.compile(r"[^a-zA-Z0-9_]")
+
+
+class Point(NamedTuple):
+    """One number."""
+
+    name: str
+    """As Prometheus spells it."""
+    labels: Labels
+    value: float
+    is_delta: bool
+    """It is to be added to what was pushed before."""
+
+
+class Pushed(NamedTuple):
+    """What a push brings."""
+
+    points: list[Point]
+    left_out: int
+    """Data points that were not taken."""
+
+
+def read(codec: int, data: bytes, most_bytes: int) -> Pushed:
+    """Decompress and decode. Raises ApiError INVALID_RECORD."""
+    from google.protobuf.message import DecodeError  # noqa: PLC0415  (20 ms, once, if ever)
+    from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData  # noqa: PLC0415
+
+    try:
+        content = bytes(decompress(Codec(codec), data, most_bytes))
+        metrics = MetricsData.FromString(content)
+    except (ApiError, DecodeError) as error:
+        raise ApiError(ErrorCode.INVALID_RECORD, f"telemetry cannot be read: {error}") from None
+    points: list[Point] = []
+    left_out = 0
+    for point in _points(metrics):
+        if point is None or len(points) >= MOST_POINTS:
+            left_out += 1
+        else:
+            points.append(point)
+    return Pushed(points, left_out)
+
+
+def _points(data: Any) -> Iterator[Point | None]:  # noqa: ANN401  (made at import)
+    """Each data point; None for one that is of no use."""
+    for resource in data.resource_metrics:
+        for metric in chain.from_iterable(scope.metrics for scope in resource.scope_metrics):
+            kind = metric.WhichOneof("data")
+            if kind not in {"gauge", "sum"}:
+                yield None
+                continue
+            numbers = getattr(metric, kind)
+            is_delta = kind == "sum" and numbers.aggregation_temporality == 1
+            name = prometheus_name(metric.name)
+            for point in numbers.data_points:
+                value = point.WhichOneof("value")
+                if value is None:
+                    yield None
+                else:
+                    labels = _labels(chain(resource.resource.attributes, point.attributes))
+                    yield Point(name, labels, float(getattr(point, value)), is_delta)
+
+
+def prometheus_name(name: str) -> str:
+    """`org.apache.kafka.producer.record.error.total` as `kafka_client_producer_record_…`."""
+    return PREFIX + _UNFIT.sub("_", name.removeprefix(ORIGIN)[:LONGEST])
+
+
+def _labels(attributes: Iterable[Any]) -> Labels:
+    found: dict[str, str] = {}
+    for attribute in attributes:
+        if len(found) == MOST_LABELS:
+            break
+        kind = attribute.value.WhichOneof("value")
+        if kind in {"string_value", "int_value", "double_value", "bool_value"}:
+            name = "attribute_" + _UNFIT.sub("_", attribute.key[:LONGEST])
+            found[name] = str(getattr(attribute.value, kind))[:LONGEST]
+    return tuple(sorted(found.items()))
