@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from tests.broker.coordinators.golden.data_script import DataScript, where
-from tests.interop.coordinators.test_transaction_golden import ConnectedProducer
+from tests.interop.transactions.test_transaction_golden import ConnectedProducer
 
 if TYPE_CHECKING:
     from pathlib import Path

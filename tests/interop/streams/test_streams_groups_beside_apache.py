@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.interop.coordinators.consumer_heartbeats import Step, create_topics
-from tests.interop.coordinators.streams_heartbeats import (
+from tests.interop.coordinators.test_consumer_groups_beside_apache import find_coordinator
+from tests.interop.security.principals import Principal
+from tests.interop.streams.streams_heartbeats import (
     MEMBERS,
     SETTLING_SECONDS,
     StreamsSide,
     draw,
     missing_topics,
 )
-from tests.interop.coordinators.test_consumer_groups_beside_apache import find_coordinator
-from tests.interop.security.principals import Principal
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
 from tests.support.topologies import TOPOLOGIES

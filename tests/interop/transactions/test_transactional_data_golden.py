@@ -16,7 +16,7 @@ from protocol.records.record import iterate_records
 from storage.producer.producer_snapshot import decode
 from storage.segment.aborted_index import ENTRY
 from tests.broker.coordinators.golden.data_script import DataScript
-from tests.interop.coordinators.test_transaction_golden import ConnectedProducer
+from tests.interop.transactions.test_transaction_golden import ConnectedProducer
 
 if TYPE_CHECKING:
     from tests.interop.conftest import NewBroker

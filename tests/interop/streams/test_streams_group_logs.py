@@ -10,13 +10,13 @@ import pytest
 
 from coordinator import records
 from tests.interop.coordinators.consumer_heartbeats import Step, create_topics
-from tests.interop.coordinators.streams_heartbeats import (
+from tests.interop.coordinators.test_consumer_group_logs import OFFSETS, SEGMENT, started, stored
+from tests.interop.streams.streams_heartbeats import (
     StreamsSide,
     draw,
     joining,
     missing_topics,
 )
-from tests.interop.coordinators.test_consumer_group_logs import OFFSETS, SEGMENT, started, stored
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
 
