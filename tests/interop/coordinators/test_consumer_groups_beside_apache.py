@@ -59,6 +59,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side
 
 
 def find_coordinator(client: Principal) -> None:
+    """Have the broker coordinate the group, and wait until it does."""
     """Wait until the broker coordinates the group."""
     request = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
     deadline = time.monotonic() + START_SECONDS
