@@ -11,6 +11,7 @@ from broker.embedded.embedded_cluster import EmbeddedCluster
 from broker.embedded.errors import EmbeddedBrokerError, NotReachedError
 from broker.embedded.faults.sent_requests import SentRequest
 from broker.embedded.frameworks.kafka_container import KafkaContainer
+from broker.embedded.frameworks.record_strategies import AnyRecord, any_record
 from broker.embedded.frameworks.unittest_case import KafkaTestMixin
 from broker.embedded.stored_records import StoredRecord
 from protocol.errors import ErrorCode
@@ -24,6 +25,7 @@ from protocol.messages.offset_fetch import OffsetFetchRequest as OffsetFetch
 from protocol.messages.produce import ProduceRequest as Produce
 
 __all__ = [
+    "AnyRecord",
     "ApiVersions",
     "AsyncBroker",
     "EmbeddedBroker",
@@ -42,4 +44,5 @@ __all__ = [
     "Produce",
     "SentRequest",
     "StoredRecord",
+    "any_record",
 ]

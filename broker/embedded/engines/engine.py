@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+DISMISS: Final = "dismiss"
+"""What a process is told last that a broker runs in."""
 
 
 class Engine(Protocol):

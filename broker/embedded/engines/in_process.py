@@ -10,7 +10,7 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.embedded.engines import child
+from broker.embedded.engines.engine import DISMISS
 from broker.embedded.errors import EmbeddedBrokerError
 from config.machine.own_program import environment, module_command
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from broker.embedded.settings import BrokerSettings
 
+CHILD: Final = __name__.replace("in_process", "child")
+"""Not imported here, where the collector of garbage is the user's."""
 STOP_SECONDS: Final = 30
 
 
@@ -85,7 +87,7 @@ class ProcessEngine:
         self.resume()
         if self._way is not None:
             with suppress(OSError):  # it has ended by itself
-                self._way.send((child.DISMISS, ()))
+                self._way.send((DISMISS, ()))
             self._way.close()
             self._way = None
         try:
@@ -97,7 +99,7 @@ class ProcessEngine:
     def _spawn(self) -> None:
         ours, theirs = Pipe()
         self._child = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
-            module_command(child.__name__, str(theirs.fileno())),
+            module_command(CHILD, str(theirs.fileno())),
             pass_fds=[theirs.fileno()],
             env=environment(os.environ),
         )

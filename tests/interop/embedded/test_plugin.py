@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.jars import REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytest_plugins = ["pytester"]
 
@@ -254,6 +262,31 @@ def test_each_worker_of_xdist_has_its_own(suite: pytest.Pytester) -> None:
         """
     )
     run(suite, "-n", "2").assert_outcomes(passed=4)
+
+
+def test_an_interrupted_run_leaves_nothing_behind(suite: pytest.Pytester, tmp_path: Path) -> None:
+    suite.makepyfile(
+        """
+        import time
+
+        def test_it(kafka_broker, kafka_cluster):
+            print("begun", flush=True)
+            time.sleep(60)
+        """
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-m", "pytest", "-s", *OPTIONS, "--kafka-isolation=process"]
+    running = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    assert any("begun" in line for line in running.stdout)
+    assert len(list(tmp_path.glob("embedded-*"))) == 2
+
+    running.send_signal(signal.SIGINT)
+
+    said, _ = running.communicate(timeout=30)
+    assert running.returncode == pytest.ExitCode.INTERRUPTED, said
+    assert list(tmp_path.glob("embedded-*")) == []
+    assert "Error" not in said
 
 
 def test_unittest_has_a_mixin(suite: pytest.Pytester) -> None:
