@@ -53,6 +53,8 @@ CLASSES = {
     jars.KAFKA_4: {
         **_COMMON,
         "streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
+        "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+        "console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
         "console-producer": "org.apache.kafka.tools.ConsoleProducer",
         "acls": "org.apache.kafka.tools.AclCommand",
         "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",

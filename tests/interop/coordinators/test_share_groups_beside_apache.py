@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
-SEEDS = range(3)
+SEEDS = range(2)
 STEPS = 60
 START_SECONDS = 60
 LOADING = (14, 15, 16)
