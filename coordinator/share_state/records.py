@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from coordinator.share_state.state import SharePartition, ShareState, StateBatch
 from protocol.messages.share_state_records import (
@@ -14,11 +14,12 @@ from protocol.messages.share_state_records import (
 from protocol.wire import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from coordinator.share_state.batches import Batches
 
 KEY_TYPE_BYTES = 2
+StoredT = TypeVar("StoredT")
 
 
 class ShareUpdate(NamedTuple):
@@ -57,7 +58,7 @@ def encode_value(record: ShareStateRecord) -> bytes | None:
             leader_epoch=value.leader_epoch,
             start_offset=value.start_offset,
             delivery_complete_count=value.delivery_complete_count,
-            state_batches=[ShareUpdateValue.StateBatch(**each._asdict()) for each in value.batches],
+            state_batches=_stored(ShareUpdateValue.StateBatch, value.batches),
         ).encode_versioned()
     return ShareSnapshotValue(
         snapshot_epoch=value.snapshot_epoch,
@@ -67,8 +68,15 @@ def encode_value(record: ShareStateRecord) -> bytes | None:
         delivery_complete_count=value.delivery_complete_count,
         create_timestamp=value.created_ms,
         write_timestamp=value.written_ms,
-        state_batches=[ShareSnapshotValue.StateBatch(**each._asdict()) for each in value.batches],
+        state_batches=_stored(ShareSnapshotValue.StateBatch, value.batches),
     ).encode_versioned()
+
+
+def _stored(make: Callable[..., StoredT], batches: Batches) -> list[StoredT]:
+    return [
+        make(first_offset=first, last_offset=last, delivery_state=state, delivery_count=count)
+        for first, last, state, count in batches
+    ]
 
 
 def decode(key: bytes, value: bytes | None) -> ShareStateRecord | None:

@@ -11,7 +11,13 @@ import pytest
 
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.interop.coordinators.consumer_heartbeats import create_topics
-from tests.interop.coordinators.share_heartbeats import GROUP, MEMBERS, Side, Step, draw
+from tests.interop.coordinators.share_groups.share_heartbeats import (
+    GROUP,
+    MEMBERS,
+    Side,
+    Step,
+    draw,
+)
 from tests.interop.security.principals import Principal
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours

@@ -15,13 +15,13 @@ from protocol.messages.share_group_state import (
     ReadShareGroupStateRequest,
     WriteShareGroupStateRequest,
 )
-from tests.interop.coordinators.share_heartbeats import GROUP, TOPICS, Side, Step, draw
-from tests.interop.coordinators.test_consumer_group_logs import SEGMENT, stored
-from tests.interop.coordinators.test_share_groups_beside_apache import (
+from tests.interop.coordinators.share_groups.share_heartbeats import GROUP, TOPICS, Side, Step, draw
+from tests.interop.coordinators.share_groups.test_share_groups_beside_apache import (
     SETTINGS,
     started,
     wait_until_coordinated,
 )
+from tests.interop.coordinators.test_consumer_group_logs import SEGMENT, stored
 from tests.interop.security.principals import Principal
 from tests.support import jars
 from tests.support.brokers.apache import apache_4

@@ -1,0 +1,1 @@
+"""Coordinators of groups and transactions: golden scripts over sockets, and rebalances."""
