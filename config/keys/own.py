@@ -69,7 +69,7 @@ class OwnKeys:
     group_streams_max_tasks: int = integer(20_000, low=1, importance=LOW, acts=True)
     """Tasks that the topology of a streams group may have; one with more is refused."""
 
-    group_streams_max_topology_size: int = integer(5_000, low=1, importance=LOW, acts=True)
+    group_streams_max_topology_size: int = integer(2_000, low=1, importance=LOW, acts=True)
     """Subtopologies, topics and their configurations, together, that a topology may have."""
 
     max_new_partitions_per_request: int = integer(10_000, low=1, importance=LOW, acts=True)

@@ -17,7 +17,7 @@ class StreamsGroupSettings:
     assignment_interval_ms: int = 1_000
     initial_rebalance_delay_ms: int = 3_000
     num_standby_replicas: int = 0
-    max_topology_size: int = 5_000
+    max_topology_size: int = 2_000
     """Subtopologies, topics and configurations of one topology."""
     max_tasks: int = 20_000
     overrides: GroupOverrides = NO_OVERRIDES

@@ -68,7 +68,7 @@ def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGrou
 
 
 def _change_to_classic(shard: GroupShardRuntime, group_id: str) -> None:
-    """Make room for a classic group, where there is a consumer group without members."""
+    """Make room for a classic group, where there is a group of another kind without members."""
     tombstones = shard.groups.handle_change_to_classic(group_id)
     if tombstones:
         failure = shard.forget(tombstones)

@@ -67,7 +67,7 @@ def streams_group_heartbeat(
     groups = context.broker.groups
     try:
         yield from _check(context, request)
-        check_request(request)
+        check_request(request, groups.settings.streams.max_tasks)
         shard = groups.shard_for(request.group_id)
         yield from shard.groups.streams.hash_topics(request)
     except ApiError as error:

@@ -51,7 +51,8 @@ def create_missing(
     if names:
         creation = _Creation(context, group_id, retry_ms)
         wanted = creation.plan([missing[name] for name in names])
-        broker.spawn(creation.run(wanted), f"internal topics of streams group {group_id}")
+        if wanted:
+            broker.spawn(creation.run(wanted), f"internal topics of streams group {group_id}")
     failures = topics.failures(sorted(missing), now_ms)
     if failures:
         shown = ", ".join(f"{name} ({why})" for name, why in [*failures.items()][:SHOWN_FAILURES])

@@ -5,7 +5,7 @@ Messages are those of Apache Kafka, as clients show them to their users.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from coordinator.consumer_groups.heartbeats.checks import check_not_blank, refuse_request
 from coordinator.streams_groups.member import (
@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from coordinator.streams_groups.topology import ConfiguredSubtopology
     from protocol.messages.streams_groups import StreamsGroupHeartbeatRequest
 
+MAX_TAGS: Final = 100
+"""Tags of one member; Kafka Streams takes five."""
 REJOIN = "The member must abandon all its partitions and rejoin."
 
 
-def check_request(request: StreamsGroupHeartbeatRequest) -> None:
+def check_request(request: StreamsGroupHeartbeatRequest, max_tasks: int) -> None:
     """Raise ApiError for a request that is wrong whatever the group is like."""
     _check_supported(request)
+    _check_lengths(request, max_tasks)
     check_not_blank(request.member_id, "MemberId can't be empty.")
     check_not_blank(request.group_id, "GroupId can't be empty.")
     check_not_blank(request.rack_id, "RackId can't be empty.")
@@ -66,6 +69,17 @@ def check_size(topology: StreamsGroupHeartbeatRequest.Topology, limit: int) -> N
         raise invalid_topology(
             f"The topology has more than {limit} subtopologies, topics and configurations."
         )
+
+
+def _check_lengths(request: StreamsGroupHeartbeatRequest, max_tasks: int) -> None:
+    for tasks in (request.active_tasks, request.standby_tasks):
+        count = len(tasks or ())
+        if count <= max_tasks:
+            count = sum(len(each.partitions) for each in tasks or ())
+        if count > max_tasks:
+            refuse_request(f"A member cannot own more than {max_tasks} tasks.")
+    if len(request.client_tags or ()) > MAX_TAGS:
+        refuse_request(f"A member cannot have more than {MAX_TAGS} tags.")
 
 
 def _check_supported(request: StreamsGroupHeartbeatRequest) -> None:

@@ -211,18 +211,21 @@ class Heartbeats:
         must_bump, metadata_hash = has_changed, group.metadata_hash
         revision = self._parts.topics.revision
         has_expired = memory.checked_revision != revision or group.epoch < memory.checked_epoch
-        if memory.configured is None or has_expired:
+        must_look = memory.configured is None or has_expired
+        if must_look:
             metadata_hash = self._parts.hashes.of_group(topology.required_topics)
             must_bump = must_bump or metadata_hash != group.metadata_hash
             if memory.configured is None or metadata_hash != group.metadata_hash:
                 memory.configured = self._configured(topology)
                 memory.endpoints.clear()
-            memory.checked_revision, memory.checked_epoch = revision, group.epoch
         configured = memory.configured
+        assert configured is not None, "it has been looked at"
         validated = NOT_VALIDATED
         if configured.is_ready:
             validated = topology.epoch
             check_tasks(configured.subtopologies, beat.said)
+        if must_look:
+            memory.checked_revision, memory.checked_epoch = revision, group.epoch
         configs = self._parts.settings.assignment_configs_of(group.group_id)
         must_bump = must_bump or validated != group.validated_topology_epoch
         if not must_bump and configs == group.assignment_configs:

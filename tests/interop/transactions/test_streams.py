@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.interop.conftest import create_topic
+from tests.interop.conftest import SHORT_SESSIONS, create_topic
 from tests.interop.workloads.word_count import (
     LINES_AT_ONCE,
     PARTITIONS,
@@ -20,16 +20,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.interop.conftest import NewBroker
     from tests.support.brokers.broker_process import BrokerProcess
 
 
+QUICK = {
+    "group.streams.min.heartbeat.interval.ms": "100",
+    "group.streams.heartbeat.interval.ms": "300",
+    "group.streams.min.session.timeout.ms": "1000",
+    "group.streams.session.timeout.ms": "2000",
+}
+
+
 @pytest.fixture
-def word_count(own_broker: BrokerProcess, tmp_path: Path) -> Iterator[WordCount]:
+def own_broker(new_broker: NewBroker, tmp_path: Path) -> Iterator[BrokerProcess]:
+    process = new_broker(tmp_path / "own-broker", SHORT_SESSIONS | QUICK)
+    yield process
+    process.kill()
+
+
+@pytest.fixture(params=["classic", "streams"])
+def word_count(
+    own_broker: BrokerProcess, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[WordCount]:
     own_broker.start()
     admin = AdminClient({"bootstrap.servers": own_broker.bootstrap, "log_level": 0})
     for topic in ("lines", "words"):
         create_topic(admin, topic, PARTITIONS)
-    with closing(WordCount(own_broker.bootstrap, tmp_path)) as application:
+    protocol: str = request.param
+    with closing(WordCount(own_broker.bootstrap, tmp_path, protocol=protocol)) as application:
         yield application
 
 

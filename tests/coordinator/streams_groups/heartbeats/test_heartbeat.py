@@ -9,12 +9,13 @@ import pytest
 
 from coordinator.streams_groups.topology import StatusCode
 from protocol.errors import ErrorCode
-from protocol.messages.streams_groups import StreamsGroupEndpoint
+from protocol.messages.streams_groups import (
+    StreamsGroupEndpoint,
+)
 from tests.coordinator.harness import GROUP
 from tests.coordinator.streams_groups.streams_harness import (
     AT_ONCE,
     Member,
-    beat,
     described,
     group_of,
     settle,
@@ -243,55 +244,6 @@ def test_endpoints_of_all_members_are_told_when_they_change() -> None:
     assert a.answer.partitions_by_user_endpoint is None
 
 
-@pytest.mark.parametrize("ahead", [1, -1])
-def test_other_epochs_are_fenced(ahead: int) -> None:
-    harness = streams_harness()
-    member = Member(harness, "a")
-    member.join()
-    settle(member)
-    member.epoch += ahead * 7
-
-    assert member.heartbeat() is ErrorCode.FENCED_MEMBER_EPOCH
-
-
-def test_task_that_there_is_not_is_refused() -> None:
-    harness = streams_harness()
-    member = Member(harness, "a")
-    member.join()
-    settle(member)
-    member.owned["active"]["0"] = [6]
-
-    assert member.heartbeat() is ErrorCode.INVALID_REQUEST
-
-
-def test_group_that_is_full_takes_no_more() -> None:
-    harness = streams_harness(replace(AT_ONCE, max_size=1))
-    member = Member(harness, "a")
-    member.join()
-
-    assert Member(harness, "b").join() is ErrorCode.GROUP_MAX_SIZE_REACHED
-    assert member.heartbeat() is ErrorCode.NONE
-
-
-def test_too_many_tasks_are_refused_and_nothing_is_stored() -> None:
-    harness = streams_harness(replace(AT_ONCE, max_tasks=5))
-
-    assert Member(harness, "a").join() is ErrorCode.STREAMS_INVALID_TOPOLOGY
-    assert harness.log == []
-
-
-def test_refused_append_changes_nothing() -> None:
-    harness = streams_harness()
-    harness.append_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    member = Member(harness, "a")
-    assert member.join() is ErrorCode.NOT_COORDINATOR
-    harness.append_error = None
-    assert member.join() is ErrorCode.NONE
-    settle(member)
-
-    assert member.count() == 6
-
-
 def test_more_standby_replicas_are_assigned_without_a_change_of_members() -> None:
     class Overrides:
         replicas = 0
@@ -360,12 +312,3 @@ def test_list_finds_the_group_by_type_and_state() -> None:
     assert listed(types=("Streams",)) == ["NotReady"]
     assert listed("notready") == listed("not_ready") == ["NotReady"]
     assert listed("Stable") == listed(types=("consumer",)) == []
-
-
-def test_heartbeat_to_nobody_leaves_nothing_behind() -> None:
-    harness = streams_harness()
-    answer = beat(harness, member_id="a", member_epoch=3).response
-
-    assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert not harness.timers.due
-    assert harness.log == []
