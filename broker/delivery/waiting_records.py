@@ -65,6 +65,7 @@ class WaitingRecords:
         self._reached_ms = -1 if before is None else before.timestamp
         self._reached_at = -1 if before is None else before.offset
         """Offset of the delivered batch with which delivery reached that time."""
+        self._forgotten_to = -1
         self.cancelled: set[int] = set()
         """Offsets of records that are not to be delivered, until their time has come."""
 
@@ -105,7 +106,10 @@ class WaitingRecords:
         return min(firsts)
 
     def forget_passed(self, needed_from: int) -> None:
-        """Let go of cancellations of what does not wait any more."""
+        """Let go of cancellations of what does not wait any more; cheap if nothing has passed."""
+        if needed_from <= self._forgotten_to:
+            return
+        self._forgotten_to = needed_from
         self.cancelled = {offset for offset in self.cancelled if offset >= needed_from}
 
     def waits(self, offset: int, delays: LogDelays) -> bool:

@@ -108,26 +108,20 @@ class LogDelays:
 
     def read_holding(self, offset: int) -> memoryview | None:
         """The whole batch that holds `offset`; None when the log does not, or not any more."""
-        if not self._offsets.log_start_offset <= offset < self._offsets.log_end_offset:
-            return None
         with self._place.directory:
-            found = self._segments.locate(offset)
-            if found is None or found[1].base_offset > offset:
-                return None
-            return _batch_at(found[0], found[1].position)
+            found = self._holding(offset)
+            return None if found is None else _batch_at(*found)
 
     def waiting_at(self, offset: int) -> WaitingRecord | None:
         """What is said of a record that waits at `offset`, or did; None if there is none.
 
         It takes three short reads, however large the batch is.
         """
-        if not self._offsets.log_start_offset <= offset < self._offsets.log_end_offset:
-            return None
         with self._place.directory:
-            found = self._segments.locate(offset)
-            if found is None or found[1].base_offset > offset:
+            found = self._holding(offset)
+            if found is None:
                 return None
-            file, position = found[0].file, found[1].position
+            file, position = found[0].file, found[1]
             front = file.read_at(position, FRONT_BYTES)
             header = parse_header(front)
             if not header.attributes & DELAY_BIT or kind_of(header) is not DelayKind.WAITING:
@@ -154,6 +148,15 @@ class LogDelays:
             if entry.kind is DelayKind.WAITING:
                 return entry.offset
         return NOTHING_WAITS
+
+    def _holding(self, offset: int) -> tuple[Segment, int] | None:
+        """The segment and the position of the batch that holds `offset`."""
+        if not self._offsets.log_start_offset <= offset < self._offsets.log_end_offset:
+            return None
+        found = self._segments.locate(offset)
+        if found is None or found[1].base_offset > offset:
+            return None
+        return found[0], found[1].position
 
     def _segment_from(self, offset: int) -> Segment | None:
         """The first segment with entries that holds `offset` or lies after it."""
