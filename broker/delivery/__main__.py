@@ -15,6 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.http.client import DEFAULT_ENDPOINT, FailedError, add_options, ask, asked_from
+from config.machine.own_program import usage_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -134,7 +135,7 @@ def _told(waits: Waits) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m broker.delivery",
+        prog=usage_name("broker.delivery"),
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import exit_code_of
+from spark_jobs.program import PROGRAM
 from spark_jobs.retry.replay import replay
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m spark_jobs.retry",
+        prog=f"{PROGRAM}.retry",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
