@@ -8,7 +8,7 @@ takes some tens of milliseconds.
 from __future__ import annotations
 
 import re
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from protocol.errors import ApiError, ErrorCode
@@ -22,6 +22,10 @@ LONGEST: Final = 200
 MOST_LABELS: Final = 20
 MOST_POINTS: Final = 2000
 """Of one push. A Java producer has some hundreds."""
+MOST_ELEMENTS: Final = 20_000
+"""Resources, scopes, metrics and points: a megabyte can have 500,000 that are empty."""
+DELTA: Final = 1
+"""Temporality of a sum of which only the change is pushed."""
 ORIGIN: Final = "org.apache.kafka."
 PREFIX: Final = "kafka_client_"
 """Before all names, so that nobody can pose as the broker."""
@@ -40,6 +44,10 @@ class Point(NamedTuple):
     value: float
     is_delta: bool
     """It is to be added to what was pushed before."""
+
+
+SKIPPED: Final = Point("", (), 0.0, is_delta=False)
+"""Counts as an element, and is none of the points."""
 
 
 class Pushed(NamedTuple):
@@ -62,7 +70,11 @@ def read(codec: int, data: bytes, most_bytes: int) -> Pushed:
         raise ApiError(ErrorCode.INVALID_RECORD, f"telemetry cannot be read: {error}") from None
     points: list[Point] = []
     left_out = 0
-    for point in _points(metrics):
+    for seen, point in enumerate(_points(metrics)):
+        if seen >= MOST_ELEMENTS:
+            raise ApiError(ErrorCode.INVALID_RECORD, f"more than {MOST_ELEMENTS} elements")
+        if point is SKIPPED:
+            continue
         if point is None or len(points) >= MOST_POINTS:
             left_out += 1
         else:
@@ -71,23 +83,31 @@ def read(codec: int, data: bytes, most_bytes: int) -> Pushed:
 
 
 def _points(data: Any) -> Iterator[Point | None]:  # noqa: ANN401  (made at import)
-    """Each data point; None for one that is of no use."""
+    """Each data point, None for one that is of no use, and SKIPPED for whatever is around them."""
     for resource in data.resource_metrics:
-        for metric in chain.from_iterable(scope.metrics for scope in resource.scope_metrics):
-            kind = metric.WhichOneof("data")
-            if kind not in {"gauge", "sum"}:
-                yield None
-                continue
-            numbers = getattr(metric, kind)
-            is_delta = kind == "sum" and numbers.aggregation_temporality == 1
-            name = prometheus_name(metric.name)
-            for point in numbers.data_points:
-                value = point.WhichOneof("value")
-                if value is None:
-                    yield None
-                else:
-                    labels = _labels(chain(resource.resource.attributes, point.attributes))
-                    yield Point(name, labels, float(getattr(point, value)), is_delta)
+        yield SKIPPED
+        for scope in resource.scope_metrics:
+            yield SKIPPED
+            for metric in scope.metrics:
+                yield SKIPPED
+                yield from _of_metric(metric, resource.resource.attributes)
+
+
+def _of_metric(metric: Any, attributes: Iterable[Any]) -> Iterator[Point | None]:  # noqa: ANN401
+    kind = metric.WhichOneof("data")
+    if kind not in {"gauge", "sum"}:
+        yield None
+        return
+    numbers = getattr(metric, kind)
+    is_delta = kind == "sum" and numbers.aggregation_temporality == DELTA
+    name = prometheus_name(metric.name)
+    for point in numbers.data_points:
+        value = point.WhichOneof("value")
+        if value is None:
+            yield None
+        else:
+            labels = _labels(chain(point.attributes, attributes))
+            yield Point(name, labels, float(getattr(point, value)), is_delta)
 
 
 def prometheus_name(name: str) -> str:
@@ -97,11 +117,9 @@ def prometheus_name(name: str) -> str:
 
 def _labels(attributes: Iterable[Any]) -> Labels:
     found: dict[str, str] = {}
-    for attribute in attributes:
-        if len(found) == MOST_LABELS:
-            break
+    for attribute in islice(attributes, MOST_LABELS):
         kind = attribute.value.WhichOneof("value")
         if kind in {"string_value", "int_value", "double_value", "bool_value"}:
             name = "attribute_" + _UNFIT.sub("_", attribute.key[:LONGEST])
-            found[name] = str(getattr(attribute.value, kind))[:LONGEST]
+            found.setdefault(name, str(getattr(attribute.value, kind))[:LONGEST])
     return tuple(sorted(found.items()))

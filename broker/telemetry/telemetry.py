@@ -6,6 +6,7 @@ Instances of clients and numbers are bounded by `client.telemetry.max.instances`
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -59,6 +60,8 @@ class Telemetry:
         self.instances = Instances(
             subscriptions, config.client_telemetry_max_instances, self.series.forget
         )
+        self.reading = asyncio.Lock()
+        """Held while a push is decoded: one after the other, whatever it takes of memory."""
         self._new_id = new_id
         self._expired_ms = 0
         self.throttled = 0

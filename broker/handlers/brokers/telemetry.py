@@ -74,7 +74,8 @@ def push_telemetry(
 
     async def work() -> PushTelemetryResponse:
         try:
-            pushed = await asyncio.to_thread(otlp.read, codec, data, telemetry.most_bytes)
+            async with telemetry.reading:
+                pushed = await asyncio.to_thread(otlp.read, codec, data, telemetry.most_bytes)
         except ApiError:
             telemetry.could_not_read(instance)
             raise

@@ -223,6 +223,8 @@ def test_push_is_read_whatever_compresses_it(codec: Codec) -> None:
         (1, b"no gzip"),
         (4, compress(Codec.ZSTD, bytes(1 << 20))),
         (0, bytes([10]) * 1000),
+        (0, bytes([10, 0]) * 30_000),
+        (0, b"\x0a\x80\x04" + b"\x12" * 512),
     ],
 )
 def test_push_that_cannot_be_read_is_an_invalid_record(codec: int, data: bytes) -> None:

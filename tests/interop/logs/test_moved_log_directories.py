@@ -1,19 +1,33 @@
-"""kafka-reassign-partitions moves a replica to another log directory of its broker, past a kill."""
+"""Replicas that move to other log directories of their broker: by Apache's tool, and past kills."""
 
 from __future__ import annotations
 
 import json
+import random
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from protocol.messages.log_dirs import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
 from tests.interop.clients import confluent
 from tests.interop.clients.record import Sending, numbered_records
-from tests.interop.conftest import eventually
+from tests.interop.conftest import create_topic, eventually
+from tests.interop.logs.test_kill_under_load import (
+    PARTITIONS,
+    Load,
+    all_records,
+    check_nothing_is_lost_or_repeated,
+)
+from tests.interop.security.principals import Principal
 from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.support.brokers.broker_process import BrokerProcess
     from tests.support.tools import Tools
 
 BEFORE = numbered_records(300, size=20_000)
@@ -21,6 +35,10 @@ BEFORE = numbered_records(300, size=20_000)
 MEANWHILE = numbered_records(40, size=1000)
 RATE = 500_000
 TOPIC = "moving"
+KILLS = 8
+PADDING = bytes(300)
+
+Dir = AlterReplicaLogDirsRequest.Dir
 
 
 @dataclass(frozen=True)
@@ -95,3 +113,55 @@ def test_replica_is_moved_throttled_told_of_killed_and_whole(tools: Tools, tmp_p
         assert [one.value for one in read] == expected
     finally:
         broker.kill()
+
+
+def places(broker: BrokerProcess) -> dict[tuple[int, bool], str]:
+    """The directory of each partition's replica, and of its future one."""
+    client = Principal(broker.port)
+    answer = client.ask(DescribeLogDirsRequest(topics=None), 5)
+    client.close()
+    return {
+        (partition.partition_index, partition.is_future_key): result.log_dir
+        for result in answer.results
+        for topic in result.topics
+        if topic.name == TOPIC
+        for partition in topic.partitions
+    }
+
+
+def move(broker: BrokerProcess, partitions: list[int], place: str) -> None:
+    client = Principal(broker.port)
+    moving = Dir(path=place, topics=[Dir.Topic(name=TOPIC, partitions=partitions)])
+    client.ask(AlterReplicaLogDirsRequest(dirs=[moving]), 2)
+    client.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_nothing_is_lost_or_repeated_when_moves_are_killed(tmp_path: Path, seed: int) -> None:
+    directories = [str(tmp_path / name) for name in ("one", "two")]
+    keys = {"log.dirs": ",".join(directories), "log.segment.bytes": str(1 << 20)}
+    broker = ours(tmp_path / "broker", keys)
+    chance = random.Random(seed)
+    load = Load("load-1", broker.bootstrap, TOPIC, PADDING)
+    try:
+        broker.start()
+        create_topic(AdminClient({"bootstrap.servers": broker.bootstrap}), TOPIC, PARTITIONS)
+        load.start()
+        for _ in range(KILLS):
+            time.sleep(chance.uniform(0.2, 0.6))
+            for place in directories:
+                drawn = [index for index in range(PARTITIONS) if chance.random() < 0.5]
+                move(broker, drawn, place)
+            time.sleep(chance.uniform(0, 0.3))
+            broker.kill()
+            broker.start()
+        load.finish()
+        move(broker, list(range(PARTITIONS)), directories[1])
+        everywhere = {(index, False): directories[1] for index in range(PARTITIONS)}
+        eventually(lambda: places(broker) == everywhere)
+        check_nothing_is_lost_or_repeated(all_records(broker.bootstrap, TOPIC), [load])
+        assert "moved" in broker.output_path.read_text()
+    finally:
+        broker.kill()
+        load.finish()
