@@ -50,6 +50,8 @@ CLUSTER: Final[Mapping[str, Value]] = {
     "offsets.topic.replication.factor": 3,
     "transaction.state.log.replication.factor": 3,
     "transaction.state.log.min.isr": 2,
+    "share.coordinator.state.topic.replication.factor": 3,
+    "share.coordinator.state.topic.min.isr": 2,
     "replica.lag.time.max.ms": 2_000,
     "replica.fetch.wait.max.ms": 100,
     "replica.fetch.backoff.ms": 50,
@@ -73,7 +75,7 @@ class EmbeddedCluster:
     ) -> None:
         """`config` has keys of `server.properties`, for all of them; `security` is of clients."""
         factor = {name: min(3, brokers) for name in CLUSTER if name.endswith("replication.factor")}
-        fewest = {"transaction.state.log.min.isr": min(2, brokers)}
+        fewest = {name: min(2, brokers) for name in CLUSTER if name.endswith("min.isr")}
         whole = {
             **stated(QUICK),
             **stated(CLUSTER),
@@ -307,6 +309,13 @@ class EmbeddedCluster:
             for started in [starting.submit(broker.start) for broker in self.brokers]:
                 started.result()
         self._wait_for_all()
+        controller = self.controller()
+        controller.ask("finalise_features")
+        levels = controller.ask("features")
+        _wait(
+            "all brokers to know the features",
+            lambda: all(broker.ask("features") == levels for broker in self.brokers),
+        )
 
     def _wait_for_all(self) -> None:
         everyone = list(range(self._count))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 import os
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from broker.embedded.stored_records import LogPiece
     from broker.requests.services import BrokerServices
     from controller.metadata_store.store import MetadataStore
+
+logger = logging.getLogger(__name__)
 
 POLL_MS = 5
 NO_EPOCH = -1
@@ -170,6 +173,14 @@ class HostedBroker:
         """Whether this broker is the active controller."""
         return self.services().controller.is_active
 
+    async def finalise_features(self) -> None:
+        """See `operations`; for the active controller."""
+        await operations.finalise_features(self.services())
+
+    async def features(self) -> dict[str, int]:
+        """The levels that the cluster works at, as far as this broker knows."""
+        return dict(self.services().features.levels)
+
     async def live_brokers(self) -> list[int]:
         """The brokers that this one knows to be alive."""
         return sorted(self.services().metadata.brokers)
@@ -240,9 +251,11 @@ class HostedBroker:
     def _make(self) -> Broker:
         around = self._surroundings
         try:
-            config, _ = load_broker_config(self._settings.write())
+            config, warnings = load_broker_config(self._settings.write())
         except ConfigError as error:
             raise EmbeddedBrokerError(str(error)) from None
+        for warning in warnings:
+            logger.warning("%s", warning)
         clock = TurnedClock(around.turned)
         broker = Broker(config, EmbeddedPlatform(clock, self._disk, around.lines, around.store))
         broker.interpose = Interposition(self._faults, self._sent, OWN_LISTENER)

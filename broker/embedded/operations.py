@@ -14,7 +14,9 @@ from broker.embedded.stored_records import LogPiece, next_offset, read_piece
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
 from broker.runtime.deferred import Deferred, awaited
+from controller.features.levels import NEWEST
 from protocol.errors import ErrorCode
+from protocol.messages.api_versions import UpdateFeaturesRequest, UpdateFeaturesResponse
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from protocol.messages.topics import (
     CreateTopicsRequest,
@@ -35,6 +37,7 @@ CLIENT_ID: Final = "test"
 PRINCIPAL: Final = "User:broker.testing"
 CREATE_VERSION: Final = 7
 DELETE_VERSION: Final = 5
+FEATURES_VERSION: Final = 1
 OFFSETS_VERSION: Final = 8
 TIMEOUT_MS: Final = 30_000
 
@@ -75,6 +78,18 @@ async def delete_topic(services: BrokerServices, name: str) -> None:
     request = DeleteTopicsRequest(topic_names=[name], timeout_ms=TIMEOUT_MS)
     answer = cast("DeleteTopicsResponse", await _ask(services, request, DELETE_VERSION))
     _check(f"topic {name} is not deleted", answer.responses[0])
+
+
+async def finalise_features(services: BrokerServices) -> None:
+    """Have all features used at the newest level, as in a new cluster of Apache Kafka's."""
+    updates = [
+        UpdateFeaturesRequest.FeatureUpdate(feature=name, max_version_level=level)
+        for name, level in NEWEST.items()
+    ]
+    request = UpdateFeaturesRequest(feature_updates=updates, timeout_ms=TIMEOUT_MS)
+    answer = cast("UpdateFeaturesResponse", await _ask(services, request, FEATURES_VERSION))
+    if answer.error_code:
+        raise EmbeddedBrokerError(f"features are not finalised: {answer.error_message}")
 
 
 async def read_partition(

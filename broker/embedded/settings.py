@@ -27,6 +27,7 @@ QUICK: Final[Mapping[str, Value]] = {
     "num.partitions": 1,
     "offsets.topic.num.partitions": 1,
     "transaction.state.log.num.partitions": 1,
+    "share.coordinator.state.topic.num.partitions": 1,
     "group.initial.rebalance.delay.ms": 0,
     "log.segment.delete.delay.ms": 1_000,
     "max.incremental.fetch.session.cache.slots": 0,

@@ -246,6 +246,12 @@ def test_a_configuration_that_is_wrong_is_told() -> None:
         EmbeddedBroker({"num.partitions": "many"}).start()
 
 
+def test_a_key_that_there_is_not_is_told() -> None:
+    with EmbeddedBroker({"num.partition": 3}) as broker:
+        assert any("num.partition is not a configuration key" in one for one in broker.log_lines)
+        assert sum("WARNING" in one for one in broker.log_lines) == 1
+
+
 def test_a_group_is_waited_for(broker: EmbeddedBroker, topic: str) -> None:
     from confluent_kafka import Consumer
 

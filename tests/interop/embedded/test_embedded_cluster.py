@@ -109,6 +109,26 @@ def test_a_group_is_waited_for_wherever_it_is(cluster: EmbeddedCluster) -> None:
     consumer.close()
 
 
+def test_groups_of_the_newer_protocol_are_coordinated(cluster: EmbeddedCluster) -> None:
+    from confluent_kafka import Consumer
+
+    cluster.create_topic("orders", partitions=3)
+    produced(cluster.bootstrap_servers, "orders", b"one")
+    consumer = Consumer(
+        {
+            **cluster.client_config,
+            "group.id": "readers",
+            "group.protocol": "consumer",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe(["orders"])
+    message = consumer.poll(20)
+    assert message is not None
+    assert message.value() == b"one"
+    consumer.close()
+
+
 def test_a_fault_strikes_the_broker_that_it_is_set_on(cluster: EmbeddedCluster) -> None:
     cluster.create_topic("ha")
     leader = cluster.leader_of("ha")
