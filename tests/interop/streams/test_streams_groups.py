@@ -91,6 +91,36 @@ def test_application_counts_on_when_it_and_the_broker_are_killed(
         assert not any(topic in listed for topic in INTERNAL_TOPICS), listed
 
 
+@pytest.mark.slow
+def test_instance_takes_over_with_its_copies_when_another_dies(
+    broker: BrokerProcess, tmp_path: Path
+) -> None:
+    with (
+        closing(WordCount(broker.bootstrap, tmp_path, protocol="streams")) as counting,
+        closing(Tools(jars.KAFKA_4)) as tools,
+    ):
+        copies = ("--add-config", "streams.num.standby.replicas=1")
+        server = ("--bootstrap-server", broker.bootstrap)
+        on_group = ("--alter", "--entity-type", "groups", "--entity-name", GROUP)
+        tools.check("configs", *server, *on_group, *copies)
+        other = counting.start_another()
+        counting.give(0)
+        counting.wait_for(CHAPTER_WORDS)
+
+        def is_shared() -> bool:
+            members = described(tools, broker, "--members")
+            state = described(tools, broker, "--state")
+            standby = members.count("STANDBY: 1:[0]") + members.count("STANDBY: 1:[1]")
+            return "Stable" in state and standby == PARTITIONS
+
+        eventually(is_shared, 60.0)
+        other.kill()
+        counting.give(1)
+        counting.wait_for(2 * CHAPTER_WORDS)
+
+        assert counting.has_counted_once(), counting.told
+
+
 def described(tools: Tools, broker: BrokerProcess, *options: str) -> str:
     """The group, as Apache's tool shows it."""
     server = ("--bootstrap-server", broker.bootstrap)

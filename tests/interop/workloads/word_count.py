@@ -46,16 +46,27 @@ class WordCount:
         threads: int = 1,
     ) -> None:
         self._bootstrap = bootstrap
-        classes = jars.compiled(jars.STREAMS, SOURCES / "WordCount.java")
-        classpath = f"{classes}:{jars.classpath(jars.STREAMS)}"
-        java = [jars.java_home_tool("java"), *FLAGS, "-cp", classpath, "WordCount"]
-        state = str(directory / "state")
-        options = "lines", "words", str(replicas), protocol, str(threads)
-        command = [*java, self._bootstrap, "word-count", state, *options]
+        self._directory = directory
+        self._options = "lines", "words", str(replicas), protocol, str(threads)
         self.given: Counter[str] = Counter()
         self.told: dict[bytes, list[int]] = defaultdict(list)
         self._reader = ConfluentReader(self._bootstrap, "words", "reader")
-        self.application = Restarted("word-count", command, directory / "word-count.out")
+        self.application = self._instance("word-count")
+        self.others: list[Restarted] = []
+
+    def start_another(self) -> Restarted:
+        """Start one more instance, with a state of its own."""
+        another = self._instance(f"word-count-{len(self.others)}")
+        self.others.append(another)
+        return another
+
+    def _instance(self, name: str) -> Restarted:
+        classes = jars.compiled(jars.STREAMS, SOURCES / "WordCount.java")
+        classpath = f"{classes}:{jars.classpath(jars.STREAMS)}"
+        java = [jars.java_home_tool("java"), *FLAGS, "-cp", classpath, "WordCount"]
+        state = str(self._directory / f"{name}-state")
+        command = [*java, self._bootstrap, "word-count", state, *self._options]
+        return Restarted(name, command, self._directory / f"{name}.out")
 
     def give(self, chapter: int) -> None:
         written = lines(chapter)
@@ -74,7 +85,8 @@ class WordCount:
         return self.told == wanted
 
     def close(self) -> None:
-        self.application.kill()
+        for instance in (self.application, *self.others):
+            instance.kill()
         self._reader.close()
 
     def _listen(self) -> int:
