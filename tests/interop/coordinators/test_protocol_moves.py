@@ -49,6 +49,7 @@ def commit(consumer: Consumer) -> None:
     assert [each.error for each in committed] == [None] * len(offsets)
 
 
+@pytest.mark.slow
 def test_members_change_their_protocol_one_by_one_and_back(
     quick: BrokerProcess, tools_4: Tools
 ) -> None:
