@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,12 +43,13 @@ def raise_levels(tools: Tools, trio: Trio) -> None:
         *("--feature", "group.version=1", "--feature", "transaction.version=2"),
     )
     for broker in trio.brokers:
-        server = ("--bootstrap-server", broker.bootstrap)
-        eventually(
-            lambda server=server: (
-                "FinalizedVersionLevel: 2" in tools.check("features", *server, "describe").output
-            )
-        )
+        eventually(partial(has_levels, tools, broker.bootstrap))
+
+
+def has_levels(tools: Tools, bootstrap: str) -> bool:
+    """Whether a broker works at the new levels."""
+    told = tools.check("features", "--bootstrap-server", bootstrap, "describe").output
+    return "FinalizedVersionLevel: 2" in told
 
 
 def consumer(trio: Trio, stack: ExitStack) -> Consumer:
