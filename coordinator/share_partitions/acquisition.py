@@ -144,21 +144,30 @@ class Acquisition:
                 most = max(1, size >> (count - self._isolated_from + 1))
             if most is not None:
                 last = min(last, first + most - taken - 1)
-            last = min(last, self._limited(first, taken, is_new=count == 0))
+            is_gap = count == 0 and piece.first == piece.batch_first
+            last = min(last, self._limited(first, taken, is_gap=is_gap))
             if last < first:
                 break
+            if is_gap:
+                self._divide(piece, last)
             self._take(first, last)
             taken += last - first + 1
             if is_last_delivery or last < whole:
                 break
         return taken
 
-    def _limited(self, first: int, taken: int, *, is_new: bool) -> int:
+    def _divide(self, gap: RecordRange, last: int) -> None:
+        """What is acquired of a gap belongs together, and the rest does not belong to it."""
+        end = gap.last
+        for one in (*self._ranges.isolated(gap.first, last), *self._ranges.isolated(last + 1, end)):
+            one.batch_first, one.batch_last = one.first, one.last
+
+    def _limited(self, first: int, taken: int, *, is_gap: bool) -> int:
         """The last offset that `max_records` allow from `first` on."""
         left = self._room - self._count - taken
         if self._wanted.keeps_to_limit:
             return first + left - 1
-        if is_new:
+        if is_gap:
             return self._end_of_batch(first + left - 1) if left > 0 else first - 1
         return self._last
 
@@ -201,21 +210,23 @@ class Acquisition:
                 ranges.restart_at(found)
         first, last = ranges.end, self._last
         room = self._room - self._count
-        if last - first + 1 > room:
-            last = first + room - 1
-            if not self._wanted.keeps_to_limit:
-                last = min(self._end_of_batch(last), self._last)
+        limit = first + room - 1
+        if last > limit:
+            last = min(self._end_of_batch(limit), last)
+        if self._wanted.keeps_to_limit:
+            ranges.append(RecordRange(first, last, RecordState.AVAILABLE, 0))
+            self._take(first, min(limit, last))
+            return
         for begin, end in self._portions(first, last):
             one = RecordRange(begin, end, RecordState.ACQUIRED, 0)
             ranges.append(one)
             self._lock(one)
-            self._count += len(one)
 
     def _portions(self, first: int, last: int) -> list[tuple[int, int]]:
         """Divide [first, last] at the beginnings of batches, into `batch_size` records or more."""
         size = max(1, self._wanted.batch_size)
         portions = []
-        if not self._wanted.keeps_to_limit and last - first + 1 > size:
+        if last - first + 1 > size:
             for batch in self._batches:
                 if batch.first > last:
                     break

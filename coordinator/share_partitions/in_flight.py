@@ -76,6 +76,8 @@ class InFlightRecords:
         acquired = Acquisition(self.ranges, self.settings, wanted, batches, until_ms).run()
         if acquired:
             self.earliest_lock_ms = min(self.earliest_lock_ms, until_ms)
+        if wanted.keeps_to_limit:
+            self._may_be_available = True  # the rest of the last batch
         self._tidy()
         return acquired
 
