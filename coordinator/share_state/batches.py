@@ -43,7 +43,9 @@ def combined(stored: Batches, changes: Iterable[StateBatch], start_offset: int) 
         return stored
     left = bisect_left(stored, min(map(_first, new)) - 1, key=_last)
     right = bisect_right(stored, max(map(_last, new)) + 1, key=_first)
-    return stored[:left] + tuple(_swept([*stored[left:right], *new])) + stored[right:]
+    touched = stored[left:right]
+    laid = new if not touched and _is_tidy(new) else _swept([*touched, *new])
+    return (*stored[:left], *laid, *stored[right:])
 
 
 def _from(stored: Batches, start_offset: int) -> Batches:
@@ -53,6 +55,15 @@ def _from(stored: Batches, start_offset: int) -> Batches:
     if kept and kept[0].first_offset < start_offset:
         return (kept[0]._replace(first_offset=start_offset), *kept[1:])
     return kept
+
+
+def _is_tidy(batches: Sequence[StateBatch]) -> bool:
+    """Whether they are disjoint, in ascending order, and no two of them could be one."""
+    return all(
+        before.last_offset + 1 < after.first_offset
+        or (before.last_offset < after.first_offset and before[2:] != after[2:])
+        for before, after in pairwise(batches)
+    )
 
 
 def _swept(batches: Sequence[StateBatch]) -> list[StateBatch]:

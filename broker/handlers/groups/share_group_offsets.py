@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     Place = tuple[UUID, int]
 
 NO_LAG: Final = -1
+NOT_ALLOWED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 READ_AT_ONCE: Final = 100
 """Share-partitions whose summaries are read together."""
 
@@ -95,9 +96,9 @@ async def _described(
     for topic in wanted.topics:
         topic_id = context.broker.metadata.topic_id(topic.topic_name)
         if not is_allowed_on_topic(context, AclOperation.DESCRIBE, topic.topic_name):
-            group.topics.append(_hidden(topic))
-        elif topic_id == ZERO_UUID:
-            group.topics.append(_unknown(topic))
+            group.topics.append(await _without(context, topic, NOT_ALLOWED))
+        elif topic_id == ZERO_UUID:  # it has no offsets, which is no error
+            group.topics.append(await _without(context, topic, ErrorCode.NONE))
         else:
             name = topic.topic_name
             described = await _topic(context, wanted.group_id, name, topic.partitions)
@@ -116,21 +117,14 @@ async def _describe_all(context: Context, shard: GroupShardRuntime, group: Descr
             group.topics.append(await _topic(context, group.group_id, name, partitions))
 
 
-def _hidden(topic: DescribeShareGroupOffsetsRequest.Group.Topic) -> DescribedTopic:
-    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    partitions = [_partition(index, NO_SUMMARY, NO_LAG) for index in topic.partitions]
-    for each in partitions:
-        each.error_code, each.error_message = code, code.meaning
-    return DescribedTopic(topic_name=topic.topic_name, topic_id=ZERO_UUID, partitions=partitions)
-
-
-def _unknown(topic: DescribeShareGroupOffsetsRequest.Group.Topic) -> DescribedTopic:
-    """A topic that does not exist has no offsets, which is no error."""
-    return DescribedTopic(
-        topic_name=topic.topic_name,
-        topic_id=ZERO_UUID,
-        partitions=[_partition(index, NO_SUMMARY, NO_LAG) for index in topic.partitions],
-    )
+async def _without(
+    context: Context, topic: DescribeShareGroupOffsetsRequest.Group.Topic, code: ErrorCode
+) -> DescribedTopic:
+    """A topic of which nothing is told, and why."""
+    told = DescribedTopic(topic_name=topic.topic_name, topic_id=ZERO_UUID, partitions=[])
+    async for index in context.broker.slices().each(topic.partitions):
+        told.partitions.append(_partition(index, NO_SUMMARY, NO_LAG, code))
+    return told
 
 
 async def _topic(
@@ -138,8 +132,13 @@ async def _topic(
 ) -> DescribedTopic:
     broker = context.broker
     topic_id = broker.metadata.topic_id(name)
-    summaries = dict.fromkeys(partitions, NO_SUMMARY)
-    existing = [each for each in summaries if broker.metadata.partition(name, each) is not None]
+    slices = broker.slices()
+    summaries: dict[int, StateSummary] = {}
+    existing: list[int] = []
+    async for index in slices.each(partitions):
+        if index not in summaries and broker.metadata.partition(name, index) is not None:
+            existing.append(index)
+        summaries[index] = NO_SUMMARY
     for start in range(0, len(existing), READ_AT_ONCE):
         asked = {
             index: broker.share_state.read_summary(SharePartition(group_id, topic_id, index))
@@ -150,32 +149,32 @@ async def _topic(
                 summaries[index] = await awaited(answer)
     begun = [
         (name, index)
-        for index, each in summaries.items()
-        if each.start_offset != NO_START_OFFSET and each.delivery_complete_count != NO_COUNT
+        for index in existing
+        if summaries[index].start_offset != NO_START_OFFSET
+        and summaries[index].delivery_complete_count != NO_COUNT
     ]
     ends = await broker.end_offsets.of(begun)
-    described = []
-    for index in partitions:
+    told = DescribedTopic(topic_name=name, topic_id=topic_id, partitions=[])
+    async for index in slices.each(partitions):
         summary, end = summaries[index], ends.get((name, index))
         if isinstance(end, ErrorCode):
-            told = _partition(index, NO_SUMMARY, NO_LAG)
-            told.error_code, told.error_message = end, end.meaning
-        elif end is None:
-            told = _partition(index, summary, NO_LAG)
+            told.partitions.append(_partition(index, NO_SUMMARY, NO_LAG, end))
         else:
-            lag = end - summary.start_offset - summary.delivery_complete_count
-            told = _partition(index, summary, lag)
-        described.append(told)
-    return DescribedTopic(topic_name=name, topic_id=topic_id, partitions=described)
+            lag = NO_LAG
+            if end is not None:
+                lag = end - summary.start_offset - summary.delivery_complete_count
+            told.partitions.append(_partition(index, summary, lag, ErrorCode.NONE))
+    return told
 
 
-def _partition(index: int, summary: StateSummary, lag: int) -> DescribedPartition:
+def _partition(index: int, summary: StateSummary, lag: int, code: ErrorCode) -> DescribedPartition:
     return DescribedPartition(
         partition_index=index,
         start_offset=summary.start_offset,
         leader_epoch=summary.leader_epoch,
         lag=lag,
-        error_code=ErrorCode.NONE,
+        error_code=code,
+        error_message=code.meaning if code else None,
     )
 
 
@@ -204,11 +203,12 @@ async def _alter(context: Context, request: AlterShareGroupOffsetsRequest) -> li
     shard = _shard(context, AclOperation.READ, request.group_id)
     offsets: dict[Place, int] = {}
     responses, told = [], {}
-    for topic in request.topics:
+    slices = context.broker.slices()
+    async for topic in slices.each(request.topics):
         topic_id = context.broker.metadata.topic_id(topic.topic_name)
         altered = AlteredTopic(topic_name=topic.topic_name, topic_id=topic_id, partitions=[])
         responses.append(altered)
-        for each in topic.partitions:
+        async for each in slices.each(topic.partitions):
             answer = altered.Partition(
                 partition_index=each.partition_index, error_code=ErrorCode.NONE
             )
@@ -263,15 +263,15 @@ def delete_share_group_offsets(
 async def _delete(context: Context, request: DeleteShareGroupOffsetsRequest) -> list[DeletedTopic]:
     broker, group_id = context.broker, request.group_id
     shard = _shard(context, AclOperation.DELETE, group_id)
-    names = dict.fromkeys(topic.topic_name for topic in request.topics)
-    errors: dict[str, ApiError] = {
-        name: ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        for name in names
-        if not is_allowed_on_topic(context, AclOperation.READ, name)
-    }
-    ids = {name: broker.metadata.topic_id(name) for name in names}
+    ids: dict[str, UUID] = {}
+    errors: dict[str, ApiError] = {}
+    async for topic in broker.slices().each(request.topics):
+        name = topic.topic_name
+        ids[name] = broker.metadata.topic_id(name)
+        if not is_allowed_on_topic(context, AclOperation.READ, name):
+            errors[name] = ApiError(NOT_ALLOWED)
     begun = shard.groups.shares.handle_delete_topics(
-        group_id, [name for name in names if name not in errors]
+        group_id, [name for name in ids if name not in errors]
     )
     errors |= begun.refused
     await store(shard, begun.records)
