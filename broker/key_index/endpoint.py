@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.http.endpoint import HttpEndpoint, say
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from broker.key_index.waiting_lookups import WaitingLookups
     from config.broker import BrokerConfig
 
-    Work = Callable[[str, str], Coroutine[Any, Any, bytes]]
+    Encode = Callable[[], bytes]
+    """Makes an answer of what was found, on the thread that sends it."""
+    Work = Callable[[str, str], Coroutine[Any, Any, Encode]]
     """Takes a query and the client's address."""
 
 logger = logging.getLogger(__name__)
@@ -67,9 +70,9 @@ class LookupEndpoint:
     def serve(self, lookups: Lookups, waiting: WaitingLookups) -> None:
         """Begin to answer. Call it on the event loop, on which the look-ups are."""
 
-        async def records(query: str, address: str) -> bytes:
+        async def records(query: str, address: str) -> Encode:
             request = read_request(query)
-            return _encoded(request.topic, await lookups.find(request, address))
+            return partial(_encoded, request.topic, await lookups.find(request, address))
 
         self._ways = {
             PATH: ("GET", records),
@@ -94,7 +97,7 @@ class LookupEndpoint:
             return say("405 Method Not Allowed", f"{method} only\n", start_response)
         query, address = environ.get("QUERY_STRING", ""), environ.get("REMOTE_ADDR", "")
         try:
-            answer = self._done(work(query, address))
+            answer = self._done(work(query, address))()
         except (BadRequestError, RefusedError, ApiError) as error:
             status, text = _refusal(error)
             return say(status, f"{text}\n", start_response)
@@ -104,7 +107,7 @@ class LookupEndpoint:
         start_response("200 OK", [("Content-Type", "application/json")])
         return [answer]
 
-    def _done(self, work: Coroutine[Any, Any, bytes]) -> bytes:
+    def _done(self, work: Coroutine[Any, Any, Encode]) -> Encode:
         """Have the event loop do it. Raises RefusedError if that takes too long."""
         assert self._loop is not None
         future = asyncio.run_coroutine_threadsafe(work, self._loop)

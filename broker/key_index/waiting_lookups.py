@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker.delivery.waiting_list import FIRST, PageLimits, WaitingList, size_of
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from broker.delivery.deliveries import Deliveries
     from broker.delivery.partition_delivery import PartitionDelivery
     from broker.delivery.waiting_list import WaitingPage
+    from broker.key_index.endpoint import Encode
     from broker.requests.services import BrokerServices
+    from protocol.delays.delivered_batch import DueRecord
 
 LISTED: Final = ("topic", "partition", "id", "id.base64", "limit", "start")
 CANCELLED: Final = ("topic", "partition", "offset")
@@ -59,7 +62,7 @@ class WaitingLookups:
         self._services = services
         self._deliveries = deliveries
 
-    async def listed(self, query: str, address: str) -> bytes:
+    async def listed(self, query: str, address: str) -> Encode:
         """What waits, as JSON. Raises BadRequestError and RefusedError."""
         request = read_list_request(query)
         require_access(self._services, TopicAccess("WaitingLookup", address, request.topic))
@@ -84,9 +87,10 @@ class WaitingLookups:
                 place = page.next
                 if answer.is_full or clock.monotonic_ms() >= deadline_ms:
                     answer.stop(number, place)
-        return answer.encoded(request.topic, elsewhere, sum(len(one) for _, one in mine))
+        waits = sum(len(one) for _, one in mine)
+        return partial(answer.encoded, request.topic, elsewhere, waits)
 
-    async def cancelled(self, query: str, address: str) -> bytes:
+    async def cancelled(self, query: str, address: str) -> Encode:
         """Cancel a record that waits. Raises BadRequestError and RefusedError."""
         given = parameters_of(query, CANCELLED)
         topic = given["topic"]
@@ -111,7 +115,7 @@ class WaitingLookups:
         except TimeoutError:
             text = f"whether {topic}-{partition} at {offset} is cancelled is not known yet"
             raise RefusedError("504 Gateway Timeout", text) from None
-        return as_json({"topic": topic, "partition": partition, "offset": offset})
+        return partial(as_json, {"topic": topic, "partition": partition, "offset": offset})
 
     def _partitions(
         self, request: ListRequest
@@ -143,7 +147,7 @@ class _Answer:
     def __init__(self, most: int, most_bytes: int) -> None:
         self.left = PageLimits(most, most_bytes)
         self.next: str | None = None
-        self._lines: list[bytes] = []
+        self._records: list[tuple[int, DueRecord]] = []
 
     @property
     def is_full(self) -> bool:
@@ -152,8 +156,7 @@ class _Answer:
 
     def take(self, number: int, page: WaitingPage) -> None:
         """Add what a page of a partition has."""
-        for due_ms, record in page.records:
-            self._lines.append(as_json({"due": due_ms, **shown_record(number, record)}))
+        self._records += [(number, one) for one in page.records]
         size = sum(size_of(one.record) for one in page.records)
         self.left = PageLimits(self.left.records - len(page.records), self.left.bytes - size)
 
@@ -163,9 +166,13 @@ class _Answer:
         self.next = f"{number}:{place.due_ms}:{place.offset}"
 
     def encoded(self, topic: str, elsewhere: Sequence[tuple[int, int]], waiting: int) -> bytes:
-        """The answer, as JSON."""
+        """The answer, as JSON; for any thread, as megabytes take long."""
+        lines = [
+            as_json({"due": due_ms, **shown_record(number, record)})
+            for number, (due_ms, record) in self._records
+        ]
         rest = {"topic": topic, "waiting": waiting, "next": self.next, "led_elsewhere": elsewhere}
-        return b'{"records":[' + b",".join(self._lines) + b"]," + as_json(rest)[1:] + b"\n"
+        return b'{"records":[' + b",".join(lines) + b"]," + as_json(rest)[1:] + b"\n"
 
 
 def read_list_request(query: str) -> ListRequest:
