@@ -126,7 +126,7 @@ class LogMover:
         old_path = self._logs.end_move(move)
         logger.info("moved %s from %s to %s", log.name, source, log.directory.path)
         self.moved += 1
-        await self._on_thread(lambda: move.settle(old_path))
+        await self._on_thread(move.settle)
         self._logs.remove_later(log, [old_path], self._clock.now_ms())
         return True
 

@@ -39,11 +39,12 @@ PIECE_BYTES: Final = 256 * 1024
 class FutureReplica:
     """A log and its copy; on the event loop, but for what is said to run on threads."""
 
-    __slots__ = ("copy", "is_prepared", "log")
+    __slots__ = ("_source", "copy", "is_prepared", "log")
 
     def __init__(self, log: Log, copy: Log) -> None:
         self.log = log
         self.copy = copy
+        self._source = log.directory
         self.is_prepared = False
         """Whether `moved-here` is on the disk."""
 
@@ -141,7 +142,7 @@ class FutureReplica:
         The log is where it was then, unless both directories fail.
         """
         log, copy = self.log, self.copy
-        source, target = log.directory, copy.directory
+        source, target = self._source, copy.directory
         assert self.is_prepared
         assert copy.log_end_offset == log.log_end_offset, (copy, log)
         filesystem = source.disk.filesystem
@@ -164,14 +165,13 @@ class FutureReplica:
             go_on_at(log, copy, new_path)
         return aside
 
-    def settle(self, old_path: str) -> None:
+    def settle(self) -> None:
         """Step 5, on a thread, after which the old files may go. Raises LogDirectoryError."""
-        log = self.log
-        with log.directory:
-            log.directory.disk.filesystem.sync_directory(log.directory.path)
-        source = old_path.rpartition("/")[0]
-        log.directory.disk.filesystem.sync_directory(source)
-        self._remove_mark(log)
+        for directory in (self.copy.directory, self._source):
+            with directory:
+                directory.disk.filesystem.sync_directory(directory.path)
+        with suppress(DeletedLogError):
+            self._remove_mark(self.log)
 
     def _leave_mark(self) -> bool:
         copy = self.copy

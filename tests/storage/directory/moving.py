@@ -90,7 +90,7 @@ def finish(logs: LogDirectories, move: FutureReplica) -> None:
     logs.checkpoint_high_watermarks()
     assert move.take_rest(NOW_MS)
     old = logs.end_move(move)
-    move.settle(old)
+    move.settle()
     logs.remove_later(log_of(logs), [old], NOW_MS)
     for path in logs.take_removals(NOW_MS + SMALL.file_delete_delay_ms):
         logs.remove(path)

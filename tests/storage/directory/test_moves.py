@@ -25,6 +25,7 @@ from tests.storage.produced import (
     NOW_MS,
     SMALL,
     TOPIC_ID,
+    all_offsets,
     append,
     batch,
 )
@@ -199,4 +200,44 @@ def test_names_that_are_too_long_and_delayed_records_do_not_move(tmp_path: Path)
             logs.move(log, logs.directories[1], NOW_MS)
         assert raised.value.code == code
         logs.move(log, logs.directories[0], NOW_MS)
+    logs.close()
+
+
+def test_what_a_follower_was_writing_is_void_once_the_log_has_moved(tmp_path: Path) -> None:
+    logs = opened(tmp_path)
+    log = filled(logs)
+    move = begin(logs)
+    copy_all(move)
+    assert move.prepare()()
+    end = log.log_end_offset
+    data = batch(5, offset=end)
+    pending = log.begin_append_as_follower(data, NOW_MS)
+    assert pending is not None
+    assert move.take_rest(NOW_MS)
+
+    logs.end_move(move)
+    pending.write.run()
+
+    assert not log.finish_append_as_follower(pending)
+    assert log.log_end_offset == end
+    log.append_as_follower(data, NOW_MS)
+    assert all_offsets(log)[-1] == end + 4
+    logs.close()
+
+
+def test_log_may_be_deleted_before_its_move_is_settled(tmp_path: Path) -> None:
+    logs = opened(tmp_path)
+    log = filled(logs)
+    move = begin(logs)
+    copy_all(move)
+    assert move.prepare()()
+    old = logs.end_move(move)
+
+    logs.delete("flights", 0, NOW_MS)
+    move.settle()
+    logs.remove_later(log, [old], NOW_MS)
+    for path in logs.take_removals(NOW_MS + SMALL.file_delete_delay_ms):
+        logs.remove(path)
+
+    assert list(tmp_path.glob("*/flights*")) == []
     logs.close()
