@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from coordinator.consumer_groups.group import FIRST_EPOCH, ConsumerGroup
 from coordinator.consumer_groups.member import NO_EPOCH, ConsumerMember, MemberState, current_of
 from coordinator.consumer_groups.records import ResolvedPattern
+from coordinator.group_table import GroupTable, Replay
 from protocol.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
@@ -19,9 +20,8 @@ from protocol.messages.consumer_group_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from coordinator.records import ConsumerGroupKey
     from protocol.messages.consumer_group_records import (
         ConsumerGroupCurrentMemberAssignmentValue,
         ConsumerGroupMemberMetadataValue,
@@ -31,54 +31,22 @@ if TYPE_CHECKING:
         ConsumerGroupTargetAssignmentMemberValue,
         ConsumerGroupTargetAssignmentMetadataValue,
     )
-    from protocol.schema import Coded
 
 
-class ConsumerGroups:
+class ConsumerGroups(GroupTable[ConsumerGroup]):
     """Groups by id."""
 
     def __init__(
         self, created: Callable[[str], None], removed: Callable[[ConsumerGroup], None]
     ) -> None:
         """`created` and `removed` hear of a group's first record, and of its last."""
-        self._groups: dict[str, ConsumerGroup] = {}
-        self._created = created
-        self._removed = removed
-
-    def __iter__(self) -> Iterator[ConsumerGroup]:
-        return iter(self._groups.values())
-
-    def __contains__(self, group_id: object) -> bool:
-        return group_id in self._groups
-
-    def find(self, group_id: str) -> ConsumerGroup | None:
-        """One group; read only."""
-        return self._groups.get(group_id)
-
-    def clear(self) -> None:
-        """Forget all groups: the shard goes elsewhere."""
-        self._groups.clear()
-
-    def replay(self, key: ConsumerGroupKey, value: Coded | None) -> None:
-        """Apply one record; the key is of one of the classes below."""
-        group_id = key.group_id
-        group = self._groups.get(group_id)
-        if group is None:
-            if value is None:
-                return
-            group = self._groups[group_id] = ConsumerGroup(group_id)
-            self._created(group_id)
-        if value is None and isinstance(key, ConsumerGroupMetadataKey):
-            del self._groups[group_id]
-            self._removed(group)
-            return
-        _REPLAY[type(key)](group, key, value)
+        super().__init__(ConsumerGroup, _REPLAY, created, removed)
 
 
 def _replay_epoch(
     group: ConsumerGroup, _: ConsumerGroupMetadataKey, value: ConsumerGroupMetadataValue | None
 ) -> None:
-    assert value is not None, "ConsumerGroups.replay removes the group"
+    assert value is not None, "GroupTable removes the group"
     group.epoch = value.epoch
     group.metadata_hash = value.metadata_hash
 
@@ -171,12 +139,15 @@ def _replay_pattern(
     group.put_pattern(key.regular_expression, resolved)
 
 
-_REPLAY: dict[type[Any], Callable[..., None]] = {
-    ConsumerGroupMetadataKey: _replay_epoch,
-    ConsumerGroupPartitionMetadataKey: _replay_topics,
-    ConsumerGroupMemberMetadataKey: _replay_member,
-    ConsumerGroupTargetAssignmentMetadataKey: _replay_target_epoch,
-    ConsumerGroupTargetAssignmentMemberKey: _replay_target,
-    ConsumerGroupCurrentMemberAssignmentKey: _replay_current,
-    ConsumerGroupRegularExpressionKey: _replay_pattern,
-}
+_REPLAY = Replay(
+    ConsumerGroupMetadataKey,
+    {
+        ConsumerGroupMetadataKey: _replay_epoch,
+        ConsumerGroupPartitionMetadataKey: _replay_topics,
+        ConsumerGroupMemberMetadataKey: _replay_member,
+        ConsumerGroupTargetAssignmentMetadataKey: _replay_target_epoch,
+        ConsumerGroupTargetAssignmentMemberKey: _replay_target,
+        ConsumerGroupCurrentMemberAssignmentKey: _replay_current,
+        ConsumerGroupRegularExpressionKey: _replay_pattern,
+    },
+)

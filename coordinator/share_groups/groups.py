@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from coordinator.group_table import GroupTable, Replay
 from coordinator.share_groups.group import (
     FIRST_EPOCH,
     NO_STATES,
@@ -23,10 +24,9 @@ from protocol.messages.share_group_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from uuid import UUID
 
-    from coordinator.records import ShareGroupKey
     from protocol.messages.share_group_records import (
         ShareGroupCurrentMemberAssignmentValue,
         ShareGroupMemberMetadataValue,
@@ -36,54 +36,22 @@ if TYPE_CHECKING:
         ShareGroupTargetAssignmentMemberValue,
         ShareGroupTargetAssignmentMetadataValue,
     )
-    from protocol.schema import Coded
 
 
-class ShareGroups:
+class ShareGroups(GroupTable[ShareGroup]):
     """Groups by id."""
 
     def __init__(
         self, created: Callable[[str], None], removed: Callable[[ShareGroup], None]
     ) -> None:
         """`created` and `removed` hear of a group's first record, and of its last."""
-        self._groups: dict[str, ShareGroup] = {}
-        self._created = created
-        self._removed = removed
-
-    def __iter__(self) -> Iterator[ShareGroup]:
-        return iter(self._groups.values())
-
-    def __contains__(self, group_id: object) -> bool:
-        return group_id in self._groups
-
-    def find(self, group_id: str) -> ShareGroup | None:
-        """One group; read only."""
-        return self._groups.get(group_id)
-
-    def clear(self) -> None:
-        """Forget all groups: the shard goes elsewhere."""
-        self._groups.clear()
-
-    def replay(self, key: ShareGroupKey, value: Coded | None) -> None:
-        """Apply one record; the key is of one of the classes below."""
-        group_id = key.group_id
-        group = self._groups.get(group_id)
-        if group is None:
-            if value is None:
-                return
-            group = self._groups[group_id] = ShareGroup(group_id)
-            self._created(group_id)
-        if value is None and isinstance(key, ShareGroupMetadataKey):
-            del self._groups[group_id]
-            self._removed(group)
-            return
-        _REPLAY[type(key)](group, key, value)
+        super().__init__(ShareGroup, _REPLAY, created, removed)
 
 
 def _replay_epoch(
     group: ShareGroup, _: ShareGroupMetadataKey, value: ShareGroupMetadataValue | None
 ) -> None:
-    assert value is not None, "ShareGroups.replay removes the group"
+    assert value is not None, "GroupTable removes the group"
     group.epoch = value.epoch
     group.metadata_hash = value.metadata_hash
 
@@ -171,11 +139,14 @@ def _topics(
     }
 
 
-_REPLAY: dict[type[Any], Callable[..., None]] = {
-    ShareGroupMetadataKey: _replay_epoch,
-    ShareGroupMemberMetadataKey: _replay_member,
-    ShareGroupTargetAssignmentMetadataKey: _replay_target_epoch,
-    ShareGroupTargetAssignmentMemberKey: _replay_target,
-    ShareGroupCurrentMemberAssignmentKey: _replay_current,
-    ShareGroupStatePartitionMetadataKey: _replay_states,
-}
+_REPLAY = Replay(
+    ShareGroupMetadataKey,
+    {
+        ShareGroupMetadataKey: _replay_epoch,
+        ShareGroupMemberMetadataKey: _replay_member,
+        ShareGroupTargetAssignmentMetadataKey: _replay_target_epoch,
+        ShareGroupTargetAssignmentMemberKey: _replay_target,
+        ShareGroupCurrentMemberAssignmentKey: _replay_current,
+        ShareGroupStatePartitionMetadataKey: _replay_states,
+    },
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from coordinator.group_table import GroupTable, Replay
 from coordinator.streams_groups.group import FIRST_EPOCH, StreamsGroup
 from coordinator.streams_groups.member import (
     NO_EPOCH,
@@ -25,9 +26,8 @@ from protocol.messages.streams_group_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from coordinator.records import StreamsGroupKey
     from protocol.messages.streams_group_records import (
         StreamsGroupCurrentMemberAssignmentValue,
         StreamsGroupMemberMetadataValue,
@@ -36,54 +36,22 @@ if TYPE_CHECKING:
         StreamsGroupTargetAssignmentMetadataValue,
         StreamsGroupTopologyValue,
     )
-    from protocol.schema import Coded
 
 
-class StreamsGroups:
+class StreamsGroups(GroupTable[StreamsGroup]):
     """Groups by id."""
 
     def __init__(
         self, created: Callable[[str], None], removed: Callable[[StreamsGroup], None]
     ) -> None:
         """`created` and `removed` hear of a group's first record, and of its last."""
-        self._groups: dict[str, StreamsGroup] = {}
-        self._created = created
-        self._removed = removed
-
-    def __iter__(self) -> Iterator[StreamsGroup]:
-        return iter(self._groups.values())
-
-    def __contains__(self, group_id: object) -> bool:
-        return group_id in self._groups
-
-    def find(self, group_id: str) -> StreamsGroup | None:
-        """One group; read only."""
-        return self._groups.get(group_id)
-
-    def clear(self) -> None:
-        """Forget all groups: the shard goes elsewhere."""
-        self._groups.clear()
-
-    def replay(self, key: StreamsGroupKey, value: Coded | None) -> None:
-        """Apply one record; the key is of one of the classes below."""
-        group_id = key.group_id
-        group = self._groups.get(group_id)
-        if group is None:
-            if value is None:
-                return
-            group = self._groups[group_id] = StreamsGroup(group_id)
-            self._created(group_id)
-        if value is None and isinstance(key, StreamsGroupMetadataKey):
-            del self._groups[group_id]
-            self._removed(group)
-            return
-        _REPLAY[type(key)](group, key, value)
+        super().__init__(StreamsGroup, _REPLAY, created, removed)
 
 
 def _replay_epoch(
     group: StreamsGroup, _: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None
 ) -> None:
-    assert value is not None, "StreamsGroups.replay removes the group"
+    assert value is not None, "GroupTable removes the group"
     group.epoch = value.epoch
     group.metadata_hash = value.metadata_hash
     group.validated_topology_epoch = value.validated_topology_epoch
@@ -167,11 +135,14 @@ def _replay_current(
         )
 
 
-_REPLAY: dict[type[Any], Callable[..., None]] = {
-    StreamsGroupMetadataKey: _replay_epoch,
-    StreamsGroupTopologyKey: _replay_topology,
-    StreamsGroupMemberMetadataKey: _replay_member,
-    StreamsGroupTargetAssignmentMetadataKey: _replay_target_epoch,
-    StreamsGroupTargetAssignmentMemberKey: _replay_target,
-    StreamsGroupCurrentMemberAssignmentKey: _replay_current,
-}
+_REPLAY = Replay(
+    StreamsGroupMetadataKey,
+    {
+        StreamsGroupMetadataKey: _replay_epoch,
+        StreamsGroupTopologyKey: _replay_topology,
+        StreamsGroupMemberMetadataKey: _replay_member,
+        StreamsGroupTargetAssignmentMetadataKey: _replay_target_epoch,
+        StreamsGroupTargetAssignmentMemberKey: _replay_target,
+        StreamsGroupCurrentMemberAssignmentKey: _replay_current,
+    },
+)
