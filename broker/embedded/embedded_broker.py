@@ -173,6 +173,18 @@ class EmbeddedBroker(ControlledBroker):
         """Whether it was started, and has neither been stopped or killed nor given up."""
         return self._started is not None and super().is_running
 
+    @property
+    def log_lines(self) -> list[str]:
+        """The newest 2,000 lines of its log; none once it was stopped."""
+        return [] if self._started is None else super().log_lines
+
+    def restore(self) -> None:
+        """Have it be well again; one that was stopped starts anew, empty and at another port."""
+        if self._started is None:
+            self.start()
+        else:
+            super().restore()
+
     def _new_settings(self) -> BrokerSettings:
         directory = make_directory(self._storage, "embedded-broker-")
         security = secured(self._security, directory)

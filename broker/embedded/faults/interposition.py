@@ -69,26 +69,35 @@ def _struck(fault: Fault, context: Context, request: Request, handler: Handler) 
             return _delayed(fault, context, request, handler)
         case Mischief.DISCONNECT:
             raise _hang_up(fault, request)
-    answer = handler(context, request)
+    return _unanswered(fault, request, handler(context, request))
 
-    def instead(_: object) -> Deferred[Any]:
-        if fault.mischief is Mischief.WITHHOLD_ANSWER:
-            return Deferred()
-        raise _hang_up(fault, request)
 
-    return answer.map(instead) if isinstance(answer, Deferred) else instead(answer)
+def _unanswered(fault: Fault, request: Request, answer: Any) -> Deferred[Any]:  # noqa: ANN401
+    """What stands in the place of an answer, or of an error that comes later."""
+    instead: Deferred[Any] = Deferred()
+
+    def handled(_: object) -> None:
+        if fault.mischief is not Mischief.WITHHOLD_ANSWER:
+            instead.fail(_hang_up(fault, request))
+
+    if isinstance(answer, Deferred):
+        answer.then(handled, handled)
+    else:
+        handled(answer)
+    return instead
 
 
 def _delayed(fault: Fault, context: Context, request: Request, handler: Handler) -> Deferred[Any]:
-    over: Deferred[None] = Deferred()
+    def cancel() -> None:
+        timer.cancel()
+
+    over: Deferred[None] = Deferred(on_abandon=cancel)
     timer = context.broker.timers.schedule(fault.seconds * 1000, lambda: over.complete(None))
 
     def serve(_: None) -> object:
         return handler(dataclasses.replace(context, now_ms=context.broker.clock.now_ms()), request)
 
-    handled = Deferred[Any](on_abandon=timer.cancel)
-    handled.follow(over.map(serve))
-    return handled
+    return over.map(serve)
 
 
 def _failed(fault: Fault, context: Context, request: Request, handler: Handler) -> Any:  # noqa: ANN401

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 20
 """Characters of a header's name."""
-LATEST_MS = 4_102_444_800_000
-"""The year 2100, for timestamps."""
+LATEST_MS = 1_577_836_800_000
+"""The year 2020, for timestamps: brokers refuse those from the future."""
 
 
 class AnyRecord(NamedTuple):

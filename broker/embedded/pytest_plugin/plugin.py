@@ -7,6 +7,7 @@ its own.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from importlib import import_module
@@ -36,6 +37,7 @@ LINES_SHOWN = 200
 _HIDDEN: Any = getattr(pytest, "HIDDEN_PARAM", "kafka")
 _numbers = itertools.count(1)
 _lines_before = pytest.StashKey[dict[str, str | None]]()
+_running = pytest.StashKey[dict[str, Any]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -75,12 +77,15 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[EmbeddedBroker]:
 
     wanted: Any = _wanted(request)
     config = dict(wanted.config)
-    with EmbeddedBroker(
-        config,
-        storage=wanted.storage,
-        isolation=wanted.isolation,
-        security=wanted.security,
-    ) as broker:
+    with (
+        EmbeddedBroker(
+            config,
+            storage=wanted.storage,
+            isolation=wanted.isolation,
+            security=wanted.security,
+        ) as broker,
+        _known(request, "kafka_broker", broker),
+    ):
         yield broker
 
 
@@ -90,12 +95,15 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
     from broker.embedded.embedded_cluster import EmbeddedCluster  # noqa: PLC0415
 
     wanted: Any = _wanted(request)
-    with EmbeddedCluster(
-        wanted.brokers,
-        dict(wanted.config),
-        storage=wanted.storage,
-        security=wanted.security,
-    ) as cluster:
+    with (
+        EmbeddedCluster(
+            wanted.brokers,
+            dict(wanted.config),
+            storage=wanted.storage,
+            security=wanted.security,
+        ) as cluster,
+        _known(request, "kafka_cluster", cluster),
+    ):
         yield cluster
 
 
@@ -127,13 +135,14 @@ def kafka_admin(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_call(item: pytest.Item) -> None:
-    """Note where the broker's log is, to show what comes after; forget earlier requests."""
-    servers = _servers_of(item)
-    for server in servers.values():
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Forget what clients have sent to brokers before, and note where their logs are."""
+    before = item.stash[_lines_before] = {}
+    for name, server in item.config.stash.get(_running, {}).items():
+        before[name] = _last(server.log_lines)
         for broker in getattr(server, "brokers", [server]):
-            broker.requests.clear()
-    item.stash[_lines_before] = {name: _last(one.log_lines) for name, one in servers.items()}
+            if broker.is_running:
+                broker.requests.clear()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -154,6 +163,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
             if shown:
                 report.sections.append((f"{SECTION} ({name})", "\n".join(shown)))
     return report
+
+
+@contextlib.contextmanager
+def _known(request: pytest.FixtureRequest, name: str, server: object) -> Iterator[None]:
+    """Have the hooks above know of a server while it is there."""
+    running = request.config.stash.setdefault(_running, {})
+    running[name] = server
+    yield
+    del running[name]
 
 
 def _wanted(request: pytest.FixtureRequest) -> Wanted:

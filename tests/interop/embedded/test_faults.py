@@ -215,3 +215,15 @@ def test_faults_reach_a_broker_in_a_process_of_its_own() -> None:
             assert produced(broker.bootstrap_servers, "orders", b"one") == [0]
             assert fault.count == 2
         assert broker.requests.of(Produce)[0].acks == -1
+
+
+def test_an_error_of_a_request_whose_answer_is_dropped_is_dropped_too(
+    broker: EmbeddedBroker, topic: str
+) -> None:
+    with broker.drop_answer(Produce, times=1) as fault:
+        codes = produced(
+            broker.bootstrap_servers, topic, bytes(2_000_000), message_max_bytes=3_000_000
+        )
+        assert fault.count == 1
+    assert codes == [int(ErrorCode.MESSAGE_TOO_LARGE)]
+    assert len(broker.requests.of(Produce)) == 2

@@ -350,6 +350,7 @@ def test_faults_and_full_disks_end_with_the_test_that_has_made_them(
 ) -> None:
     suite.makepyfile(
         """
+        import pytest
         from broker.testing import ErrorCode, Produce
         from send import send
 
@@ -364,6 +365,19 @@ def test_faults_and_full_disks_end_with_the_test_that_has_made_them(
 
         def test_three(kafka_broker):
             assert len(kafka_broker.requests) == 0
+
+        @pytest.fixture
+        def sent(kafka_broker, kafka_topic):
+            send(kafka_broker.bootstrap_servers, kafka_topic)
+
+        def test_requests_of_its_fixtures_are_seen(kafka_broker, sent):
+            assert len(kafka_broker.requests.of(Produce)) == 1
+
+        def test_stops_it(kafka_broker):
+            kafka_broker.stop()
+
+        def test_is_there_again(kafka_broker, kafka_topic):
+            send(kafka_broker.bootstrap_servers, kafka_topic)
         """
     )
-    run(suite).assert_outcomes(passed=3)
+    run(suite).assert_outcomes(passed=6)
