@@ -16,6 +16,7 @@ from protocol.errors import ErrorCode
 from tests.broker.test_processes import create, produce, read_offsets
 from tests.support.brokers.broker_process import free_port
 from tests.support.brokers.ours import ours
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,10 +112,11 @@ def test_what_waits_is_counted(broker: BrokerProcess, port: int) -> None:
     for _ in range(3):
         assert produce(broker, "reminders") == ErrorCode.NONE
 
-    found = Scraper(port).numbers()
+    scraper = Scraper(port)
 
-    assert found["kafka_log_delivery_waitingrecords", ()] == 3
-    assert found["kafka_log_delivery_deadletters", ()] == 0
+    # A record is counted when delivery has followed the log, just after its acknowledgement.
+    assert wait_until(lambda: scraper.numbers()["kafka_log_delivery_waitingrecords", ()] == 3, 60.0)
+    assert scraper.numbers()["kafka_log_delivery_deadletters", ()] == 0
 
 
 def test_partitions_are_asked_for_apart(broker: BrokerProcess, port: int) -> None:
