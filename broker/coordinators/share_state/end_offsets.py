@@ -11,7 +11,7 @@ from protocol.messages.list_offsets import ListOffsetsRequest
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from broker.coordinators.peers import Peers
+    from broker.coordinators.share_state.cluster_store import OtherBrokers
     from broker.metadata.metadata_cache import MetadataCache
     from broker.partitions.replicas import Replicas
     from protocol.messages.list_offsets import ListOffsetsResponse
@@ -29,12 +29,12 @@ class EndOffsets:
     """High watermarks of partitions, wherever their leaders are."""
 
     def __init__(
-        self, broker_id: int, metadata: MetadataCache, replicas: Replicas, peers: Peers
+        self, broker_id: int, metadata: MetadataCache, replicas: Replicas, others: OtherBrokers
     ) -> None:
         self._broker_id = broker_id
         self._metadata = metadata
         self._replicas = replicas
-        self._peers = peers
+        self._others = others
 
     async def of(self, places: Collection[Place]) -> dict[Place, int | ErrorCode]:
         """The end of each partition, by topic and index, or why it is not known."""
@@ -81,7 +81,7 @@ class EndOffsets:
         def note(response: Response | None) -> None:
             answered.complete(response)
 
-        self._peers.ask((leader, PURPOSE), request, VERSION, note)
+        self._others.ask((leader, PURPOSE), request, VERSION, note)
         response = cast("ListOffsetsResponse | None", await awaited(answered))
         wanted = [(name, index) for name, indexes in topics.items() for index in indexes]
         ends: dict[Place, int | ErrorCode] = dict.fromkeys(wanted, ErrorCode.NETWORK_EXCEPTION)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controller.features.levels import SHARE_VERSION
+from coordinator.share_groups.initialisation import Initialisation
 from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.groups import DeleteGroupsRequest
@@ -245,5 +246,22 @@ def test_tools_see_and_change_what_they_may(tmp_path: Path) -> None:
         assert altered.partitions[0].error_code == NOT_TOPIC
         [forgotten] = (await forget(broker, TOPIC)).responses
         assert forgotten.error_code == NOT_TOPIC
+
+    run_group_broker(tmp_path, scenario, **KEYS)
+
+
+def test_what_share_coordinators_refuse_is_not_read(tmp_path: Path) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await ready(broker)
+        await broker.services.group_states.initialise(
+            broker.groups.shard_for(GROUP),
+            Initialisation(GROUP, 99, {(broker.metadata.topic_id(TOPIC), 0): 7}),
+        )
+        assert (await alter(broker, t=0)).responses[0].partitions[0].error_code == (
+            ErrorCode.FENCED_STATE_EPOCH
+        )
+        found = broker.groups.shard_for(GROUP).groups.shares.groups.find(GROUP)
+        assert found is not None
+        assert found.states.initialising == found.states.initialised == {}
 
     run_group_broker(tmp_path, scenario, **KEYS)
