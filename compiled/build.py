@@ -31,6 +31,7 @@ from setuptools import setup
 
 sources = sys.argv[1:]
 options = ["--config-file=", "--namespace-packages", "--explicit-package-bases"]
+options.append("--ignore-missing-imports")
 extensions = mypycify(
     [*options, *sources], opt_level={optimization!r}, debug_level="0", target_dir="c",
     group_name={group!r},

@@ -24,7 +24,21 @@ ROOMS: Final = (
 )
 """Folders all of whose modules are compiled, but for those below them."""
 
-SINGLE: Final[tuple[str, ...]] = ()
+SINGLE: Final[tuple[str, ...]] = (
+    "broker/handlers/records/appends.py",
+    "broker/handlers/records/produce.py",
+    "broker/handlers/records/fetch_read.py",
+    "broker/handlers/records/fetch.py",
+    "broker/handlers/records/delayed_fetch.py",
+    "broker/metrics/request_counts.py",
+    "broker/network/send_queue.py",
+    "broker/partitions/commit_waiters.py",
+    "broker/partitions/watchers.py",
+    "broker/requests/dispatch.py",
+    "broker/requests/versioned_route.py",
+    "broker/fetch/fetch_sessions.py",
+    "protocol/headers.py",
+)
 """Other modules, as paths."""
 
 PREFIX: Final = __name__.removesuffix("compiled.modules")

@@ -39,6 +39,12 @@ def compilable(text: str, compiled: frozenset[str] = frozenset()) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == "__slots__":
             raise UncompilableError(f"line {node.lineno}: a compiled class has no __slots__")
+        if isinstance(node, ast.AsyncFunctionDef):
+            raise UncompilableError(
+                f"line {node.lineno}: a compiled coroutine that is done cannot be closed"
+            )
+        if isinstance(node, ast.Name) and node.id == "cached_property":
+            raise UncompilableError(f"line {node.lineno}: a compiled class caches no property")
     late = dict(_for_type_checkers(tree))
     fields = [one for node in ast.walk(tree) if _is_dataclass(node) for one in _annotations(node)]
     names = {node.id for field in fields for node in ast.walk(field) if isinstance(node, ast.Name)}

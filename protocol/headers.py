@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import struct as structs
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.api_keys import ApiKey
 from protocol.wire import SHORT, Buffer, DecodeError, skip_tags
@@ -146,27 +146,18 @@ class UnknownApiKeyError(DecodeError):
         self.correlation_id = correlation_id
 
 
-class RequestHeader:
+class RequestHeader(NamedTuple):
     """Who sent which request. `api_version` is as sent: it may be one that no broker knows."""
 
-    __slots__ = ("api_key", "api_version", "client_id", "correlation_id")
-
-    def __init__(
-        self, api_key: int, api_version: int, correlation_id: int, client_id: str | None
-    ) -> None:
-        self.api_key = api_key
-        self.api_version = api_version
-        self.correlation_id = correlation_id
-        self.client_id = client_id
-
-    def __repr__(self) -> str:
-        return (
-            f"RequestHeader(api_key={self.api_key}, api_version={self.api_version}, "
-            f"correlation_id={self.correlation_id}, client_id={self.client_id!r})"
-        )
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
 
 
-_BLANK = functools.partial(object.__new__, RequestHeader)
+_make_header: Callable[[tuple[int, int, int, str | None]], RequestHeader] = functools.partial(
+    tuple.__new__, RequestHeader
+)
 
 
 def parse_request_header(buffer: Buffer) -> tuple[RequestHeader, int]:
@@ -186,14 +177,10 @@ def parse_request_header(buffer: Buffer) -> tuple[RequestHeader, int]:
             if buffer[position]:
                 return _parse_unusual(buffer)
             position += 1
-        header = _BLANK()
-        header.api_key = api_key
-        header.api_version = api_version
-        header.correlation_id = correlation_id
-        header.client_id = SHORT[length](buffer, _V1_BYTES)[0].decode()
+        client_id = SHORT[length](buffer, _V1_BYTES)[0].decode()
     except (structs.error, LookupError, UnicodeDecodeError):
         return _parse_unusual(buffer)
-    return header, position
+    return _make_header((api_key, api_version, correlation_id, client_id)), position
 
 
 def _parse_unusual(buffer: Buffer) -> tuple[RequestHeader, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from broker.network.connection import SIZE_BYTES
@@ -86,7 +87,7 @@ class CountingDispatcher(Dispatcher):
         took_ns = time.perf_counter_ns() - began_ns
         counts.local_ns += took_ns
         if isinstance(answer, Deferred):
-            return _counted_later(answer, counts, began_ns)
+            return answer.map(partial(_pass_on, counts, began_ns))
         counts.note_time(took_ns)
         return answer
 
@@ -118,14 +119,9 @@ class CountingRoute(VersionedRoute):
         return parts
 
 
-def _counted_later(
-    answer: Deferred[list[Part] | None], counts: RequestCounts, began_ns: int
-) -> Deferred[list[Part] | None]:
-    def pass_on(parts: list[Part] | None) -> list[Part] | None:
-        counts.note_time(time.perf_counter_ns() - began_ns)
-        return parts
-
-    return answer.map(pass_on)
+def _pass_on(counts: RequestCounts, began_ns: int, parts: list[Part] | None) -> list[Part] | None:
+    counts.note_time(time.perf_counter_ns() - began_ns)
+    return parts
 
 
 def _error_codes(response: object) -> Iterator[int]:

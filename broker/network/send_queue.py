@@ -97,13 +97,7 @@ class SocketSender:
         """Call back once, when more can be sent."""
         # By number: a selector makes a message for each unknown socket object.
         number = self._second().fileno()
-        loop = asyncio.get_running_loop()
-
-        def writable() -> None:
-            loop.remove_writer(number)
-            callback()
-
-        loop.add_writer(number, writable)
+        asyncio.get_running_loop().add_writer(number, _call_once, number, callback)
 
     def close(self) -> None:
         """Call back no more."""
@@ -116,6 +110,11 @@ class SocketSender:
         if self._twin is None:
             self._twin = socket.socket(fileno=os.dup(self._number))
         return self._twin
+
+
+def _call_once(number: int, callback: Callable[[], object]) -> None:
+    asyncio.get_running_loop().remove_writer(number)
+    callback()
 
 
 def region_sender(transport: asyncio.BaseTransport) -> RegionSender | None:
@@ -303,7 +302,7 @@ class SendQueue:
 
     def _skip(self, rest: _Rest, count: int) -> None:
         if not count:
-            raise ShortFileError
+            raise _short_file()
         rest.position += count
         rest.length -= count
         if not rest.length:
@@ -315,11 +314,8 @@ class SendQueue:
         sender.when_writable(self.resume)
 
 
-class ShortFileError(OSError):
-    """A log file is shorter than the region that was to be sent."""
-
-    def __str__(self) -> str:
-        return "the log file is shorter than the region that was to be sent"
+def _short_file() -> OSError:
+    return OSError("the log file is shorter than the region that was to be sent")
 
 
 class _Rest:
@@ -333,8 +329,8 @@ class _Rest:
         self.length = region.length
 
     def read(self, count: int) -> bytes:
-        """The next bytes of it. Raises ShortFileError when the file has fewer."""
+        """The next bytes of it. Raises OSError when the file has fewer."""
         data = self.file.read_at(self.position, count)
         if len(data) < count:
-            raise ShortFileError
+            raise _short_file()
         return data

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from protocol.headers import response_front_packer, response_header_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from broker.requests.api_table import Route
     from protocol.compiler import StepDecoder
     from protocol.schema import Part, Response
@@ -30,12 +32,13 @@ class VersionedRoute:
         self._header_bytes = response_header_bytes(key, version)
         self._pack_front = response_front_packer(key, version)
 
-    @property
-    def decode_in_steps(self) -> StepDecoder:
-        """As `decode`, for long requests."""
+    def decode_in_steps(
+        self, frame: memoryview, position: int, end: int
+    ) -> Generator[int, None, tuple[Any, int]]:
+        """As `decode`, for long requests. Raises UNDECODABLE while it goes on."""
         if self._step_decoder is None:
             self._step_decoder = self.route.request.step_decoder(self.version)
-        return self._step_decoder
+        return self._step_decoder(frame, position, end)
 
     def note(self, response: Response) -> None:
         """Note an answer whose bytes are made elsewhere; `respond` notes its own."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from compiled import modules
 from compiled.activation import ROOT, BuildError
 from compiled.build import build
 
@@ -46,8 +47,9 @@ PLACES = "from __future__ import annotations\n\nclass Place:\n    pass\n"
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A source tree of our own package and two modules of one that is compiled."""
+    monkeypatch.setattr(modules, "SINGLE", ())
     shutil.copytree(ROOT / "compiled", tmp_path / "compiled")
     records = tmp_path / "protocol" / "records"
     records.mkdir(parents=True)

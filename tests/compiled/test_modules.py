@@ -15,7 +15,7 @@ SOURCES = modules.sources(ROOT)
 BEGINS = """
 import sys
 from compiled import modules
-import broker.__main__, broker.node.__main__, broker.node.member_lock, storage.compaction.__main__
+import broker.__main__, broker.command, broker.node.member_lock, storage.compaction.__main__
 print([name for name in sys.modules if name in {names}])
 """
 

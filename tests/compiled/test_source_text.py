@@ -86,3 +86,13 @@ def test_dataclass_with_a_compiled_class_that_may_not_be_there_yet_is_refused() 
 def test_reading_slots_is_refused_as_compiled_classes_have_none() -> None:
     with pytest.raises(UncompilableError, match="line 2: a compiled class has no __slots__"):
         compilable(text("names = Thing.__slots__\n"))
+
+
+def test_coroutines_are_refused_as_finished_ones_cannot_be_closed() -> None:
+    with pytest.raises(UncompilableError, match="line 2: a compiled coroutine"):
+        compilable(text("async def wait() -> None: ...\n"))
+
+
+def test_cached_properties_are_refused_as_they_would_be_computed_each_time() -> None:
+    with pytest.raises(UncompilableError, match="line 2: a compiled class caches no property"):
+        compilable(text("@cached_property\ndef size(self) -> int: ...\n"))

@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from broker.handlers import all_handlers
+from broker.requests.answers import error_response
 from broker.requests.api_table import ROUTES
-from broker.requests.dispatch import error_response
 from config.broker import BrokerConfig
 from controller.topics.topics import NewTopic
 from protocol.errors import ApiError
