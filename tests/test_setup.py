@@ -34,6 +34,10 @@ def test_everything_the_project_asks_for_is_pinned_to_a_version_it_accepts(group
         assert requirement.specifier.contains(version), f"{requirement}: make lock"
 
 
+def test_examples_pin_nothing_that_the_broker_pins() -> None:
+    assert pinned("examples").keys().isdisjoint(pinned("broker"))
+
+
 def test_the_broker_brings_neither_spark_nor_a_test_tool() -> None:
     heavy = {"pyspark", "py4j", "pandas", "numpy", "matplotlib", "pytest", "mypy", "hypothesis"}
     assert heavy.isdisjoint(pinned("broker"))
