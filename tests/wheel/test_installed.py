@@ -145,6 +145,32 @@ def test_installed_broker_compacts_and_restarts_beside_a_users_modules_of_the_sa
     assert (first.offset() or 0) > 0
 
 
+SUITE = """
+import broker, config
+from kafka_broker_python.broker.testing import EmbeddedBroker
+
+def test_fixtures(kafka_broker, kafka_topic):
+    assert (broker.OWN, config.OWN) == (True, True)
+    assert kafka_broker.topics() == {kafka_topic: 1}
+
+def test_a_process():
+    with EmbeddedBroker(isolation="process") as embedded:
+        embedded.create_topic("orders")
+        assert "orders" in embedded.topics()
+"""
+
+
+def test_the_plugin_serves_a_suite_whose_own_modules_have_our_names(
+    environment: Path, tmp_path: Path
+) -> None:
+    for name in ("broker", "config", "storage", "protocol"):
+        tmp_path.joinpath(f"{name}.py").write_text("OWN = True\n")
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    python = str(environment / "bin" / "python")
+    said = _said(tmp_path, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_suite.py")
+    assert "2 passed" in said
+
+
 @pytest.mark.parametrize("word", ["node", "key-index", "compiled"])
 def test_command_names_itself_in_its_usage(
     environment: Path, users_directory: Path, word: str
