@@ -64,6 +64,8 @@ def begin(
             missing[view.topic_id] = TopicStates(view.name, wanted)
             watch.begun_ms[view.topic_id] = now_ms
             watch.retry_ms = min(watch.retry_ms, now_ms + retry_after_ms)
+        elif pending is None:
+            watch.begun_ms.pop(view.topic_id, None)
     watch.initialised_as_of = as_of
     return missing
 

@@ -172,15 +172,19 @@ class ShareShard:
         return [] if states == group.states else [states_record(group_id, states)]
 
     def handle_alter(
-        self, group_id: str, offsets: Mapping[tuple[UUID, int], int]
+        self, group_id: str, offsets: Mapping[tuple[UUID, int], int], now_ms: int
     ) -> tuple[Initialisation, list[OffsetsRecord]]:
-        """Begin to set start offsets of partitions that exist; makes the group. Raises ApiError."""
+        """Begin to set start offsets of partitions that exist; makes the group. Raises ApiError.
+
+        Who joins meanwhile must not have them initialised once more, without start offsets.
+        """
         group = self.groups.find(group_id)
         if group is None:
             self._registry.to_replace(self.name, group_id, 0)
             group = ShareGroup(group_id)
         start_offsets.check_empty(group)
         names = self._names({topic_id for topic_id, _ in offsets})
+        self._watches.of(group_id).begun_ms |= dict.fromkeys(names, now_ms)
         return start_offsets.alter(group, offsets, names)
 
     def handle_delete_topics(self, group_id: str, names: Collection[str]) -> Forgetting:
