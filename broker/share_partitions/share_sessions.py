@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 OPENING_EPOCH: Final = 0
 CLOSING_EPOCH: Final = -1
 LAST_EPOCH: Final = 2**31 - 1
+MOST_PARTITIONS: Final = 1_000_000
+"""Partitions in all sessions: 200 MB. Fixed: ten times what the largest clusters have."""
 
 
 class Member(NamedTuple):
@@ -74,6 +76,7 @@ class ShareSessions:
     def __init__(self, limit: int, on_end: Callable[[ShareSession], None]) -> None:
         """`on_end` is told of sessions that end with their connection."""
         self._limit = limit
+        self._partition_count = 0
         self._on_end = on_end
         self._sessions: dict[Member, ShareSession] = {}
         self._by_group: Counter[str] = Counter()
@@ -102,6 +105,7 @@ class ShareSessions:
         if len(self._sessions) >= self._limit:
             raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         session = ShareSession(member, partitions, client)
+        self._count(len(session.partitions))
         self._sessions[member] = session
         self._by_group[member.group_id] += 1
         if client is not None:
@@ -123,12 +127,37 @@ class ShareSessions:
         session.epoch = next_epoch(epoch)
         return session
 
+    def change(
+        self,
+        session: ShareSession,
+        added: Iterable[TopicPartition],
+        forgotten: Iterable[TopicPartition],
+    ) -> None:
+        """Read these too, and those no more.
+
+        Raises ApiError SHARE_SESSION_LIMIT_REACHED, and nothing has changed then: topics that do
+        not exist count too, as they may only be unknown here.
+        """
+        new = [one for one in dict.fromkeys(added) if one not in session.partitions]
+        self._count(len(new))
+        session.partitions.update(dict.fromkeys(new))
+        for one in forgotten:
+            if one in session.partitions:
+                del session.partitions[one]
+                self._partition_count -= 1
+
+    def _count(self, more: int) -> None:
+        if self._partition_count + more > MOST_PARTITIONS:
+            raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED, "too many partitions in sessions")
+        self._partition_count += more
+
     def remove(self, session: ShareSession) -> bool:
         """End a session; returns False if it has ended before."""
         member = session.member
         if self._sessions.get(member) is not session:
             return False
         session.is_open = False
+        self._partition_count -= len(session.partitions)
         del self._sessions[member]
         self._by_group[member.group_id] -= 1
         if not self._by_group[member.group_id]:

@@ -102,10 +102,12 @@ def _session(
         return sessions.open(member, named, context.client)
     session = sessions.require(member, epoch)
     if epoch != CLOSING_EPOCH:
-        session.partitions.update(dict.fromkeys(named))
-        for topic in request.forgotten_topics_data:
-            for index in topic.partitions:
-                session.partitions.pop(TopicPartition(topic.topic_id, index), None)
+        forgotten = [
+            TopicPartition(topic.topic_id, index)
+            for topic in request.forgotten_topics_data
+            for index in topic.partitions
+        ]
+        sessions.change(session, named, forgotten)
     return session
 
 

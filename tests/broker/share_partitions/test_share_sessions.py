@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.share_partitions import share_sessions
 from broker.share_partitions.share_sessions import (
     CLOSING_EPOCH,
     LAST_EPOCH,
@@ -83,6 +84,24 @@ def test_group_has_gone_when_its_last_session_has() -> None:
     some.remove(two)
 
     assert not some.has_group("g")
+
+
+def test_partitions_of_all_sessions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(share_sessions, "MOST_PARTITIONS", 3)
+    some, _ = sessions()
+    a, b, c, d = (TopicPartition(UUID(int=1), index) for index in range(4))
+    one = some.open(ONE, (a, b), None)
+
+    some.change(one, (a, b, c), (a,))
+    some.change(one, (d,), (b, b))
+    with pytest.raises(ApiError) as raised:
+        some.change(one, (a, b), ())
+    two = some.open(TWO, (a,), None)
+
+    assert raised.value.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED
+    assert list(one.partitions) == [c, d]
+    some.remove(two)
+    some.change(one, (b,), ())
 
 
 def test_partition_that_was_served_comes_last() -> None:

@@ -91,16 +91,14 @@ class Side:
         The session stays, as the leader forgets a group without any, each make when it likes.
         """
         first = Step("fetch", FIRST_MEMBER, [], max_records=1, mode=1)
-        code, parts = self._fetch(first, OPENING, max_wait_ms=10_000)
+        code, parts = self.fetch(first, OPENING, max_wait_ms=10_000)
         assert (code, parts[0][2]) == (ErrorCode.NONE, {0: 1})
         self.take(Step("acknowledge", FIRST_MEMBER, [(0, 0, [1])]))
 
     def take(self, step: Step) -> Any:
         """Send a step; returns what shall be the same."""
         epoch = self.epochs.get(step.member, OPENING) if step.epoch is None else step.epoch
-        answer = (
-            self._fetch(step, epoch) if step.kind == "fetch" else self._acknowledge(step, epoch)
-        )
+        answer = self.fetch(step, epoch) if step.kind == "fetch" else self._acknowledge(step, epoch)
         if epoch == CLOSING:
             time.sleep(RELEASE_SECONDS)
         return answer
@@ -119,7 +117,8 @@ class Side:
             for offset in range(batch.first_offset, batch.last_offset + 1)
         }
 
-    def _fetch(self, step: Step, epoch: int, max_wait_ms: int = 0) -> Any:
+    def fetch(self, step: Step, epoch: int, max_wait_ms: int = 0) -> Any:
+        """Send a fetch of this epoch; returns what shall be the same."""
         kind = ShareFetchRequest.Topic.Partition
         batches = [
             kind.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=types)
