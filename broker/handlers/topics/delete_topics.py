@@ -76,7 +76,7 @@ async def _delete(
     ids: dict[str, UUID] = {}
     for (name, topic_id), resolved in (await _resolve(context, wanted)).items():
         if isinstance(resolved, ApiError):
-            shown = name or _shown_name(context, topic_id, resolved)
+            shown = _shown_name(context, topic_id, resolved) if name is None else name
             answers[name, topic_id] = _answer(shown, topic_id, resolved)
         else:
             names[resolved] = broker.metadata.topic_id(resolved)

@@ -219,6 +219,16 @@ def test_deleted_topic_is_gone_and_its_name_is_free(version: int, tmp_path: Path
     run_broker(tmp_path, scenario)
 
 
+def test_an_empty_name_is_answered_as_one_of_no_topic(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        request = DeleteTopicsRequest(topic_names=[""], timeout_ms=10_000)
+        answer = await broker.ask(request, 5)
+        assert codes(answer) == {"": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert answer.encode(5)
+
+    run_broker(tmp_path, scenario)
+
+
 def test_what_becomes_of_topics_is_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
