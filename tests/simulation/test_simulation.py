@@ -82,7 +82,7 @@ SHOWS = {
     "ownership of bytes": r"producer-\d+|was never sent",
     "watchers": "slept",
     "errors of answers": "not settled",
-    "answers twice": "that nobody asked for",
+    "answers twice": "that nobody asked for|was next",
     "order of answers": "was next",
     "regions": "is damaged|has read|cannot be read|was next",
     "duplicates": "twice",
