@@ -21,6 +21,7 @@ from tests.interop.coordinators.consumer_heartbeats import (
 from tests.interop.security.principals import Principal
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
+from tests.support.seeds import quick_and_slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +73,7 @@ def find_coordinator(client: Principal) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", quick_and_slow(SEEDS, quick=6))
 def test_drawn_requests_are_answered_as_by_apache(sides: tuple[Side, Side], seed: int) -> None:
     chance = random.Random(seed)
     empty(sides)

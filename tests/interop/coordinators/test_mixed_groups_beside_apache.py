@@ -15,6 +15,7 @@ from tests.interop.coordinators.test_consumer_groups_beside_apache import find_c
 from tests.interop.security.principals import Principal
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
+from tests.support.seeds import quick_and_slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MixedSide,
             process.kill()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", quick_and_slow(SEEDS, quick=4))
 def test_drawn_members_of_both_protocols_are_answered_as_by_apache(
     sides: tuple[MixedSide, MixedSide], seed: int
 ) -> None:

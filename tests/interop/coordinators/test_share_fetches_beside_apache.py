@@ -11,6 +11,7 @@ from tests.interop.coordinators.share_fetches import Side, Step, create_topic, d
 from tests.interop.security.principals import Principal
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
+from tests.support.seeds import quick_and_slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side
             process.kill()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", quick_and_slow(SEEDS, quick=3))
 def test_drawn_requests_are_answered_as_by_apache(sides: tuple[Side, Side], seed: int) -> None:
     chance = random.Random(seed)
     for side in sides:

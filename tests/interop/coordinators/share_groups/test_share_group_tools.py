@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support import jars
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
@@ -43,6 +45,7 @@ WALK = (
 )
 
 
+@pytest.mark.slow
 def test_tools_see_and_change_groups_as_on_apache(tmp_path: Path) -> None:
     tools = Tools(jars.KAFKA_4)
     walks = []
