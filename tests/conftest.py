@@ -1,8 +1,9 @@
 """What every test is held to: nobody may block an event loop, and hypothesis takes its time.
 
-`make test` runs three processes of pytest, for tests wait as much as they compute. A file's tests
-stay in one of them, for they share what its fixtures start; and so do all files that share a Spark
-session. What takes long is begun first, so that nobody waits for one file in the end.
+`make test` runs four processes of pytest, for tests wait as much as they compute. A file's tests
+stay in one of them, for they share what its fixtures start; so do all files that share a Spark
+session, of which there are two. What takes long is begun first, so that nobody waits for one file
+in the end.
 
 What comes over the network is fetched before the first test. Unit tests are those of the packages
 that start no process and are not slow: `make unit` runs them, and one that starts a process fails.
@@ -19,6 +20,7 @@ activate()  # before anything is imported that it may replace
 import functools
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -119,11 +121,11 @@ def _length(item: pytest.Item) -> int:
 
 
 class _FileByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """Deals tests out to processes by file, and all that share Spark to one."""
+    """Deals tests out to processes by file, and all that share Spark to two of them."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return "spark" if _shares_spark(file) else file
+        return f"spark-{zlib.crc32(file.encode()) % 2}" if _shares_spark(file) else file
 
 
 @pytest.hookimpl(optionalhook=True)  # for runs without xdist
