@@ -76,6 +76,7 @@ def _run_process(options: argparse.Namespace) -> int:
     try:
         process = this_process(options.process)
         config, _ = load_broker_config(options.config, options.override, os.environ, process)
+        _refuse_process(options.process, config, options.config)
         name = f"broker {config.broker_id}"
         _stay_on_cpus(config)
         make_directory(str(config.broker_processes_directory))
@@ -103,6 +104,12 @@ def _refuse_several(config: BrokerConfig, path: str) -> None:
         )
         program = usage_name("broker.node")
         raise ConfigError(f"{text}{program} --config {path}", "broker.processes")
+
+
+def _refuse_process(number: int, config: BrokerConfig, path: str) -> None:
+    if not 0 <= number < config.broker_processes:
+        text = f"--process {number}: {path} is for processes 0 to {config.broker_processes - 1}"
+        raise ConfigError(f"{text} (broker.processes)", "broker.processes")
 
 
 def _stay_on_cpus(config: BrokerConfig) -> None:

@@ -13,17 +13,42 @@ if TYPE_CHECKING:
 
     from config.broker import BrokerConfig
 
+
+def _bounded(prefix: str, *names: str) -> Iterator[tuple[str, str]]:
+    """Keys between `PREFIX.min.NAME` and `PREFIX.max.NAME`."""
+    for name in names:
+        yield f"{prefix}.min.{name}", f"{prefix}.{name}"
+        yield f"{prefix}.{name}", f"{prefix}.max.{name}"
+
+
 # (smaller key, larger key): the first may not exceed the second.
 _ORDERED = (
     ("group.min.session.timeout.ms", "group.max.session.timeout.ms"),
-    ("group.consumer.min.session.timeout.ms", "group.consumer.session.timeout.ms"),
-    ("group.consumer.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
-    ("group.consumer.min.assignment.interval.ms", "group.consumer.assignment.interval.ms"),
-    ("group.consumer.assignment.interval.ms", "group.consumer.max.assignment.interval.ms"),
-    ("group.consumer.min.heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"),
-    ("group.consumer.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
+    *_bounded(
+        "group.consumer", "session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"
+    ),
+    *_bounded(
+        "group.share", "session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"
+    ),
+    *_bounded(
+        "group.share",
+        "delivery.count.limit",
+        "partition.max.record.locks",
+        "record.lock.duration.ms",
+    ),
+    *_bounded(
+        "group.streams", "session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"
+    ),
+    ("group.share.max.size", "group.share.max.share.sessions"),
+    ("group.streams.num.standby.replicas", "group.streams.max.standby.replicas"),
     ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
     ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
+)
+
+# (smaller key, larger key): the first must be less than the second.
+_BELOW = tuple(
+    (f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms")
+    for kind in ("consumer", "share", "streams")
 )
 
 _NO_ZERO = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
@@ -64,12 +89,22 @@ def problems_together(config: BrokerConfig) -> Iterator[ConfigError]:
 
 def _disordered(config: BrokerConfig) -> Iterator[ConfigError]:
     for smaller, larger in _ORDERED:
-        low, high = config.value_of(smaller), config.value_of(larger)
-        assert isinstance(low, int)
-        assert isinstance(high, int)
+        low, high = _integers(config, smaller, larger)
         if low > high:
             why = f"{smaller} ({low}) must not be more than {larger} ({high})"
             yield ConfigError(why, smaller, larger)
+    for smaller, larger in _BELOW:
+        low, high = _integers(config, smaller, larger)
+        if low >= high:
+            why = f"{smaller} ({low}) must be less than {larger} ({high})"
+            yield ConfigError(why, smaller, larger)
+
+
+def _integers(config: BrokerConfig, *names: str) -> Iterator[int]:
+    for name in names:
+        value = config.value_of(name)
+        assert isinstance(value, int)
+        yield value
 
 
 def _cramped_cleaner(config: BrokerConfig) -> Iterator[ConfigError]:

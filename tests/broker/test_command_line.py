@@ -47,3 +47,11 @@ def test_one_of_several_brokers_says_whose_line_it_is(tmp_path: Path) -> None:
     said = refusal(tmp_path, {"broker.processes": "2"}, "--process", "1")
     assert said.startswith("process 1 | ")
     assert "several brokers are one cluster through ZooKeeper only" in said
+
+
+@pytest.mark.parametrize("number", ["1", "-1"])
+def test_a_process_that_the_file_is_not_for_is_refused(number: str, tmp_path: Path) -> None:
+    said = refusal(tmp_path, {}, "--process", number)
+    assert f"--process {number}: " in said
+    assert "is for processes 0 to 0 (broker.processes)" in said
+    assert not (tmp_path / "data").exists()

@@ -219,6 +219,16 @@ def test_an_override_is_key_equals_value(path: Path, override: str) -> None:
         ("log.cleanup.policy=", "at least one policy"),
         ("log.retention.minutes=0", "must be unlimited"),
         ("listeners=nonsense", "NAME://host:port"),
+        *(
+            (f"group.{kind}.session.timeout.ms=99999", rf"than group\.{kind}\.max\.session")
+            for kind in ("consumer", "share", "streams")
+        ),
+        *(
+            (f"group.{kind}.heartbeat.interval.ms=45000", rf"less than group\.{kind}\.session")
+            for kind in ("consumer", "share", "streams")
+        ),
+        ("group.share.record.lock.duration.ms=1000", r"group\.share\.min\.record\.lock"),
+        ("group.streams.num.standby.replicas=9", r"group\.streams\.max\.standby\.replicas"),
     ],
 )
 def test_apache_kafkas_checks_across_keys_hold(path: Path, line: str, complaint: str) -> None:
