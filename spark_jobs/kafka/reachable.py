@@ -13,7 +13,7 @@ STANDALONE = "spark://"
 
 def check_reachable(bootstrap_servers: str) -> None:
     """Raise `JobError` unless something listens at one of the servers."""
-    reasons = _unreachable(bootstrap_servers.split(","))
+    reasons = _unreachable_of("--bootstrap-servers", bootstrap_servers, bootstrap_servers)
     if reasons:
         raise JobError(
             f"no broker listens at {'; '.join(reasons)}. "
@@ -28,12 +28,17 @@ def check_master(master: str) -> None:
     """
     if not master.startswith(STANDALONE):
         return
-    try:
-        reasons = _unreachable(master.removeprefix(STANDALONE).split(","))
-    except ValueError as error:
-        raise BadOptionError(f"--master: {error}, got '{master}'") from error
+    reasons = _unreachable_of("--master", master, master.removeprefix(STANDALONE))
     if reasons:
         raise JobError(f"--master: no Spark master listens at {'; '.join(reasons)}")
+
+
+def _unreachable_of(option: str, given: str, servers: str) -> list[str]:
+    """As `_unreachable`; raises BadOptionError when one is no HOST:PORT."""
+    try:
+        return _unreachable(servers.split(","))
+    except ValueError as error:
+        raise BadOptionError(f"{option}: {error}, got '{given}'") from error
 
 
 def _unreachable(servers: list[str]) -> list[str]:

@@ -15,10 +15,8 @@ headers that were their own, `replayed`, and without those that count attempts. 
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -33,6 +31,7 @@ from spark_jobs.errors import JobError
 from spark_jobs.kafka.client_failures import client_failure
 from spark_jobs.kafka.feed_position import REPLAYED_HEADER
 from spark_jobs.kafka.reachable import check_reachable
+from spark_jobs.retry.dead_letter import NoDeadLetterError, offset_of, replayed_of, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,16 +40,6 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 30.0
 TRANSACTION_LETTERS = 500
-SOURCE_HEADER = "source"
-DEAD_SOURCE_HEADER = "dead-letter-source"
-COUNTING_HEADERS = {
-    "retry-attempt",
-    "dead-letter-attempts",
-    DEAD_SOURCE_HEADER,
-    "dead-letter-time",
-    REPLAYED_HEADER,
-}
-"""Those that a record has on account of the attempts it had before."""
 
 
 def replay(servers: str, topic: str, client: Mapping[str, str]) -> int:
@@ -69,15 +58,6 @@ def replay(servers: str, topic: str, client: Mapping[str, str]) -> int:
         return _Replay(topic, settings).run()
     except KafkaException as error:
         raise client_failure(servers, error, "; run again to go on") from error
-
-
-class _Replayed(NamedTuple):
-    """What is put back, and where."""
-
-    topic: str
-    partition: int
-    value: bytes | None
-    headers: list[Any]
 
 
 class _Replay:
@@ -111,7 +91,7 @@ class _Replay:
             ends = {p.partition: self._end(p) for p in places}
             for number, offset in reached.items():  # what earlier runs have done
                 for letter in self._letters(number, 0, offset):
-                    self._seen.add(_source(letter))
+                    self._seen.add(source_of(letter))
             return sum(
                 self._replay(number, max(reached[number], 0), end) for number, end in ends.items()
             )
@@ -129,25 +109,25 @@ class _Replay:
             if not taken:
                 self._producer.begin_transaction()
             taken += 1
-            source = _source(letter)
+            source = source_of(letter)
             if source not in self._seen:
                 self._put_back(letter, source)
                 self._seen.add(source)
                 replayed += 1
             if taken == TRANSACTION_LETTERS:
-                self._commit(partition, _offset(letter) + 1)
+                self._commit(partition, offset_of(letter) + 1)
                 taken = 0
         if taken:
             self._commit(partition, end)
         return replayed
 
     def _put_back(self, letter: Message, source: bytes) -> None:
-        place = f"{self._topic}/{letter.partition()}/{_offset(letter)}"
+        place = f"{self._topic}/{letter.partition()}/{offset_of(letter)}"
         try:
-            record = _of_retry_topic(letter) or _of_job(letter, source)
-        except (ValueError, KeyError, TypeError) as error:
+            record = replayed_of(letter, source)
+        except NoDeadLetterError as error:
             self._producer.abort_transaction(TIMEOUT_SECONDS)
-            raise JobError(f"{place} is no dead letter ({error}): it cannot be replayed") from error
+            raise JobError(f"{place} cannot be replayed: {error}") from error
         self._producer.produce(
             record.topic,
             key=letter.key(),
@@ -176,52 +156,8 @@ class _Replay:
                 if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its name
                     raise KafkaException(error)
                 return
-            if _offset(message) >= end:
+            if offset_of(message) >= end:
                 return
             yield message
-            if _offset(message) + 1 == end:
+            if offset_of(message) + 1 == end:
                 return
-
-
-def _of_retry_topic(letter: Message) -> _Replayed | None:
-    """Return what a letter of the broker was; None for others, ValueError for a place of none."""
-    headers: list[Any] = list(letter.headers() or [])
-    places = [value for name, value in headers if name == DEAD_SOURCE_HEADER]
-    if not places:
-        return None
-    topic, partition, _ = places[-1].decode().rsplit("/", 2)
-    own = [header for header in headers if header[0] not in COUNTING_HEADERS]
-    return _Replayed(topic, int(partition), letter.value(), own)
-
-
-def _of_job(letter: Message, source: bytes) -> _Replayed:
-    """Return the record that a letter of the job `retry` holds, which is JSON."""
-    found = json.loads(letter.value() or b"")
-    origin = found["source"]
-    return _Replayed(origin["topic"], origin["partition"], _value(found), [("origin", source)])
-
-
-def _value(letter: Mapping[str, Any]) -> bytes | None:
-    """Return the value that the record had; raise ValueError when the letter lacks a part."""
-    size = letter["raw_bytes"]
-    if size is None:
-        return None
-    if letter["raw_base64"] is not None:
-        value = base64.b64decode(letter["raw_base64"])
-    else:
-        value = letter["raw"].encode()
-    if len(value) != size:
-        raise ValueError(f"{size:,} bytes long, of which it has {len(value):,}")
-    return value
-
-
-def _source(letter: Message) -> bytes:
-    headers: dict[str, Any] = dict(letter.headers() or [])
-    named = headers.get(DEAD_SOURCE_HEADER) or headers.get(SOURCE_HEADER)
-    return bytes(named or f"{letter.partition()}/{_offset(letter)}".encode())
-
-
-def _offset(message: Message) -> int:
-    offset = message.offset()
-    assert offset is not None
-    return offset
