@@ -14,7 +14,14 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.http.client import DEFAULT_ENDPOINT, FailedError, add_options, ask, asked_from
+from broker.http.client import (
+    DEFAULT_ENDPOINT,
+    FailedError,
+    add_options,
+    ask,
+    asked_from,
+    at_least_one,
+)
 from config.machine.own_program import usage_name
 
 if TYPE_CHECKING:
@@ -145,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--partition", type=int)
     add("--offset", type=int, help="where the record waits: what its producer was told")
     add("--id", help="what the header message-id holds")
-    add("--limit", type=int, default=DEFAULT_LIMIT, help="most records in a list (100)")
+    add("--limit", type=at_least_one, default=DEFAULT_LIMIT, help="most records in a list (100)")
     add_options(parser)
     return parser
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import os
 import ssl
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping
 
 DEFAULT_ENDPOINT: Final = "http://127.0.0.1:9405"
@@ -46,6 +47,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--cafile", help="certificates (PEM) by which an endpoint with TLS is known")
 
 
+def at_least_one(text: str) -> int:
+    """The type of an option that says how many records are wanted at most."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, got '{text}'")
+    return int(text)
+
+
 def asked_from(endpoint: str, options: argparse.Namespace) -> Asked:
     """One of the endpoints, with the options that `add_options` has added."""
     return Asked(endpoint, options.user, options.cafile)
@@ -62,16 +70,24 @@ def ask(
         raise FailedError(f"{endpoint} does not begin with http:// or https://")
     request = Request(url, method=method)  # noqa: S310 - looked at above
     if asked.user is not None:
-        password = os.environ.get(PASSWORD_VARIABLE, "")
-        shown = base64.b64encode(f"{asked.user}:{password}".encode()).decode()
-        request.add_header("Authorization", f"Basic {shown}")
+        request.add_header("Authorization", _authorization(asked.user))
     try:
         context = ssl.create_default_context(cafile=asked.cafile)
         with urlopen(request, timeout=TIMEOUT_SECONDS, context=context) as answer:  # noqa: S310
             found: dict[str, Any] = json.load(answer)
     except HTTPError as error:
         reason = error.read(LONGEST_REASON).decode("utf-8", "replace").strip()
+        if error.code == HTTPStatus.UNAUTHORIZED and asked.user is None:
+            reason += "; name the user with --user"
         raise FailedError(f"{endpoint}: {error.code} {reason}", error.code) from None
     except (URLError, OSError, ValueError) as error:
         raise FailedError(f"{endpoint}: {getattr(error, 'reason', error)}") from None
     return found
+
+
+def _authorization(user: str) -> str:
+    """The header that shows who asks. Raises FailedError."""
+    password = os.environ.get(PASSWORD_VARIABLE)
+    if password is None:
+        raise FailedError(f"{PASSWORD_VARIABLE} is not set: the password of --user {user}")
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"

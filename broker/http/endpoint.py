@@ -83,9 +83,11 @@ class HttpEndpoint:
 
     def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         assert self._application is not None
-        if not self._protection.admits(environ.get("HTTP_AUTHORIZATION", "")):
+        shown = environ.get("HTTP_AUTHORIZATION", "")
+        if not self._protection.admits(shown):
             asked = ("WWW-Authenticate", f'Basic realm="{self._name}"')
-            text = f"{self._protection.user_key} alone may\n"
+            what = "wrong user or password" if shown else "user and password are missing"
+            text = f"{what}: {self._protection.user_key} alone may\n"
             return say("401 Unauthorized", text, start_response, asked)
         return self._application(environ, start_response)
 

@@ -10,7 +10,14 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.http.client import DEFAULT_ENDPOINT, FailedError, add_options, ask, asked_from
+from broker.http.client import (
+    DEFAULT_ENDPOINT,
+    FailedError,
+    add_options,
+    ask,
+    asked_from,
+    at_least_one,
+)
 from config.machine.own_program import usage_name
 
 if TYPE_CHECKING:
@@ -89,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--from", dest="from_time", help="earliest timestamp: milliseconds, or ISO 8601")
     add("--to", dest="to_time", help="latest timestamp")
     add("--partition", type=int)
-    add("--limit", type=int, default=DEFAULT_LIMIT, help="most records (100)")
+    add("--limit", type=at_least_one, default=DEFAULT_LIMIT, help="most records (100)")
     add("--isolation", choices=("read_committed", "read_uncommitted"))
     add_options(parser)
     return parser
