@@ -19,6 +19,8 @@ from compiled.__main__ import main as compiled
 from config.machine.own_program import COMMAND, word_of
 
 COMPILED = "compiled"
+EXIT_USAGE = 2
+"""As argparse ends a process whose command line is wrong."""
 
 
 def main() -> None:
@@ -28,9 +30,18 @@ def main() -> None:
         sys.exit(compiled(rest, f"{COMMAND} {COMPILED}"))
     room = words().get(word)
     if room is None:
+        if word and not word.startswith("-"):
+            sys.exit(_unknown(word))
         leave(serve(sys.argv[1:], words=(*words(), COMPILED)))
     module = importlib.import_module(f"{__package__}.{room}.__main__")
     sys.exit(module.main(rest))
+
+
+def _unknown(word: str) -> int:
+    known = ", ".join((*words(), COMPILED))
+    text = f"there is no '{word}'; there are: {known}, and --config for a broker"
+    sys.stderr.write(f"{COMMAND}: {text}\n")
+    return EXIT_USAGE
 
 
 def words() -> dict[str, str]:

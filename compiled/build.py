@@ -6,6 +6,7 @@ process that runs the old one keeps its libraries until it ends.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -21,6 +22,8 @@ from compiled.finder import GROUP, LIBRARY, library_path
 from compiled.source_text import UncompilableError, compilable
 
 PLACE: Final = modules.PREFIX.replace(".", "/")
+NEEDED: Final = {"mypyc": "mypy", "setuptools": "setuptools"}
+"""Modules that the broker alone does not bring, and the packages that do."""
 SHOWN_LINES: Final = 20
 OPTIMIZATION: Final = "2"
 
@@ -46,6 +49,7 @@ def build(target: Path, root: Path = ROOT) -> BuildRecord:
 
     Raises BuildError.
     """
+    _check_installed()
     sources = modules.sources(root)
     needed = dependencies(root, sources)
     digests = {path: digest_of(root / path) or "" for path in needed}
@@ -64,6 +68,15 @@ def build(target: Path, root: Path = ROOT) -> BuildRecord:
             target.rename(Path(work) / "old")
         made.rename(target)
     return record
+
+
+def _check_installed() -> None:
+    missing = [name for module, name in NEEDED.items() if importlib.util.find_spec(module) is None]
+    if missing:
+        how = "pip install 'kafka-broker-python[compiled]' (in the clone: make compile)"
+        raise BuildError(
+            f"not installed: {', '.join(missing)}. Install the extra `compiled`: {how}"
+        )
 
 
 def _copy(root: Path, work: Path, needed: list[str], sources: list[str]) -> None:

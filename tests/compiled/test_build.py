@@ -88,6 +88,15 @@ def test_compiled_module_is_run_until_its_source_changes(tree: Path) -> None:
     assert "places.py has changed since" in run(tree, "yes").stderr
 
 
+def test_without_its_packages_the_extra_is_named(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mypyc", None)
+
+    with pytest.raises(BuildError, match=r"not installed: mypy\. Install .*python\[compiled\]"):
+        build(tree / "build" / "compiled", tree)
+
+
 @pytest.mark.timeout(300)
 def test_failed_build_leaves_the_old_one(tree: Path) -> None:
     target = tree / "build" / "compiled"
