@@ -5,12 +5,17 @@ With `--process` it runs one of the brokers of `broker.processes`, as `python -m
 
 from __future__ import annotations
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Ctrl-C ends it at once, without a traceback, until the broker has something to close.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import asyncio
 import gc
 import logging
 import os
-import signal
 import sys
 from contextlib import suppress
 from functools import partial

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,32 @@ def test_a_process_that_the_file_is_not_for_is_refused(number: str, tmp_path: Pa
     assert f"--process {number}: " in said
     assert "is for processes 0 to 0 (broker.processes)" in said
     assert not (tmp_path / "data").exists()
+
+
+INTERRUPTING = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ["INTERRUPTED_AT"]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.parametrize("module", ["asyncio", "config.errors", "broker.app"])
+def test_an_interrupt_while_modules_are_imported_is_silent(tmp_path: Path, module: str) -> None:
+    broker = ours(tmp_path)
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTING)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "INTERRUPTED_AT": module}
+    done = subprocess.run(
+        broker.command,
+        cwd=broker.working_directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
