@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode
+from protocol.schema import Request
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-    from protocol.schema import Request
 
 
 class Mischief(Enum):
@@ -31,7 +31,10 @@ class Mischief(Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fault:
-    """One rule. It can be sent to another process."""
+    """One rule. It can be sent to another process.
+
+    What could never strike, or not be answered, is refused at once: TypeError or ValueError.
+    """
 
     mischief: Mischief
     request: type[Request] | None
@@ -47,6 +50,19 @@ class Fault:
     client_id: str | None = None
     """Strikes only requests of this client; None: of any."""
 
+    def __post_init__(self) -> None:
+        if self.request is not None and not _is_request(self.request):
+            raise TypeError(
+                f"request is a class of broker.testing, as Produce, or None, not {self.request!r}"
+            )
+        if not isinstance(self.error, ErrorCode):
+            raise TypeError(f"error is an ErrorCode of broker.testing, not {self.error!r}")
+        _check_seconds(self.seconds)
+        _check_times(self.times)
+        for name, text in (("topic", self.topic), ("client_id", self.client_id)):
+            if text is not None and not isinstance(text, str):
+                raise TypeError(f"{name} is a string or None, not {text!r}")
+
     def concerns(
         self, request: type[Request], client_id: str | None, topics: Collection[str]
     ) -> bool:
@@ -56,3 +72,23 @@ class Fault:
             and self.client_id in (None, client_id)
             and (self.topic is None or self.topic in topics)
         )
+
+
+def _is_request(request: object) -> bool:
+    return isinstance(request, type) and issubclass(request, Request) and request is not Request
+
+
+def _check_seconds(seconds: object) -> None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise TypeError(f"seconds is a number, not {seconds!r}")
+    if not math.isfinite(seconds) or seconds < 0:
+        raise ValueError(f"seconds is not negative and not endless, unlike {seconds!r}")
+
+
+def _check_times(times: object) -> None:
+    if times is None:
+        return
+    if isinstance(times, bool) or not isinstance(times, int):
+        raise TypeError(f"times is a whole number or None, not {times!r}")
+    if times < 1:
+        raise ValueError(f"times is at least 1, or None for all, and not {times}")

@@ -1,0 +1,44 @@
+"""Faults that could never strike are refused where they are made."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from broker.embedded.faults.fault import Fault, Mischief
+from broker.testing import ErrorCode, Produce
+from protocol.schema import Request
+
+
+@pytest.mark.parametrize(
+    ("argument", "wrong", "error"),
+    [
+        ("request", "Produce", TypeError),
+        ("request", Produce.RESPONSE, TypeError),
+        ("request", Request, TypeError),
+        ("error", 77777, TypeError),
+        ("error", "INVALID_RECORD", TypeError),
+        ("seconds", -1, ValueError),
+        ("seconds", math.nan, ValueError),
+        ("seconds", math.inf, ValueError),
+        ("seconds", "1", TypeError),
+        ("times", 0, ValueError),
+        ("times", 1.5, TypeError),
+        ("topic", b"orders", TypeError),
+        ("client_id", 7, TypeError),
+    ],
+)
+def test_an_argument_that_would_never_strike_is_refused(
+    argument: str, wrong: object, error: type[Exception]
+) -> None:
+    arguments: dict[str, Any] = {"request": Produce, argument: wrong}
+    with pytest.raises(error, match=f"^{argument} "):
+        Fault(Mischief.FAIL, **arguments)
+
+
+def test_any_request_may_be_struck_at_once_and_always() -> None:
+    fault = Fault(Mischief.FAIL, None, ErrorCode.INVALID_RECORD)
+
+    assert fault.concerns(Produce, "me", ())
