@@ -217,7 +217,17 @@ def _warning(statement: _Statement) -> str | None:
     if of_listener is not None:
         has_effect = of_listener.key.acts and is_of_listeners(of_listener.name)
         return None if has_effect else _without_effect(statement.name)
-    return f"{statement.name} is not a configuration key{_suggestion(statement.name)}"
+    return about_unknown_key(statement.name)
+
+
+def about_unknown_key(name: str) -> str | None:
+    """What to tell of a key that no broker, listener or provider has; None if one has it."""
+    own = own_key(name)
+    if own is not None:
+        return about_unknown_key(own[1])
+    if name in BROKER_KEYS or unprefixed(name) in BROKER_KEYS or is_of_provider(name):
+        return None
+    return f"{name} is not a configuration key{_suggestion(name)}"
 
 
 def _without_effect(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from broker.embedded.controlled_broker import ControlledBroker
 from broker.embedded.engines.on_thread import ThreadEngine
@@ -18,10 +18,12 @@ from broker.embedded.settings import (
     ALONE,
     QUICK,
     BrokerSettings,
+    check_choices,
     make_directory,
     remove_directory,
     secured,
     stated,
+    warn_of_unknown_keys,
     with_super_users,
 )
 from broker.embedded.stored_records import stored_records
@@ -32,11 +34,8 @@ if TYPE_CHECKING:
 
     from broker.embedded.async_broker import AsyncBroker
     from broker.embedded.engines.engine import Engine
-    from broker.embedded.security import Protocol
-    from broker.embedded.settings import Storage, Value
+    from broker.embedded.settings import Isolation, Protocol, Storage, Value
     from broker.embedded.stored_records import StoredRecord
-
-Isolation = Literal["thread", "process"]
 
 
 class EmbeddedBroker(ControlledBroker):
@@ -61,6 +60,8 @@ class EmbeddedBroker(ControlledBroker):
         `log_dir` stay. With `security`, clients connect by TLS or log in by SASL, with what
         `client_config` says. Nothing is taken from the machine before `start`.
         """
+        check_choices(storage, security, isolation)
+        warn_of_unknown_keys(config)
         whole = {**stated(QUICK), **stated(ALONE), **stated(config)}
         self._config = with_super_users(whole, PRINCIPAL)
         self._storage = storage

@@ -21,10 +21,13 @@ from broker.embedded.operations import PRINCIPAL
 from broker.embedded.settings import (
     QUICK,
     BrokerSettings,
+    check_brokers,
+    check_choices,
     make_directory,
     remove_directory,
     secured,
     stated,
+    warn_of_unknown_keys,
     with_super_users,
 )
 from broker.embedded.stored_records import stored_records
@@ -34,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from broker.embedded.security import Protocol, Security
-    from broker.embedded.settings import Storage, Value
+    from broker.embedded.security import Security
+    from broker.embedded.settings import Protocol, Storage, Value
     from broker.embedded.stored_records import StoredRecord
 
 POLL_SECONDS: Final = 0.005
@@ -74,6 +77,9 @@ class EmbeddedCluster:
         security: Protocol | None = None,
     ) -> None:
         """`config` has keys of `server.properties`, for all of them; `security` is of clients."""
+        check_brokers(brokers)
+        check_choices(storage, security)
+        warn_of_unknown_keys(config)
         factor = {name: min(3, brokers) for name in CLUSTER if name.endswith("replication.factor")}
         fewest = {name: min(2, brokers) for name in CLUSTER if name.endswith("min.isr")}
         whole = {
@@ -174,9 +180,14 @@ class EmbeddedCluster:
     def leader_of(self, topic: str, partition: int = 0) -> ClusterBroker:
         """The broker that leads a partition, once there is one. Raises NotReachedError.
 
+        Raises EmbeddedBrokerError at once if there is no such topic or partition.
+
         Of two that believe to lead, since one of them was cut off, the one that came later.
         """
         what = f"a leader of {topic}-{partition}"
+        if not self.brokers:
+            raise EmbeddedBrokerError("the cluster was not started")
+        self._ensemble.check_partition(topic, partition)
         self._first(what, lambda broker: broker.leads(topic, partition))
         return max(self.live, key=lambda broker: broker.leads_in(topic, partition))
 
@@ -243,7 +254,7 @@ class EmbeddedCluster:
 
     def kill(self, broker: ClusterBroker | int) -> ClusterBroker:
         """End a broker as SIGKILL does; its session ends at once, so that others take over."""
-        killed = self.brokers[broker] if isinstance(broker, int) else broker
+        killed = self._broker(broker, "broker")
         killed.kill()
         return killed
 
@@ -255,7 +266,10 @@ class EmbeddedCluster:
         Clients reach all of them. The metadata store is with the others, unless `from_store` is
         false: after `zookeeper.session.timeout.ms`, those that are cut off lead nothing any more.
         """
-        cut_off = {minority} if isinstance(minority, int) else set(minority)
+        named = minority if isinstance(minority, list | tuple | set) else [minority]
+        cut_off = {self._broker(one, "minority").broker_id for one in named}
+        if not cut_off:
+            raise ValueError("minority names no broker")
         if from_store:
             self._ensemble.unreachable |= cut_off
         for broker in self.brokers:
@@ -279,6 +293,16 @@ class EmbeddedCluster:
             self._ensemble.unreachable.clear()
             for broker in self.brokers:
                 broker.ask("cut_off_from", set())
+
+    def _broker(self, which: ClusterBroker | int, argument: str) -> ClusterBroker:
+        """One of ours, itself or by its id. Raises ValueError or TypeError about an argument."""
+        if isinstance(which, bool) or not isinstance(which, ClusterBroker | int):
+            raise TypeError(f"{argument}: {which!r} is neither a broker nor the id of one")
+        for broker in self.brokers:
+            if which in (broker, broker.broker_id):
+                return broker
+        ids = ", ".join(str(broker.broker_id) for broker in self.brokers) or "none"
+        raise ValueError(f"{argument}: {which} is no broker of this cluster; there are: {ids}")
 
     def _make(self, number: int, directory: Path) -> ClusterBroker:
         ports = (ReservedPort(), ReservedPort())

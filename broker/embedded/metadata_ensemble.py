@@ -14,6 +14,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
+from broker.embedded.errors import EmbeddedBrokerError
 from controller.metadata_store.store import (
     Change,
     ChangeKind,
@@ -28,6 +29,7 @@ from controller.metadata_store.store import (
 )
 from controller.metadata_store.tree import Applied, ZnodeTree
 from controller.metadata_store.tree_store import TreeStore
+from controller.znodes import decode_topic, topic_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,6 +87,17 @@ class MetadataEnsemble:
             applied = self.tree.apply(operations, number)
             tell(applied)
             return applied.results
+
+    def check_partition(self, topic: str, partition: int) -> None:
+        """Raise EmbeddedBrokerError if there is no such topic or partition, whoever knows it."""
+        with self.lock:
+            node = self.tree.nodes.get(topic_path(topic))
+        if node is None:
+            raise EmbeddedBrokerError(f"there is no topic {topic}")
+        partitions = decode_topic(topic, node.data).partitions
+        if partition not in partitions:
+            last = f"the last partition is {topic}-{len(partitions) - 1}"
+            raise EmbeddedBrokerError(f"there is no {topic}-{partition}: {last}")
 
 
 def tell(applied: Applied) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 import datetime as dt
 import ipaddress
 import secrets
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -19,7 +19,7 @@ from broker.runtime.clock import SystemClock
 if TYPE_CHECKING:
     from pathlib import Path
 
-Protocol = Literal["ssl", "sasl_plaintext", "sasl_ssl"]
+    from broker.embedded.settings import Protocol
 
 USER: Final = "test"
 MECHANISM: Final = "PLAIN"

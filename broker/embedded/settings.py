@@ -5,18 +5,22 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from broker.embedded.errors import EmbeddedBrokerError
 from broker.embedded.machine.reserved_port import HOST
+from config.loader import about_unknown_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.embedded.security import Protocol, Security
+    from broker.embedded.security import Security
 
 Storage = Literal["disk", "memory"]
+Isolation = Literal["thread", "process"]
+Protocol = Literal["ssl", "sasl_plaintext", "sasl_ssl"]
 Value = str | int | float | bool
 
 MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a directory of its own is made in it, for its user alone
@@ -124,6 +128,33 @@ class BrokerSettings:
 SUPER_USERS: Final = "super.users"
 OWN_LISTENER: Final = "BROKERS"
 """Of the listener on which brokers of a cluster talk to each other."""
+
+
+def check_choices(storage: object, security: object = None, isolation: object = "thread") -> None:
+    """Refuse what none of them can be. Raises ValueError."""
+    for name, one, choices in (
+        ("storage", storage, get_args(Storage)),
+        ("security", security, (*get_args(Protocol), None)),
+        ("isolation", isolation, get_args(Isolation)),
+    ):
+        if one not in choices:
+            raise ValueError(f"{name} is one of {', '.join(map(str, choices))}, and not {one!r}")
+
+
+def check_brokers(brokers: object) -> None:
+    """Refuse what is no number of brokers. Raises TypeError or ValueError."""
+    if isinstance(brokers, bool) or not isinstance(brokers, int):
+        raise TypeError(f"brokers is a whole number, not {brokers!r}")
+    if brokers < 1:
+        raise ValueError(f"brokers is at least 1, and not {brokers}")
+
+
+def warn_of_unknown_keys(config: Mapping[str, Value] | None) -> None:
+    """Tell the test of keys that the broker would only log; for constructors of what it makes."""
+    for name in config or ():
+        text = about_unknown_key(name)
+        if text is not None:
+            warnings.warn(f"config: {text}", stacklevel=3)
 
 
 def stated(config: Mapping[str, Value] | None) -> dict[str, str]:

@@ -60,14 +60,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marks = list(metafunc.definition.iter_markers(MARKER))
     if not marks:
         return
-    wanted = wanted_by_all(metafunc.config)
-    for mark in reversed(marks):  # the closest one has the last word
-        wanted = wanted.marked(mark)
+    wanted = _marked(metafunc, marks)
     if not set(names) & set(SERVERS) and set(names) & set(ON_A_SERVER):
         names.append(_server_name(names, marks))
     for name in SERVERS:
         if name in names and wanted != wanted_by_all(metafunc.config):
             metafunc.parametrize(name, [wanted], ids=[_HIDDEN], indirect=True, scope="session")
+
+
+def _marked(metafunc: pytest.Metafunc, marks: list[pytest.Mark]) -> Wanted:
+    """What a test is marked with. Raises UsageError, which names the test."""
+    wanted = wanted_by_all(metafunc.config)
+    try:
+        for mark in reversed(marks):  # the closest one has the last word
+            wanted = wanted.marked(mark)
+    except pytest.UsageError as error:
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: {error}") from None
+    return wanted
 
 
 @pytest.fixture(scope="session")

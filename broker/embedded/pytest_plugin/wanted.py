@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MARKER: Final = "kafka"
+MARKED: Final = "@pytest.mark.kafka"
 STORAGES: Final = ("disk", "memory")
 ISOLATIONS: Final = ("thread", "process")
 PROTOCOLS: Final = ("ssl", "sasl_plaintext", "sasl_ssl")
@@ -43,8 +45,28 @@ class Wanted:
                 "@pytest.mark.kafka takes config, brokers, storage, isolation, security, "
                 f"partitions and topic_config by name, not {wrong}"
             )
+        if not isinstance(config, Mapping):
+            raise pytest.UsageError(f"{MARKED}: config is a mapping, and not {config!r}")
         both = {**dict(self.config), **{name: _text(value) for name, value in config.items()}}
-        return dataclasses.replace(self, config=tuple(sorted(both.items())), **said)
+        found = dataclasses.replace(self, config=tuple(sorted(both.items())), **said)
+        found.check(f"{MARKED}: ")
+        return found
+
+    def check(self, prefix: str) -> None:
+        """Refuse what no broker can be, as it was written by the user. Raises UsageError."""
+        for name, one, choices in (
+            ("storage", self.storage, STORAGES),
+            ("isolation", self.isolation, ISOLATIONS),
+            ("security", self.security, (*PROTOCOLS, None)),
+        ):
+            if one not in choices:
+                shown = ", ".join(filter(None, choices))
+                raise pytest.UsageError(f"{prefix}{name} is one of {shown}, and not {one!r}")
+        count: object = self.brokers
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise pytest.UsageError(
+                f"{prefix}brokers is a whole number from 1 on, and not {count!r}"
+            )
 
 
 TOPIC_OPTIONS: Final = ("partitions", "topic_config")
@@ -79,24 +101,25 @@ def wanted_by_all(config: pytest.Config) -> Wanted:
     lines = [*config.getini("kafka_config"), *config.getoption("--kafka-config")]
     found = Wanted(
         tuple(sorted(_pairs(lines))),
-        int(_said(config, "brokers") or BROKERS),
+        _number(_said(config, "brokers")),
         _said(config, "storage") or STORAGES[0],
         _said(config, "isolation") or ISOLATIONS[0],
         _said(config, "security") or None,
     )
-    for name, one, choices in (
-        ("storage", found.storage, STORAGES),
-        ("isolation", found.isolation, ISOLATIONS),
-        ("security", found.security, (*PROTOCOLS, None)),
-    ):
-        if one not in choices:
-            shown = ", ".join(filter(None, choices))
-            raise pytest.UsageError(f"kafka_{name} is one of {shown}, and not {one!r}")
+    found.check("kafka_")
     return found
 
 
 def _said(config: pytest.Config, name: str) -> Any:  # noqa: ANN401 - text or number
-    return config.getoption(f"--kafka-{name}") or config.getini(f"kafka_{name}")
+    option = config.getoption(f"--kafka-{name}")
+    return config.getini(f"kafka_{name}") if option is None else option
+
+
+def _number(said: Any) -> Any:  # noqa: ANN401 - text or number, checked by `Wanted.check`
+    """What is no number stays what it is."""
+    if said in ("", None):
+        return BROKERS
+    return int(said) if str(said).strip().isdecimal() else said
 
 
 def _pairs(lines: Iterable[str]) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from tests.interop.embedded.conftest import produced
 from tests.support.jars import REPOSITORY
 
 if TYPE_CHECKING:
-    from broker.embedded.embedded_broker import Isolation
+    from broker.embedded.settings import Isolation
 
 each_isolation = pytest.mark.parametrize("isolation", ["thread", "process"])
 
@@ -247,7 +247,9 @@ def test_a_configuration_that_is_wrong_is_told() -> None:
 
 
 def test_a_key_that_there_is_not_is_told() -> None:
-    with EmbeddedBroker({"num.partition": 3}) as broker:
+    with pytest.warns(UserWarning, match=r"num\.partition is not"):
+        made = EmbeddedBroker({"num.partition": 3})
+    with made as broker:
         assert any("num.partition is not a configuration key" in one for one in broker.log_lines)
         assert sum("WARNING" in one for one in broker.log_lines) == 1
 

@@ -43,6 +43,28 @@ def test_what_was_acknowledged_survives_its_leader(cluster: EmbeddedCluster) -> 
     assert values(cluster, "ha") == [b"one", b"two", b"three"]
 
 
+def test_what_is_not_there_is_told_at_once(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("ha")
+    not_started = EmbeddedCluster()
+    began = time.monotonic()
+
+    for wrong in (17, -1, "x", True, None, 1.5):
+        with pytest.raises((ValueError, TypeError), match="broker: "):
+            cluster.kill(wrong)  # type: ignore[arg-type]
+    for several in (99, [0, 99], "x", {"x"}, [], None):
+        with pytest.raises((ValueError, TypeError), match=r"^minority"):
+            cluster.partition_network(several)  # type: ignore[arg-type]
+    with pytest.raises(EmbeddedBrokerError, match="there is no topic nosuch"):
+        cluster.leader_of("nosuch", 3)
+    with pytest.raises(EmbeddedBrokerError, match="there is no ha-3: the last partition is ha-0"):
+        cluster.leader_of("ha", 3)
+    with pytest.raises(EmbeddedBrokerError, match="not started"):
+        not_started.leader_of("ha")
+
+    assert time.monotonic() < began + 20, "leader_of has waited"
+    assert len(cluster.live) == 3
+
+
 def test_another_broker_becomes_controller(cluster: EmbeddedCluster) -> None:
     controller = cluster.controller()
 

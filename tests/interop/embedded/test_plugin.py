@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import broker.embedded.security  # noqa: F401 - pytester forgets what is first imported within it
 from tests.support.jars import REPOSITORY
 
 if TYPE_CHECKING:
@@ -171,21 +172,6 @@ def test_the_log_of_the_time_of_a_failed_test_is_in_its_report(suite: pytest.Pyt
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*Kafka broker log (kafka_broker)*", "*topic within created*"])
     result.stdout.no_fnmatch_line("*topic before created*")
-
-
-def test_a_marker_that_is_wrong_is_told(suite: pytest.Pytester) -> None:
-    suite.makepyfile(
-        """
-        import pytest
-
-        @pytest.mark.kafka(broker=3)
-        def test_it(kafka_broker):
-            pass
-        """
-    )
-    result = run(suite)
-    result.stdout.fnmatch_lines(["*takes config, brokers*not broker*"])
-    assert result.ret != 0
 
 
 def test_fixtures_of_the_users_own_scopes_may_stand_on_the_broker(suite: pytest.Pytester) -> None:
