@@ -12,7 +12,7 @@ from protocol.errors import ApiError, ErrorCode, shortened
 from protocol.schema import UNDECODABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from broker.network.connection import Connection
     from broker.requests.api_table import Route
@@ -139,7 +139,7 @@ class AnsweringInSlices(Answering):
 
 
 def answer_when_read(
-    short: Answering, reading: Coroutine[Any, Any, Request], size: int
+    short: Answering, read: Callable[[], Coroutine[Any, Any, Request]], size: int
 ) -> Deferred[list[Part] | None]:
     """Handle a long request once it is read, and answer it in slices; `size` is its frame's."""
     answering = AnsweringInSlices.like(short)
@@ -150,7 +150,7 @@ def answer_when_read(
 
     async def read_on() -> list[Part] | Deferred[list[Part] | None] | None:
         try:
-            request = await reading
+            request = await read()  # made here, as a task may end before it begins
         except UNDECODABLE as error:
             refuse_frame(answering.served, error, size, answering.connection)
             return None

@@ -7,6 +7,7 @@ response, a `Deferred` of one, or None for no answer.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from broker.requests.answers import Answering, answer_when_read, refuse_frame
@@ -138,11 +139,11 @@ class Dispatcher:
             return short.handle(whole)
         size = len(frame)
         if is_order:
-            reading = long.read_on(self._broker.slices())
+            read = partial(long.read_on, self._broker.slices())
         else:
             most = min(size, limit or size)  # an element has a byte at least
-            reading = self.elements.read(long, most, short.context)
-        return answer_when_read(short, reading, size)
+            read = partial(self.elements.read, long, most, short.context)
+        return answer_when_read(short, read, size)
 
     def _serve(self, route: Route, version: int) -> VersionedRoute:
         served = self._make(route, version)
