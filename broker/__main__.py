@@ -137,6 +137,7 @@ async def _serve(config: BrokerConfig, prefix: str = "") -> int:
     if activation.is_outdated:
         logger.warning("compiled: no: %s", activation.reason)
 
+    _tune_garbage_collection()  # before 800 modules are imported, none of which is garbage
     from broker.app import Broker  # noqa: PLC0415  (a bad file is told without waiting)
     from broker.health.service_notices import ServiceNotices  # noqa: PLC0415
     from broker.runtime.allocator import give_back_large_pieces  # noqa: PLC0415
@@ -149,7 +150,6 @@ async def _serve(config: BrokerConfig, prefix: str = "") -> int:
     for number in _endings():
         loop.add_signal_handler(number, broker.stop)
     loop.set_exception_handler(LoopErrors(broker.clock))
-    _tune_garbage_collection()
     notices = ServiceNotices(os.environ, os.getpid(), Timers(loop))
     broker.on_ready = partial(_begin_to_serve, notices, f"broker {config.broker_id} serves")
     broker.on_stopping = notices.stopping

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from config.topic import TopicConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, init=False, repr=False, eq=False)
 class BrokerConfig(
     CleanerKeys,
     GroupKeys,
@@ -78,6 +78,20 @@ class BrokerConfig(
     """What the property file and the command line said: names, unknown ones too, and texts."""
     providers: ConfigProviders = field(default_factory=ConfigProviders)
     """What stands for variables in values, dynamic ones too."""
+
+    def __init__(self, **values: object) -> None:
+        """Take values of keys, and defaults for all others. Raises TypeError for what is no key.
+
+        Not written by `dataclass`: each process would compile 460 parameters when it starts.
+        """
+        for one in dataclasses.fields(self):
+            value = values.pop(one.name, one.default)
+            if value is dataclasses.MISSING:
+                assert one.default_factory is not dataclasses.MISSING, one.name
+                value = one.default_factory()
+            object.__setattr__(self, one.name, value)
+        if values:
+            raise TypeError(f"BrokerConfig has no {', '.join(sorted(values))}")
 
     def value_of(self, name: str) -> Value:
         """Look up the typed value of a key by its name in `server.properties`."""

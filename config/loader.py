@@ -246,7 +246,7 @@ def _build(
     values: dict[str, Value], effective: dict[str, _Statement], providers: ConfigProviders
 ) -> BrokerConfig:
     stated = {name: statement.text.strip() for name, statement in effective.items()}
-    config = BrokerConfig(stated=stated, providers=providers, **values)  # type: ignore[arg-type]  # parsed by its row
+    config = BrokerConfig(stated=stated, providers=providers, **values)
     if not config.log_dirs:
         config = dataclasses.replace(config, log_dirs=(config.log_dir,))
     if "node.id" in stated and "broker.id" not in stated:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Self
 
 from broker.embedded.errors import EmbeddedBrokerError
 from broker.embedded.faults.fault import Fault, Mischief
-from broker.embedded.hosted_broker import HostedBroker, Surroundings
 from broker.embedded.machine.log_lines import LogLines, unwatch, watch
 from broker.embedded.machine.reserved_port import ReservedPort
 from broker.embedded.machine.turned_time import TurnedTime
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.embedded.faults.sent_requests import SentRequest
+    from broker.embedded.hosted_broker import HostedBroker
     from broker.embedded.settings import BrokerSettings, Value
     from protocol.errors import ErrorCode
     from protocol.schema import Request
@@ -33,6 +33,8 @@ class AsyncBroker:
         self._settings = settings
         self._ports = ports
         self._lines = LogLines()
+        from broker.embedded.hosted_broker import HostedBroker, Surroundings  # noqa: PLC0415
+
         self._broker = HostedBroker(settings, Surroundings(self._lines, TurnedTime()))
 
     @classmethod

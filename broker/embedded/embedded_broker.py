@@ -7,12 +7,8 @@ import weakref
 from typing import TYPE_CHECKING, Self
 
 from broker.embedded.controlled_broker import ControlledBroker
-from broker.embedded.engines.on_thread import ThreadEngine
 from broker.embedded.errors import EmbeddedBrokerError
-from broker.embedded.hosted_broker import Surroundings
-from broker.embedded.machine.log_lines import LogLines
 from broker.embedded.machine.reserved_port import ReservedPort
-from broker.embedded.machine.turned_time import TurnedTime
 from broker.embedded.operations import PRINCIPAL
 from broker.embedded.settings import (
     ALONE,
@@ -227,7 +223,9 @@ def _engine(settings: BrokerSettings, isolation: Isolation) -> Engine:
         from broker.embedded.engines.in_process import ProcessEngine  # noqa: PLC0415 - few need it
 
         return ProcessEngine(settings)
-    return ThreadEngine(settings, Surroundings(LogLines(), TurnedTime()))
+    from broker.embedded.engines.on_thread import thread_engine  # noqa: PLC0415 - all of a broker
+
+    return thread_engine(settings)
 
 
 def _remove(process: int, directory: Path) -> None:

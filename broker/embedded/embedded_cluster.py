@@ -10,9 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, Self
 
 from broker.embedded.cluster_broker import ClusterBroker
-from broker.embedded.engines.on_thread import ThreadEngine
 from broker.embedded.errors import EmbeddedBrokerError, NotReachedError
-from broker.embedded.hosted_broker import Surroundings
 from broker.embedded.machine.log_lines import LogLines
 from broker.embedded.machine.reserved_port import ReservedPort
 from broker.embedded.machine.turned_time import TurnedTime
@@ -322,6 +320,9 @@ class EmbeddedCluster:
         def end_session() -> None:
             for store in stores:
                 store.end()
+
+        from broker.embedded.engines.on_thread import ThreadEngine  # noqa: PLC0415 - as in EmbeddedBroker
+        from broker.embedded.hosted_broker import Surroundings  # noqa: PLC0415
 
         lines = LogLines(f"broker {number}")
         surroundings = Surroundings(lines, TurnedTime(), open_store, end_session)

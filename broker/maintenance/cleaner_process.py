@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from broker.maintenance.side_process import ProcessEndedError, SideProcess
 from storage import compaction
-from storage.compaction.job import decode_report
-from storage.compaction.worker import GO_ON
+from storage.compaction.job import GO_ON, decode_report
 
 if TYPE_CHECKING:
     from storage.compaction.job import Report

@@ -8,6 +8,9 @@ is looked into once, before it is believed.
 No index is needed for anything but the time that a look-up takes. A segment that cannot be indexed
 is tried again after a while, and said to be so once; its log directory stays online, since what
 the broker itself reads of it may well be readable.
+
+What reads and writes indexes is imported with the first topic that wants one: most brokers have
+none, and need not wait for it when they start.
 """
 
 from __future__ import annotations
@@ -21,9 +24,6 @@ from broker.maintenance.side_process import ProcessEndedError, SideProcess
 from protocol.errors import ApiError
 from storage import key_index
 from storage.errors import LogDirectoryError
-from storage.key_index.index_builder import BLOCK_BYTES
-from storage.key_index.job import BuildJob, IndexBuilt, JobFailed, decode_report, encode_job
-from storage.key_index.placement import discard_indexes, put_in_place, sound_indexes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from broker.runtime.event_loop import BackgroundLoop
     from broker.runtime.supervision import Supervision
     from config.broker import BrokerConfig
-    from storage.key_index.job import Report
+    from storage.key_index.job import IndexBuilt, Report
     from storage.log.log import Log
     from storage.segment.segment import Segment
 
@@ -138,9 +138,13 @@ class KeyIndexer:
         del self._known[log]
         self._told.discard(log.name)
         if log.directory.failure is None:
+            from storage.key_index.placement import discard_indexes  # noqa: PLC0415
+
             await self._attempt(log, lambda: discard_indexes(log))
 
     async def _without_index(self, log: Log) -> list[Segment]:
+        from storage.key_index.placement import sound_indexes  # noqa: PLC0415
+
         truncations = log.offsets.truncations
         known = self._known.get(log)
         if known is None or known.truncations != truncations:
@@ -157,6 +161,8 @@ class KeyIndexer:
         return [one for one in closed if one.base_offset not in known.sound]
 
     async def _index(self, log: Log, segment: Segment, process: SideProcess) -> None:
+        from storage.key_index.job import BuildJob, IndexBuilt, JobFailed, encode_job  # noqa: PLC0415
+
         truncations = log.offsets.truncations
         job = BuildJob(log.path, segment.base_offset, segment.size, self._bytes_per_second)
         try:
@@ -176,6 +182,8 @@ class KeyIndexer:
 
     async def _report(self, log: Log, segment: Segment, process: SideProcess) -> Report | None:
         """What comes of it; None when the segment is not wanted any more."""
+        from storage.key_index.job import decode_report  # noqa: PLC0415
+
         while (line := await process.line(CHECK_SECONDS)) is None:
             if not self._is_wanted(log, segment):
                 return None
@@ -185,6 +193,8 @@ class KeyIndexer:
             raise ProcessEndedError(f"its process says {line!r:.100}") from None
 
     def _put_in_place(self, log: Log, segment: Segment, built: IndexBuilt) -> None:
+        from storage.key_index.placement import put_in_place  # noqa: PLC0415
+
         known = self._known.get(log)
         if known is None or not self._is_wanted(log, segment):
             return  # what was written is cleared up with the next start, or written over
@@ -243,5 +253,7 @@ class KeyIndexer:
 
 def _closed(log: Log) -> list[Segment]:
     """Segments that are not appended to any more; one of a single block needs no index."""
+    from storage.key_index.index_builder import BLOCK_BYTES  # noqa: PLC0415
+
     active = log.segments.active
     return [one for one in log.segments if one is not active and one.size > BLOCK_BYTES]

@@ -26,18 +26,17 @@ KERBEROS_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
 OCTAL = "01234567"
 FLAGS = {"required", "requisite", "sufficient", "optional"}
 
-_TOKEN = re.compile(
-    r"""
-      [\x00-\x20]+                                   # white space
-    | /\*.*?(?:\*/|\Z) | /.?[^\r\n]*                 # comments; a single slash begins one as well
-    | "(?P<double>(?:\\.|[^"\\\r\n])*)(?:"|(?=[\r\n])|\Z)
-    | '(?P<single>(?:\\.|[^'\\\r\n])*)(?:'|(?=[\r\n])|\Z)
-    | (?P<number>-?(?:\d+\.?\d*|\.\d*))
-    | (?P<word>[A-Za-z_$\xa0-\U0010ffff][-A-Za-z0-9._$\xa0-\U0010ffff]*)
-    | (?P<mark>.)
-    """,
-    re.VERBOSE | re.DOTALL | re.ASCII,
-)
+_PIECES = r"""
+    [\x00-\x20]+                                     # white space
+  | /\*.*?(?:\*/|\Z) | /.?[^\r\n]*                   # comments; a single slash begins one as well
+  | "(?P<double>(?:\\.|[^"\\\r\n])*)(?:"|(?=[\r\n])|\Z)
+  | '(?P<single>(?:\\.|[^'\\\r\n])*)(?:'|(?=[\r\n])|\Z)
+  | (?P<number>-?(?:\d+\.?\d*|\.\d*))
+  | (?P<word>[A-Za-z_$\xa0-\U0010ffff][-A-Za-z0-9._$\xa0-\U0010ffff]*)
+  | (?P<mark>.)
+"""
+"""Compiled when it is first used: its classes take milliseconds, in each process that starts."""
+_PIECE_FLAGS = re.VERBOSE | re.DOTALL | re.ASCII
 _ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
@@ -121,7 +120,7 @@ def _next(tokens: Iterator[_Token]) -> _Token:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    for match in _TOKEN.finditer(text):
+    for match in re.finditer(_PIECES, text, _PIECE_FLAGS):
         kind = match.lastgroup
         if kind in ("double", "single"):
             yield _Token(_ESCAPE.sub(_unescaped, match.group(kind)))

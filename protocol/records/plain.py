@@ -38,6 +38,9 @@ each length below 8192 that was ever sent."""
 _offsets: dict[int, bytes] = {}
 """Offset deltas below 8192 as varints."""
 
+_heads: dict[int, bytes] = {}
+"""By room, up to `MAX_ROOM`: no key, and the length of the value."""
+
 
 def is_plain_first(body: bytes | bytearray, position: int) -> bool:
     """Whether the record at `position`, which ends within `body`, is plain with deltas of zero."""
@@ -68,7 +71,8 @@ def plain_last_timestamp(body: bytes | bytearray, position: int, offset_delta: i
     room = len(body) - at - len(offset) - 2
     if timestamp & 1 or not 0 < room <= MAX_ROOM or body[-1]:
         return NOT_PLAIN
-    return timestamp >> 1 if body.startswith(offset + _HEADS[room], at) else NOT_PLAIN
+    head = _heads.get(room) or _remember_head(room)
+    return timestamp >> 1 if body.startswith(offset + head, at) else NOT_PLAIN
 
 
 def _remember_first(start: bytes) -> tuple[int, bytes]:
@@ -79,7 +83,8 @@ def _remember_first(start: bytes) -> tuple[int, bytes]:
     if low & 1 or not 0 < length - _FIXED_BYTES <= MAX_ROOM - _FIXED_BYTES:
         return 1, _NO_HEAD
     encoded = encode_varint(length)
-    head = encoded + b"\0\0\0" + _HEADS[length - _FIXED_BYTES]
+    room = length - _FIXED_BYTES
+    head = encoded + b"\0\0\0" + (_heads.get(room) or _remember_head(room))
     if not head.startswith(start):
         return 1, _NO_HEAD
     first = _firsts[start] = len(encoded) + length, head
@@ -93,13 +98,10 @@ def _remember_offset(delta: int) -> bytes:
     return encoded
 
 
-def _head(room: int) -> bytes:
+def _remember_head(room: int) -> bytes:
     """No key, and the length of a value that fills `room` bytes with it."""
     if room == _ONE_BYTE_VALUE + 2:
         return _NO_HEAD  # 63 bytes have a length of one byte, 64 one of two
     value = room - 1 if room <= _ONE_BYTE_VALUE + 1 else room - 2
-    return NULL_KEY + encode_varint(value)
-
-
-_HEADS: Final = [_NO_HEAD, *(_head(room) for room in range(1, MAX_ROOM + 1))]
-"""By room."""
+    head = _heads[room] = NULL_KEY + encode_varint(value)
+    return head

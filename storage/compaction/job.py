@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 from storage.compaction.batch_filter import LastOfProducer
 from storage.segment.file_names import KAFKA_SUFFIXES, TRANSACTION_INDEX, segment_file
 
+GO_ON = b"go on\n"
+"""What the process waits for after each new segment."""
+
 
 class SourceSegment(NamedTuple):
     """A segment to be cleaned."""

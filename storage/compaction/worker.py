@@ -18,8 +18,6 @@ from storage.side_process import SideProcess, Throttle, yield_to_everybody
 if TYPE_CHECKING:
     from storage.compaction.job import Report
 
-GO_ON = b"go on\n"
-
 
 class Worker:
     """Cleans what it is told to."""

@@ -17,14 +17,12 @@ from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
 from broker.embedded.engines.engine import DISMISS
-from broker.embedded.engines.on_thread import ThreadEngine
+from broker.embedded.engines.on_thread import thread_engine
 from broker.embedded.errors import EmbeddedBrokerError
-from broker.embedded.hosted_broker import Surroundings
-from broker.embedded.machine.log_lines import LogLines
-from broker.embedded.machine.turned_time import TurnedTime
 from broker.embedded.settings import remove_directory
 
 if TYPE_CHECKING:
+    from broker.embedded.engines.on_thread import ThreadEngine
     from broker.embedded.settings import BrokerSettings
 
 
@@ -34,7 +32,7 @@ def main(number: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
     way: Connection[Any, Any] = Connection(number)
     settings: BrokerSettings = way.recv()
-    engine = ThreadEngine(settings, Surroundings(LogLines(), TurnedTime()))
+    engine = thread_engine(settings)
     is_dismissed = False
     try:
         is_dismissed = _serve(way, engine)

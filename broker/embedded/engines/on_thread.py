@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.embedded.hosted_broker import HostedBroker, Surroundings
-from broker.embedded.machine.log_lines import unwatch, watch
+from broker.embedded.machine.log_lines import LogLines, unwatch, watch
 from broker.embedded.machine.loop_thread import LoopThread
+from broker.embedded.machine.turned_time import TurnedTime
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -68,6 +69,11 @@ class ThreadEngine:
             self._is_closed = True
             self._thread.close()
             unwatch()
+
+
+def thread_engine(settings: BrokerSettings) -> ThreadEngine:
+    """An engine for a broker that is alone."""
+    return ThreadEngine(settings, Surroundings(LogLines(), TurnedTime()))
 
 
 def _at_once(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - see Engine

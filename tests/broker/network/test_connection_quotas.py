@@ -46,7 +46,7 @@ def listening(config: BrokerConfig, scenario: Callable[[Listeners, int], Awaitab
 
 
 def configured(**values: int | str) -> BrokerConfig:
-    return BrokerConfig(listeners=(f"PLAINTEXT://{HERE}:0",), **values)  # type: ignore[arg-type]
+    return BrokerConfig(listeners=(f"PLAINTEXT://{HERE}:0",), **values)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ READ = AclOperation.READ
 
 
 def context_of(principal: str, **keys: str) -> Context:
-    config = BrokerConfig(super_users="User:root", **keys)  # type: ignore[arg-type]
+    config = BrokerConfig(super_users="User:root", **keys)
     services = parts_in_memory(config).services
     return Context(
         *(services, 12, "a-client", "PLAINTEXT", "/10.0.0.1", principal, NOW_MS),

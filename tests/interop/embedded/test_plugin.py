@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import broker.embedded.security  # noqa: F401 - pytester forgets what is first imported within it
+# pytester forgets what is first imported within it.
+import broker.embedded.engines.on_thread
+import broker.embedded.security  # noqa: F401
 from tests.support.jars import REPOSITORY
 
 if TYPE_CHECKING:

@@ -1,0 +1,89 @@
+"""What a start imports: each module takes its time from whoever waits for a broker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from tests.support.jars import REPOSITORY
+
+OUR_MODULES = 770
+"""As many as a start takes, and a few. What makes it more has to be worth it: 0.3 ms each."""
+OURS = ("broker", "compiled", "config", "controller", "coordinator", "protocol", "storage")
+FOR_FEW = (
+    "broker.key_index.endpoint",
+    "broker.metrics.broker_metrics",
+    "broker.node.supervisor",
+    "broker.security.oauth",
+    "broker.startup.zookeeper_security",
+    "controller.zookeeper",
+    "cryptography",
+    "google.protobuf",
+    "gssapi",
+    "hypothesis",
+    "jwt",
+    "kazoo",
+    "multiprocessing",
+    "numpy",
+    "opentelemetry",
+    "prometheus_client",
+    "pytest",
+    "re2",
+    "rich",
+    "setuptools",
+    "storage.compaction.worker",
+    "storage.key_index.index_builder",
+    "storage.key_index.job",
+    "tomllib",
+)
+"""What only those brokers need that are configured so, or do more than to start."""
+STARTED = """
+import sys
+from broker.testing import EmbeddedBroker
+with EmbeddedBroker():
+    print(*sys.modules)
+"""
+
+
+@pytest.fixture(scope="module")
+def started() -> set[str]:
+    return _printed(STARTED)
+
+
+def test_a_start_imports_nothing_that_few_brokers_need(started: set[str]) -> None:
+    assert "broker.app" in started
+    assert not {one for one in started for few in FOR_FEW if f"{one}.".startswith(f"{few}.")}
+
+
+def test_what_few_brokers_need_is_there() -> None:
+    assert not [few for few in FOR_FEW if few.startswith(OURS) and not find_spec(few)]
+
+
+def test_a_start_imports_so_many_modules_and_no_more(started: set[str]) -> None:
+    assert len([one for one in started if one.partition(".")[0] in OURS]) <= OUR_MODULES
+
+
+def test_what_tests_import_is_not_yet_a_broker() -> None:
+    imported = _printed("import sys, broker.testing; print(*sys.modules)")
+    assert "broker.testing" in imported
+    assert not imported & {"broker.app", "broker.handlers", "broker.startup", "storage.log"}
+
+
+def test_who_has_its_broker_in_a_process_does_not_import_it() -> None:
+    there = STARTED.replace("EmbeddedBroker()", "EmbeddedBroker(isolation='process')")
+    assert "broker.app" not in _printed(there)
+
+
+def _printed(script: str) -> set[str]:
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        env={"PYTHONPATH": str(REPOSITORY), "BROKER_COMPILED": "no"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return set(ended.stdout.split())
