@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import unquote
 
+from config.catalogue import BROKER_KEYS, GROUP_KEYS
 from config.groups.limits import effective_values
 from controller.metadata_store.store import NodeExistsError, NoNodeError
 from controller.security.config_entities import sanitized
@@ -28,6 +29,13 @@ GROUP_ENTITY = "groups"
 """The node below `/config` that they are found in; Apache Kafka with ZooKeeper has none."""
 GROUPS = f"{CONFIG}/{GROUP_ENTITY}"
 NOTHING: Mapping[str, str] = {}
+CHANGING = {
+    name: broker_key
+    for name, row in GROUP_KEYS.items()
+    for broker_key in row.key.broker_keys
+    if BROKER_KEYS[broker_key].key.is_changeable
+}
+"""The broker key behind a group key, where it changes while the broker runs."""
 
 
 def group_entity(group_id: str) -> str:
@@ -60,8 +68,16 @@ class GroupConfigs:
         return self._overrides.get(group_id, NOTHING)
 
     def value(self, group_id: str, name: str, default: V) -> V:
-        """The group's own value of a key, within the broker's bounds; `default` without one."""
-        return cast("V", self._values.get(group_id, NOTHING).get(name, default))
+        """The group's own value of a key, within the broker's bounds.
+
+        Without one, what the broker is configured with now, or `default` if that never changes.
+        """
+        own = self._values.get(group_id, NOTHING)
+        if name in own:
+            return cast("V", own[name])
+        if name in CHANGING:
+            return cast("V", self._broker().value_of(CHANGING[name]))
+        return default
 
     async def load(self) -> None:
         """Read them all. Call it once changes are watched for. Raises StoreError."""

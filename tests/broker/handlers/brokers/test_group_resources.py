@@ -23,18 +23,25 @@ from tests.support.broker_parts.allowing import allowing
 if TYPE_CHECKING:
     from pathlib import Path
 
-GROUP = 32
+GROUP, BROKER = 32, 4
 SET, DELETE = 0, 1
 OF_GROUP, DEFAULT = 8, 5
 HEARTBEAT = "consumer.heartbeat.interval.ms"
 NAMES = ("plain", "with/slash and ü", ".", "..", "%2E", "~")
 
 
-async def alter(broker: OneBroker, group: str, name: str, value: str | None, **said: Any) -> Any:
+async def alter(
+    broker: OneBroker,
+    group: str,
+    name: str,
+    value: str | None,
+    resource_type: int = GROUP,
+    **said: Any,
+) -> Any:
     kind = IncrementalAlterConfigsRequest.Resource
     operation = DELETE if value is None else SET
     config = kind.Config(name=name, config_operation=operation, value=value)
-    resource = kind(resource_type=GROUP, resource_name=group, configs=[config])
+    resource = kind(resource_type=resource_type, resource_name=group, configs=[config])
     request = IncrementalAlterConfigsRequest(resources=[resource], **said)
     return (await broker.ask(request, 1)).responses[0]
 
@@ -71,6 +78,27 @@ def test_a_value_is_set_described_listed_and_deleted(tmp_path: Path, group: str)
         [config] = (await describe(broker, group, HEARTBEAT)).configs
         assert (config.value, config.config_source) == ("5000", DEFAULT)
         assert await listed(broker) == []
+
+    run_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("kind", ["consumer", "share", "streams"])
+def test_the_brokers_assignment_interval_holds_at_once(tmp_path: Path, kind: str) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        settings = getattr(broker.services.groups.settings, kind)
+        assert settings.assignment_interval_of("g") == 1_000
+
+        name = f"{kind}.assignment.interval.ms"
+        assert not (await alter(broker, "", f"group.{name}", "7", BROKER)).error_code
+        assert settings.assignment_interval_of("g") == 7
+
+        assert not (await alter(broker, "g", name, "9")).error_code
+        assert not (await alter(broker, "", f"group.{name}", "8", BROKER)).error_code
+        assert settings.assignment_interval_of("g") == 9
+        assert settings.assignment_interval_of("other") == 8
+
+        assert not (await alter(broker, "", f"group.{name}", None, BROKER)).error_code
+        assert settings.assignment_interval_of("other") == 1_000
 
     run_broker(tmp_path, scenario)
 
