@@ -6,8 +6,9 @@ in the table and run once more. The rounds interleave the brokers and
 alternate who goes first; a first, smaller round warms both up and is not counted. Start-up is
 measured on brokers of its own, because a restart would throw the warmth away; so are the start
 after a crash (`recovery`), `compaction`, and three brokers (`replication`, `partitions`,
-`catch-up`), which are compared with Apache Kafka 3.9.1, TLS and SASL (`security`), and two brokers
-of ours beside one of Apache Kafka's (`node`). The rows `canned` and
+`catch-up`), which are compared with Apache Kafka 3.9.1, TLS and SASL (`security`), two brokers of
+ours beside one of Apache Kafka's (`node`), consumer groups (`groups`) and share groups (`share`).
+The rows `canned` and
 `flushed-produce`, whose producers wait for the disk, have a client in C that sends the same request
 over and over.
 """
@@ -27,6 +28,8 @@ from rich.console import Console
 
 from tests.benchmarks.catching_up import CatchingUpRows
 from tests.benchmarks.compaction import CompactionRows
+from tests.benchmarks.groups.rebalances import RebalanceRows
+from tests.benchmarks.groups.share_consumers import ShareRows
 from tests.benchmarks.handshakes import HandshakeRows
 from tests.benchmarks.many_partitions import ManyPartitionsRows
 from tests.benchmarks.measurement import contestants, report
@@ -81,6 +84,8 @@ OWN_BROKERS: dict[str, type[RowsOfOwnBrokers]] = {
     "security": SecurityRows,
     "handshakes": HandshakeRows,
     "node": NodeRows,
+    "groups": RebalanceRows,
+    "share": ShareRows,
 }
 """What needs brokers of its own, by the name that `--rows` takes."""
 

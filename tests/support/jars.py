@@ -25,6 +25,7 @@ ARTIFACTS = {
 """What each set of jars is resolved from; a set is named after its version, which it ends with."""
 
 PROGRAMS = {
+    "tests/benchmarks/java/ShareLoad.java": (KAFKA_4,),
     "tests/benchmarks/java/TransactionLoad.java": (KAFKA_4,),
     "tests/golden/GoldenBatches.java": (KAFKA_4,),
     "tests/golden/GoldenMessages.java": (KAFKA_3, KAFKA_4),

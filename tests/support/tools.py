@@ -54,6 +54,7 @@ CLASSES = {
         **_COMMON,
         "streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
         "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+        "share-consumer-perf-test": "org.apache.kafka.tools.ShareConsumerPerformance",
         "console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
         "console-producer": "org.apache.kafka.tools.ConsoleProducer",
         "acls": "org.apache.kafka.tools.AclCommand",

@@ -9,7 +9,7 @@ from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tests.support.brokers.broker_process import BrokerProcess
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 OURS = "ours"
 APACHE = "apache"
 
+NO_KEYS: Mapping[str, str] = {}
 _COMMON = {"log.segment.delete.delay.ms": "1000"}
 _APACHE_ONLY = {"broker.session.timeout.ms": "3600000"}
 """A frozen KRaft broker must not lose its session with its own controller."""
@@ -27,17 +28,20 @@ def keys_of(make: str) -> dict[str, str]:
     return {**_COMMON, **(_APACHE_ONLY if make == APACHE else {})}
 
 
-def build(make: str, directory: Path) -> BrokerProcess:
+def build(make: str, directory: Path, keys: Mapping[str, str] = NO_KEYS) -> BrokerProcess:
     """Return a broker of the make, with an empty data directory, not yet started."""
+    properties = {**keys_of(make), **keys}
     if make == APACHE:
-        return apache_4(directory, keys_of(make), as_its_script_does=True)
-    return ours(directory, keys_of(make))
+        return apache_4(directory, properties, as_its_script_does=True)
+    return ours(directory, properties)
 
 
 @contextmanager
-def running(makes: tuple[str, ...], directory: Path) -> Iterator[dict[str, BrokerProcess]]:
+def running(
+    makes: tuple[str, ...], directory: Path, keys: Mapping[str, str] = NO_KEYS
+) -> Iterator[dict[str, BrokerProcess]]:
     """Start one broker of each make, freeze all, and end them afterwards."""
-    brokers = {make: build(make, directory / make) for make in makes}
+    brokers = {make: build(make, directory / make, keys) for make in makes}
     try:
         for broker in brokers.values():
             broker.start()

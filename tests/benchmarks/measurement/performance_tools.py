@@ -17,6 +17,7 @@ TOOL_HEAP = "-Xmx512m"
 TOOL_TIMEOUT_SECONDS = 600
 
 _PRODUCED = re.compile(r"(\d+) records sent, ([\d.]+) records/sec \(([\d.]+) MB/sec\)")
+_READ = re.compile(r"(\d+) records read, ([\d.]+) records/sec \(([\d.]+) MB/sec\)")
 _AVERAGE_LATENCY = re.compile(r"Avg latency: ([\d.]+) ms")
 
 
@@ -72,10 +73,7 @@ def _produce(
 
 def produce_in_transactions(bootstrap: str, topic: str, load: TransactionLoad) -> Throughput:
     """Run producers beside each other that commit after every so many records."""
-    classes = jars.compiled(
-        jars.KAFKA_4, Path(__file__).parents[1] / "java" / "TransactionLoad.java"
-    )
-    classpath = f"{classes}:{jars.classpath(jars.KAFKA_4)}"
+    classpath = f"{_own_classes('TransactionLoad')}:{jars.classpath(jars.KAFKA_4)}"
     sizes = (load.records, load.record_bytes, load.records_per_transaction, load.producers)
     arguments = [bootstrap, topic, *map(str, sizes)]
     output = _run_class(classpath, "TransactionLoad", *arguments)
@@ -112,6 +110,32 @@ def consumed(output: str, expected: int) -> Throughput:
     return Throughput(int(row[4]), float(row[9]), float(row[8]))
 
 
+def share(bootstrap: str, topic: str, records: int, consumers: int) -> Throughput:
+    """Run ShareConsumerPerformance in a group named like the topic; joining it is counted."""
+    output = _run(
+        "share-consumer-perf-test",
+        *("--bootstrap-server", bootstrap, "--topic", topic, "--group", topic, "--hide-header"),
+        *("--num-records", str(records), "--threads", str(consumers)),
+        *("--timeout", str(TOOL_TIMEOUT_SECONDS * 1000)),
+    )
+    rows = [line.split(", ") for line in output.splitlines() if line.count(", ") == 6]
+    if not rows or int(rows[-1][5]) < records:
+        raise PerformanceToolError(f"ShareConsumerPerformance did not read {records}:\n{output}")
+    row = rows[-1]
+    return Throughput(int(row[5]), float(row[4]), float(row[3]))
+
+
+def share_explicitly(bootstrap: str, topic: str, records: int, consumers: int) -> Throughput:
+    """Run share consumers that acknowledge each record; joining the group is not counted."""
+    classpath = f"{_own_classes('ShareLoad')}:{jars.classpath(jars.KAFKA_4)}"
+    arguments = [bootstrap, topic, str(records), str(consumers), "explicit"]
+    output = _run_class(classpath, "ShareLoad", *arguments)
+    found = _READ.search(output)
+    if found is None or int(found[1]) < records:
+        raise PerformanceToolError(f"ShareLoad did not read {records}:\n{output}")
+    return Throughput(int(found[1]), float(found[2]), float(found[3]))
+
+
 def mean_latency_ms(bootstrap: str, topic: str, records: int, record_bytes: int) -> float:
     """Run EndToEndLatency (acks=all): one record at a time, producer to consumer."""
     output = _run("e2e-latency", bootstrap, topic, str(records), "all", str(record_bytes))
@@ -119,6 +143,10 @@ def mean_latency_ms(bootstrap: str, topic: str, records: int, record_bytes: int)
     if found is None:
         raise PerformanceToolError(f"EndToEndLatency printed no average:\n{output}")
     return float(found[1])
+
+
+def _own_classes(program: str) -> Path:
+    return jars.compiled(jars.KAFKA_4, Path(__file__).parents[1] / "java" / f"{program}.java")
 
 
 def _run(tool: str, *arguments: str) -> str:

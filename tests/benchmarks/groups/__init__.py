@@ -1,0 +1,1 @@
+"""What groups cost their coordinator, and share groups their leaders; see `rebalances.py`."""
