@@ -19,7 +19,12 @@ from broker.partitions.watchers import Watchers
 from broker.runtime.deferred import Deferred
 from broker.share_partitions.fetched_slice import FetchedSlice
 from broker.share_partitions.state_writer import StateWriter, as_told
-from coordinator.share_partitions.in_flight import NEVER_MS, InFlightRecords, load
+from coordinator.share_partitions.in_flight import (
+    MOST_RELEASED,
+    NEVER_MS,
+    InFlightRecords,
+    load,
+)
 from coordinator.share_partitions.record_ranges import RecordRanges
 from coordinator.share_state.state import NO_START_OFFSET
 from protocol.errors import ApiError, ErrorCode
@@ -110,6 +115,8 @@ class LedSharePartition:
         self._records = InFlightRecords(RecordRanges(0), parts.groups.settings_of(key.group_id))
         self._writer = StateWriter(parts.store, key, partition.leader_epoch, self._position)
         self._watchers = Watchers(str(self), parts.timers)
+        self._is_releasing = False
+        """Whether more of what members have left behind is to be released."""
         self._lock_timer: Cancellable | None = None
         self._lock_timer_ms = NEVER_MS
 
@@ -119,8 +126,9 @@ class LedSharePartition:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits to be stored or loaded."""
-        return self._writer.is_idle and self.state is not LedState.LOADING
+        """Whether nothing waits to be released, stored or loaded."""
+        is_busy = self._is_releasing or self.state is LedState.LOADING
+        return self._writer.is_idle and not is_busy
 
     @property
     def records_in_flight(self) -> int:
@@ -233,13 +241,39 @@ class LedSharePartition:
         transition = yield from self._records.acknowledge(member_id, batches, now_ms)
         return self._store(transition)
 
-    def release_all(self, member_id: str) -> None:
-        """The member is gone: others may have what it held."""
+    def leave(self, member_id: str) -> bool:
+        """The member is gone; returns whether `release_departed` has to be called for that."""
+        if self.state is not LedState.ACTIVE:
+            return False
+        self._records.leave(member_id)
+        was_releasing, self._is_releasing = self._is_releasing, True
+        return not was_releasing
+
+    def release_departed(self) -> None:
+        """Have others get what members have left behind, a part now and the rest soon.
+
+        Each part is stored before the next is released.
+        """
         if self.state is not LedState.ACTIVE:
             return
         self._refresh()
-        transition = self._records.release_all(member_id, self._parts.clock.monotonic_ms())
-        self._store(transition).then(lambda _: None, self._not_stored)
+        transition = self._records.release_departed(self._parts.clock.monotonic_ms())
+        self._is_releasing = len(transition.ranges) >= MOST_RELEASED
+        stored = self._store(transition)
+        if self._is_releasing:
+            stored.then(lambda _: self._parts.timers.soon(self._release_more), self._not_released)
+        else:
+            stored.then(lambda _: None, self._not_stored)
+
+    def _release_more(self) -> None:
+        self.release_departed()
+        if self.is_idle:
+            self._owner.has_stored(self)
+
+    def _not_released(self, error: Exception) -> None:
+        """What members have left behind comes again when its locks expire."""
+        self._is_releasing = False
+        self._not_stored(error)
 
     def _store(self, transition: Transition) -> Deferred[None]:
         done: Deferred[None] = Deferred()

@@ -84,11 +84,11 @@ class SharePartitions:
 
     def _lost(self, session: ShareSession) -> None:
         """A session has ended."""
-        group_id = session.member.group_id
-        for each in session.partitions:
-            led = self.find(group_id, each)
-            if led is not None:
-                led.release_all(session.member.member_id)
+        group_id, member_id = session.member
+        found = [self.find(group_id, each) for each in session.partitions]
+        # All are busy before the first is not: a group without sessions is forgotten then.
+        for led in [led for led in found if led is not None and led.leave(member_id)]:
+            led.release_departed()
         self._drop_unused(group_id)
 
     def _drop_unused(self, group_id: str) -> None:

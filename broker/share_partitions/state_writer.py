@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from broker.coordinators.share_state.store import ShareStateStore
     from coordinator.share_state.state import SharePartition, StateBatch
 
+BATCHES_AT_ONCE: Final = 1000
+"""Fixed by how long encoding and applying them holds up the event loop."""
 RETRIABLE: Final = {
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -63,11 +65,22 @@ class StateWriter:
         stored: Deferred[None] = Deferred()
         self._waiting.append((batches, stored))
         if not self._is_writing:
-            self._write_all()
+            self._write_next()
         return stored
 
-    def _write_all(self) -> None:
-        writing, self._waiting = self._waiting, []
+    def _next(self) -> list[tuple[Sequence[StateBatch], Deferred[None]]]:
+        """The changes that are written together: those of one step at least."""
+        count = size = 0
+        for batches, _ in self._waiting:
+            size += len(batches)
+            if count and size > BATCHES_AT_ONCE:
+                break
+            count += 1
+        writing, self._waiting = self._waiting[:count], self._waiting[count:]
+        return writing
+
+    def _write_next(self) -> None:
+        writing = self._next()
         self._is_writing = True
         batches = tuple(batch for some, _ in writing for batch in some)
         change = StateChange(self.epoch, self._leader_epoch, *self._position(), batches)
@@ -80,7 +93,7 @@ class StateWriter:
                 else:
                     stored.fail(error)
             if self._waiting and not self._is_writing:
-                self._write_all()
+                self._write_next()
 
         try:
             storing = self._store.write(self._key, change)

@@ -6,7 +6,7 @@ taken back, as it says nothing of records.
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.share_partitions.record_range import (
@@ -67,10 +67,9 @@ class Acknowledgement:
                 self._apply(first, last, kind)
                 yield
 
-    def release_all(self) -> None:
-        """Release whatever the member holds."""
-        held = [one for one in self._ranges if self._holds(one)]
-        for one in held:
+    def release(self, most: int) -> None:
+        """Release what the member holds, at most so many ranges."""
+        for one in islice(filter(self._holds, self._ranges), most):
             self._finish(one, RecordState.AVAILABLE)
 
     def _apply(self, first: int, last: int, kind: AcknowledgeType) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from coordinator.share_partitions.acknowledgement import Acknowledgement, released
 from coordinator.share_partitions.acquisition import Acquisition
 from coordinator.share_partitions.record_range import (
+    DEPARTED,
     NOBODY,
     STORED,
     RecordRange,
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from coordinator.share_partitions.settings import ShareGroupSettings
 
 NEVER_MS: Final = 1 << 62
-MOST_EXPIRED: Final = 1000
-"""Ranges released at once when their locks expire. Fixed: it takes two milliseconds."""
+MOST_RELEASED: Final = 1000
+"""Ranges released at once when locks expire or members leave. Fixed: it takes two milliseconds."""
 
 
 class Loaded(NamedTuple):
@@ -108,10 +109,19 @@ class InFlightRecords:
             raise
         return step.transition
 
-    def release_all(self, member_id: str, now_ms: int) -> Transition:
-        """Release whatever a member holds; `commit` or `roll_back` what this returns."""
-        step = Acknowledgement(self.ranges, self.settings, member_id, now_ms)
-        step.release_all()
+    def leave(self, member_id: str) -> None:
+        """The member is gone: `release_departed` will release whatever it holds."""
+        for one in self.ranges:
+            if one.member_id == member_id and one.transition is None:
+                one.member_id = DEPARTED
+
+    def release_departed(self, now_ms: int, most: int = MOST_RELEASED) -> Transition:
+        """Release what members have left behind; `commit` or `roll_back` what this returns.
+
+        No more than `most` ranges at once: call it again if there were as many.
+        """
+        step = Acknowledgement(self.ranges, self.settings, DEPARTED, now_ms)
+        step.release(most)
         return step.transition
 
     def changes_of(self, transition: Transition) -> list[StateBatch]:
@@ -140,7 +150,7 @@ class InFlightRecords:
                 self._may_be_available = True
         self._tidy()
 
-    def expire_locks(self, now_ms: int, most: int = MOST_EXPIRED) -> list[StateBatch]:
+    def expire_locks(self, now_ms: int, most: int = MOST_RELEASED) -> list[StateBatch]:
         """Release what was held for too long; returns what has to be stored of that.
 
         No more than `most` ranges at once: `earliest_lock_ms` has passed then.

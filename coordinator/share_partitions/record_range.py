@@ -21,6 +21,8 @@ from typing import Final
 from coordinator.share_state.state import DeliveryState
 
 NOBODY: Final = ""
+DEPARTED: Final = "\ud800"
+"""Holds what members have left behind, until it is released. It is no UTF-8, so no member's id."""
 
 
 class RecordState(enum.IntEnum):

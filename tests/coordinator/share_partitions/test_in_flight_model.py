@@ -113,7 +113,14 @@ class ShareMachine(RuleBasedStateMachine):
 
     @rule(member=MEMBERS)
     def leave(self, member: str) -> None:
-        self.judged.note(self.judged.records.release_all(member, self.judged.now_ms))
+        self.judged.records.leave(member)
+        most = 3
+        while True:
+            released = self.judged.records.release_departed(self.judged.now_ms, most)
+            count = len(released.ranges)
+            self.judged.note(released)
+            if count < most:
+                break
         self.held.pop(member, None)
 
     @rule(ms=st.sampled_from([1, 400, 1000]))

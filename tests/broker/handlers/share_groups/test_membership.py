@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from coordinator.share_partitions.in_flight import MOST_RELEASED
 from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
 from tests.broker.handlers.data_broker import TOPIC, records
@@ -109,6 +110,59 @@ def test_lost_connection_releases_what_its_member_holds(tmp_path: Path) -> None:
 
         assert acquired(await later(waiting)) == [(0, 8, 2)]
         assert len(broker.services.share_partitions.sessions) == 1
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_what_was_held_of_several_partitions_counts_as_delivered_once_the_member_is_gone(
+    tmp_path: Path,
+) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.create_topic(count=2)
+        for index in range(2):
+            await broker.produce({(TOPIC, index): records(3)})
+        broker.peer = peer = Peer()
+        await broker.fetched()
+        await broker.fetched(index=1, share_session_epoch=1)
+        before = len(broker.state.changes)
+
+        peer.hang_up()
+
+        released = [batch for change in broker.state.changes[before:] for batch in change.batches]
+        assert [(one.last_offset, one.delivery_count) for one in released] == [(2, 1), (2, 1)]
+        assert len(broker.services.share_partitions) == 0
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_member_that_held_much_is_released_in_parts(tmp_path: Path) -> None:
+    count = 2 * MOST_RELEASED + 100
+
+    async def scenario(broker: ShareBroker) -> None:
+        broker.set(max_record_locks=count)
+        await broker.create_topic()
+        for _ in range(count):
+            await broker.produce({(TOPIC, 0): records(1)})
+            await turns(1)
+        broker.peer = peer = Peer()
+        for epoch in range(3):
+            await broker.fetched(max_records=count, batch_size=1, share_session_epoch=epoch)
+            await turns(1)
+        broker.state.changes.clear()
+
+        peer.hang_up()
+        broker.peer = None
+        first = acquired(await broker.fetched(member_id="two", max_records=count))
+        await turns()
+
+        released = [
+            sum(one.last_offset - one.first_offset + 1 for one in change.batches)
+            for change in broker.state.changes
+        ]
+        assert released == [MOST_RELEASED, MOST_RELEASED, 100]
+        assert [one[2] for one in first] == [2] * MOST_RELEASED
+        rest = await broker.fetched(member_id="two", max_records=count, share_session_epoch=1)
+        assert {one[2] for one in acquired(rest)} == {2}
 
     run_share_broker(tmp_path, scenario)
 
