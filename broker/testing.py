@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from broker.embedded.async_broker import AsyncBroker
+from broker.embedded.cluster.embedded_cluster import EmbeddedCluster
 from broker.embedded.embedded_broker import EmbeddedBroker
-from broker.embedded.embedded_cluster import EmbeddedCluster
 from broker.embedded.errors import EmbeddedBrokerError, NotReachedError
 from broker.embedded.faults.sent_requests import SentRequest
 from broker.embedded.frameworks.kafka_container import KafkaContainer

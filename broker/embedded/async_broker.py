@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from broker.embedded.errors import EmbeddedBrokerError
 from broker.embedded.faults.fault import Fault, Mischief
 from broker.embedded.machine.log_lines import LogLines, unwatch, watch
 from broker.embedded.machine.reserved_port import ReservedPort
-from broker.embedded.machine.turned_time import TurnedTime
+from broker.embedded.machine.turned_time import TurnedTime, time_span
 from broker.embedded.settings import remove_directory, stated
-from broker.embedded.stored_records import StoredRecord, stored_records
+from broker.embedded.stored_records import StoredRecord, partitions_of, stored_records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 class AsyncBroker:
     """What `async with EmbeddedBroker(...)` gives. Made by `started`.
 
-    A client that blocks this loop blocks the broker, too: for one that does, use `with`. The clock
-    is the loop's, so it cannot be turned, nor the broker paused.
+    A client that blocks this loop blocks the broker, too: for one that does, use `with`. It cannot
+    be paused, since the loop is the test's.
     """
 
     def __init__(self, settings: BrokerSettings, ports: list[ReservedPort]) -> None:
@@ -107,11 +106,8 @@ class AsyncBroker:
         self, topic: str, partition: int | None = None, *, committed_only: bool = False
     ) -> list[StoredRecord]:
         """What stands in the logs of a topic, by partition and offset, without a consumer."""
-        count = (await self.topics()).get(topic)
-        if count is None:
-            raise EmbeddedBrokerError(f"there is no topic {topic}")
         found: list[StoredRecord] = []
-        for index in range(count) if partition is None else [partition]:
+        for index in partitions_of(await self.topics(), topic, partition):
             found += stored_records(await self._broker.read(topic, index, committed_only))
         return found
 
@@ -160,6 +156,10 @@ class AsyncBroker:
     ) -> AsyncFault:
         """Handle it, and close its connection in the place of an answer."""
         return await self.set_fault(Fault(Mischief.DROP_ANSWER, request, times=times, topic=topic))
+
+    async def advance(self, *, seconds: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Turn the broker's clock forward: what is due by then happens now. The loop's stays."""
+        await self._broker.advance(time_span(seconds, hours, days))
 
     async def fill_disk(self, *, is_full: bool = True) -> None:
         """Have its disk refuse, or take again, what needs room."""

@@ -6,6 +6,7 @@ import contextlib
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Self
 
+from broker.embedded.machine.turned_time import time_span
 from broker.embedded.mischief import FaultyRequests
 from broker.embedded.requests_view import Requests
 
@@ -144,7 +145,7 @@ class ControlledBroker(FaultyRequests):
 
     def advance(self, *, seconds: float = 0, hours: float = 0, days: float = 0) -> None:
         """Turn its clock forward: what is due by then happens now, timers included."""
-        self._engine.ask("advance", seconds + 3600 * (hours + 24 * days))
+        self._engine.ask("advance", time_span(seconds, hours, days))
 
     def fill_disk(self) -> FullDisk:
         """Have its disk refuse what needs room. As a context, until its end."""

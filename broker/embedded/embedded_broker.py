@@ -22,7 +22,7 @@ from broker.embedded.settings import (
     warn_of_unknown_keys,
     with_super_users,
 )
-from broker.embedded.stored_records import stored_records
+from broker.embedded.stored_records import partitions_of, stored_records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,13 +134,9 @@ class EmbeddedBroker(ControlledBroker):
 
         With `committed_only`, what a consumer with `read_committed` would get.
         """
-        count = self.topics().get(topic)
-        if count is None:
-            raise EmbeddedBrokerError(f"there is no topic {topic}")
-        wanted = range(count) if partition is None else [partition]
         return [
             record
-            for index in wanted
+            for index in partitions_of(self.topics(), topic, partition)
             for record in stored_records(self._engine.ask("read", topic, index, committed_only))
         ]
 

@@ -22,8 +22,10 @@ from broker.embedded.machine.cuttable_network import EmbeddedLoop
 from broker.embedded.machine.disk import EmbeddedDisk
 from broker.embedded.machine.log_lines import OWNER, LogLines
 from broker.embedded.machine.platform import EmbeddedPlatform
-from broker.embedded.machine.turned_time import TurnedClock, TurnedTime, turn
+from broker.embedded.machine.turned_time import STEPS, TurnedClock, TurnedTime, turn
+from broker.embedded.machine.turned_timers import TurnedTimers
 from broker.embedded.settings import OWN_LISTENER
+from broker.runtime.timers import Timers
 from broker.startup.start_error import StartError
 from config.errors import ConfigError
 from config.loader import load_broker_config
@@ -66,6 +68,8 @@ class HostedBroker:
         self._disk = EmbeddedDisk()
         self._broker: Broker | None = None
         self._life: asyncio.Task[None] | None = None
+        self._timers: TurnedTimers | None = None
+        """Those that are turned; None where the loop is."""
 
     # Its life
 
@@ -195,11 +199,13 @@ class HostedBroker:
 
     # Mistreating
 
-    async def advance(self, seconds: float) -> None:
-        """Turn its clock forward."""
-        if not isinstance(asyncio.get_running_loop(), EmbeddedLoop):
-            raise EmbeddedBrokerError("the clock of a loop that is the test's own is not turned")
-        await turn(self._surroundings.turned, seconds)
+    async def advance(self, seconds: float, steps: int = STEPS) -> None:
+        """Turn its clock forward, in about so many steps at most."""
+        loop = asyncio.get_running_loop()
+        timers = loop if isinstance(loop, EmbeddedLoop) else self._timers
+        if timers is None:
+            raise EmbeddedBrokerError(f"{self._name} was never started")
+        await turn(self._surroundings.turned, seconds, timers, steps)
 
     async def fill_disk(self, is_full: bool) -> None:
         """Have its disk refuse, or take, what needs room."""
@@ -256,10 +262,21 @@ class HostedBroker:
             raise EmbeddedBrokerError(str(error)) from None
         for warning in warnings:
             logger.warning("%s", warning)
+        self._sent.bound(config.embedded_requests_kept, config.embedded_record_bytes_kept)
         clock = TurnedClock(around.turned)
-        broker = Broker(config, EmbeddedPlatform(clock, self._disk, around.lines, around.store))
+        timers = self._make_timers()
+        platform = EmbeddedPlatform(clock, self._disk, around.lines, timers, around.store)
+        broker = Broker(config, platform)
         broker.interpose = Interposition(self._faults, self._sent, OWN_LISTENER)
         return broker
+
+    def _make_timers(self) -> Timers:
+        """Those of a loop that is turned itself; or else timers that are."""
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, EmbeddedLoop):
+            return Timers(loop)
+        timers = self._timers = TurnedTimers(loop, self._surroundings.turned)
+        return timers
 
     async def _live(self, broker: Broker, disk: EmbeddedDisk, serves: asyncio.Event) -> None:
         try:

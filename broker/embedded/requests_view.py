@@ -20,7 +20,7 @@ POLL_SECONDS = 0.005
 
 
 class Requests:
-    """The newest 10,000, oldest first; those of brokers to each other are not among them."""
+    """The newest of clients, `embedded.requests.kept` of them, oldest first."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

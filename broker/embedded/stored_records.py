@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.embedded.errors import EmbeddedBrokerError
 from protocol.records.batch import HEADER_BYTES, parse_header
 from protocol.records.record import iterate_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from broker.partitions.partition import Partition
     from protocol.records.record import Header
@@ -70,6 +71,19 @@ def next_offset(batches: bytes) -> int:
 def stored_records(pieces: Iterable[LogPiece]) -> list[StoredRecord]:
     """The records that producers have sent, by partition and offset."""
     return [record for piece in pieces for record in _records(piece)]
+
+
+def partitions_of(topics: Mapping[str, int], topic: str, partition: int | None) -> Sequence[int]:
+    """The partitions to be read: the one, or all of a topic. Raises EmbeddedBrokerError."""
+    count = topics.get(topic)
+    if count is None:
+        raise EmbeddedBrokerError(f"there is no topic {topic}")
+    if partition is None:
+        return range(count)
+    if partition not in range(count):
+        last = f"the last partition is {topic}-{count - 1}"
+        raise EmbeddedBrokerError(f"there is no {topic}-{partition}: {last}")
+    return [partition]
 
 
 def _records(piece: LogPiece) -> Iterator[StoredRecord]:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 from broker.runtime.clock import Clock, SystemClock
 from broker.runtime.host_names import look_up_advertised
 from broker.runtime.open_files import Limit, raise_limit
+from broker.runtime.timers import Timers
 from controller.metadata_store.store import MetadataStore, StoreError
 from storage.filesystem import FileSystem, LocalFileSystem
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Mapping
 
     from config.broker import BrokerConfig
@@ -27,7 +29,7 @@ class ConnectError(Exception):
 
 
 class Platform(Protocol):
-    """Clock, disk, threads, names of hosts, and the way to ZooKeeper."""
+    """Clock, timers, disk, threads, names of hosts, and the way to ZooKeeper."""
 
     @property
     def clock(self) -> Clock:
@@ -45,6 +47,9 @@ class Platform(Protocol):
 
     def threads(self, count: int, name: str) -> Executor:
         """A pool of threads for what must not hold up the event loop."""
+
+    def timers(self, loop: asyncio.AbstractEventLoop) -> Timers:
+        """The broker's timers, on its loop."""
 
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
         """Warn of each advertised host, by listener, that has no address here; returns at once."""
@@ -71,6 +76,10 @@ class LocalPlatform:
     def threads(self, count: int, name: str) -> Executor:
         """Threads of the operating system."""
         return ThreadPoolExecutor(count, thread_name_prefix=name)
+
+    def timers(self, loop: asyncio.AbstractEventLoop) -> Timers:
+        """Those of the loop."""
+        return Timers(loop)
 
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
         """Ask whom the system asks, on a thread."""

@@ -12,7 +12,6 @@ from broker.runtime.event_loop import BackgroundLoop
 from broker.runtime.open_files import OpenFiles
 from broker.runtime.slices import Turns
 from broker.runtime.supervision import Supervision
-from broker.runtime.timers import Timers
 from controller.topics.topics import Chance
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from broker.runtime.clock import Clock
     from broker.runtime.platform import Platform
     from broker.runtime.supervision import TaskMaker
+    from broker.runtime.timers import Timers
     from config.broker import BrokerConfig
 
     T = TypeVar("T")
@@ -67,7 +67,7 @@ def take_machine(
     loop = asyncio.get_running_loop()
     clock = platform.clock
     files = OpenFiles(platform.open_files_limit(), config.reserved_file_descriptors, clock)
-    timers = Timers(loop)
+    timers = platform.timers(loop)
     supervision = Supervision(tasks, timers, clock)
     timers.on_failure = supervision.note
     slices = Turns(platform.stopwatch).slices

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from config.key import LOW, boolean, integer, password, string
+from config.key import LOW, boolean, integer, long, password, string
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -62,6 +62,12 @@ class OwnKeys:
 
     The rest is in files. As many are kept of its open transactions, and of its dead letters.
     """
+
+    embedded_record_bytes_kept: int = long(32 << 20, low=0, importance=LOW, acts=True)
+    """Of a broker in a test (docs/testing.md): bytes of records in the requests it keeps."""
+
+    embedded_requests_kept: int = integer(10_000, low=0, importance=LOW, acts=True)
+    """Of a broker in a test: the newest requests of clients, which the test can look at."""
 
     group_consumer_regex_max_length: int = integer(1024, low=1, importance=LOW, acts=True)
     """Longest regular expression by which a consumer may subscribe, in characters."""

@@ -48,6 +48,8 @@ OURS = (
             "client.telemetry.max.instances",
             "client.telemetry.max.series",
             "connection.buffer.max.bytes",
+            "embedded.record.bytes.kept",
+            "embedded.requests.kept",
             "delivery.batch.max.bytes",
             "delivery.batch.max.records",
             "delivery.cancelled.max.records",

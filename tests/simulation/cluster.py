@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.app import Broker
 from broker.partitions.group_commit import POOL
+from broker.runtime.timers import Timers
 from broker.startup.logs import REPLICAS
 from broker.startup.start_error import StartError
 from config.broker import BrokerConfig
@@ -20,6 +21,7 @@ from tests.simulation.machine.hosts import HOST, Host
 from tests.simulation.machine.network import Network
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterator, Mapping
 
     from broker.partitions.partition import Partition
@@ -121,6 +123,9 @@ class SimulatedPlatform:
     def threads(self, count: int, name: str) -> Executor:
         delays = Random(name) if name in {REPLICAS, POOL} else None
         return InlineExecutor(self._cluster, delays)
+
+    def timers(self, loop: asyncio.AbstractEventLoop) -> Timers:
+        return Timers(loop)
 
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
         """All are known: they are those of the network."""

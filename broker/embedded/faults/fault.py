@@ -7,6 +7,7 @@ import math
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from broker.embedded.faults.request_topics import names_topics
 from protocol.errors import ErrorCode
 from protocol.schema import Request
 
@@ -62,6 +63,8 @@ class Fault:
         for name, text in (("topic", self.topic), ("client_id", self.client_id)):
             if text is not None and not isinstance(text, str):
                 raise TypeError(f"{name} is a string or None, not {text!r}")
+        if self.topic is not None and self.request is not None and not names_topics(self.request):
+            raise ValueError(f"topic: {self.request.__name__} names no topics")
 
     def concerns(
         self, request: type[Request], client_id: str | None, topics: Collection[str]

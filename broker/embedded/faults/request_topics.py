@@ -38,6 +38,20 @@ def topic_of(element: Any, names_by_id: Mapping[UUID, str]) -> str | None:  # no
     return names_by_id.get(identity) if identity != ZERO_UUID else None
 
 
+def names_topics(struct: type[Struct]) -> bool:
+    """Whether there is a place for topics in such a request, in any version."""
+    for field in struct.FIELDS:
+        if field.element is None:
+            continue
+        element = field.element.struct
+        places = {NAMES[0]} if element is None else {one.name for one in element.FIELDS}
+        if is_of_topics(field.name) and places & {*NAMES, ID}:
+            return True
+        if element is not None and names_topics(element):
+            return True
+    return False
+
+
 def is_of_topics(name: str) -> bool:
     """Whether an array of this name is one of topics."""
     return "topic" in name

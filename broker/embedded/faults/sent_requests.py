@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from protocol.fields import Kind
 
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from protocol.schema import Request, Struct
 
 R = TypeVar("R", bound="Request")
-
-REQUESTS_KEPT: Final = 10_000
-"""The newest. Fixed, as a test looks at what it has just done."""
-RECORD_BYTES_KEPT: Final = 32 * 1024 * 1024
-"""Of records in them: older requests go before that, too."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,13 +30,20 @@ class SentRequest:
 
 
 class SentRequests:
-    """The newest requests; noted on the event loop, read by any thread."""
+    """The newest requests, once it is bounded; noted on the event loop, read by any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: deque[SentRequest] = deque()
         self._record_bytes = 0
+        self._most_requests = self._most_record_bytes = 0
         self._with_records: dict[type, bool] = {}
+
+    def bound(self, requests: int, record_bytes: int) -> None:
+        """Keep no more than so many, with no more bytes of records in them: the newest."""
+        with self._lock:
+            self._most_requests, self._most_record_bytes = requests, record_bytes
+            self._forget_oldest()
 
     def note(self, context: Context, request: Request) -> None:
         """Keep a request."""
@@ -63,8 +65,7 @@ class SentRequests:
         with self._lock:
             self._requests.append(noted)
             self._record_bytes += size
-            while len(self._requests) > REQUESTS_KEPT or self._record_bytes > RECORD_BYTES_KEPT:
-                self._record_bytes -= self._requests.popleft().record_bytes
+            self._forget_oldest()
 
     def all(self) -> list[SentRequest]:
         """Those kept, oldest first."""
@@ -76,6 +77,11 @@ class SentRequests:
         with self._lock:
             self._requests.clear()
             self._record_bytes = 0
+
+    def _forget_oldest(self) -> None:
+        kept = self._requests
+        while len(kept) > self._most_requests or self._record_bytes > self._most_record_bytes:
+            self._record_bytes -= kept.popleft().record_bytes
 
 
 def _has_records(struct: type[Struct]) -> bool:

@@ -12,11 +12,13 @@ from broker.runtime.open_files import WITHOUT_LIMIT, Limit
 from broker.runtime.platform import LocalPlatform
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Mapping
 
     from broker.embedded.machine.disk import EmbeddedDisk
     from broker.embedded.machine.log_lines import LogLines
     from broker.runtime.clock import Clock
+    from broker.runtime.timers import Timers
     from config.broker import BrokerConfig
     from controller.metadata_store.store import MetadataStore
     from controller.zookeeper.security import ZooKeeperSecurity
@@ -30,10 +32,12 @@ class EmbeddedPlatform:
         clock: Clock,
         disk: EmbeddedDisk,
         lines: LogLines,
+        timers: Timers,
         store: Callable[[], MetadataStore] | None = None,
     ) -> None:
         """`store` opens that of a cluster, in the place of ZooKeeper's."""
         self.clock = clock
+        self._timers = timers
         self.filesystem = disk
         self._lines = lines
         self._store = store
@@ -52,6 +56,10 @@ class EmbeddedPlatform:
         return ThreadPoolExecutor(
             count, f"embedded {name}", initializer=OWNER.set, initargs=(self._lines,)
         )
+
+    def timers(self, loop: asyncio.AbstractEventLoop) -> Timers:  # noqa: ARG002 - theirs
+        """Those that go by turned time."""
+        return self._timers
 
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
         """All are addresses."""

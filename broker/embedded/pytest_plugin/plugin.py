@@ -27,8 +27,8 @@ from broker.embedded.pytest_plugin.wanted import (
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
+    from broker.embedded.cluster.embedded_cluster import EmbeddedCluster
     from broker.embedded.embedded_broker import EmbeddedBroker
-    from broker.embedded.embedded_cluster import EmbeddedCluster
 
 SERVERS = ("kafka_broker", "kafka_cluster")
 ON_A_SERVER = ("kafka_topic", "kafka_admin")
@@ -101,7 +101,7 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[EmbeddedBroker]:
 @pytest.fixture(scope="session")
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
     """Three brokers, or as many as asked for, `broker.testing.EmbeddedCluster`."""
-    from broker.embedded.embedded_cluster import EmbeddedCluster  # noqa: PLC0415
+    from broker.embedded.cluster.embedded_cluster import EmbeddedCluster  # noqa: PLC0415
 
     wanted: Any = _wanted(request)
     with (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -60,3 +61,12 @@ def produced(bootstrap: str, topic: str, *values: bytes, **settings: object) -> 
         producer.flush(30)
     assert len(codes) == len(values)
     return codes
+
+
+def until(is_so: Callable[[], object], seconds: float = 20) -> None:
+    """Wait for what will come about."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > end:
+            raise AssertionError("it has not come about")
+        time.sleep(0.01)

@@ -21,7 +21,7 @@ from broker.testing import (
     NotReachedError,
     Produce,
 )
-from tests.interop.embedded.conftest import produced
+from tests.interop.embedded.conftest import produced, until
 from tests.support.jars import REPOSITORY
 
 if TYPE_CHECKING:
@@ -237,8 +237,8 @@ def test_a_broker_in_a_process_ends_with_the_one_that_has_started_it(tmp_path: P
     )
     number, directory = ended.stdout.split()
 
-    _until(lambda: not Path(f"/proc/{number}").exists())
-    _until(lambda: not Path(directory).exists())
+    until(lambda: not Path(f"/proc/{number}").exists())
+    until(lambda: not Path(directory).exists())
 
 
 def test_a_configuration_that_is_wrong_is_told() -> None:
@@ -252,6 +252,26 @@ def test_a_key_that_there_is_not_is_told() -> None:
     with made as broker:
         assert any("num.partition is not a configuration key" in one for one in broker.log_lines)
         assert sum("WARNING" in one for one in broker.log_lines) == 1
+
+
+@each_isolation
+def test_as_many_requests_are_kept_as_is_configured(isolation: Isolation) -> None:
+    kept = {"embedded.requests.kept": 3, "embedded.record.bytes.kept": 200}
+    with EmbeddedBroker(kept, isolation=isolation) as broker:
+        broker.create_topic("orders")
+        produced(broker.bootstrap_servers, "orders", b"one", b"two", b"three", b"four")
+        assert 0 < len(broker.requests) <= 3
+        produced(broker.bootstrap_servers, "orders", bytes(300))
+        assert broker.requests.of(Produce) == []
+
+
+def test_records_of_a_partition_that_there_is_not_are_an_error(
+    broker: EmbeddedBroker, topic: str
+) -> None:
+    for wrong in (1, 99, -1):
+        with pytest.raises(EmbeddedBrokerError, match=f"there is no {topic}-{wrong}: the last"):
+            broker.records(topic, wrong)
+    assert broker.records(topic, 0) == []
 
 
 def test_a_group_is_waited_for(broker: EmbeddedBroker, topic: str) -> None:
@@ -281,30 +301,6 @@ def test_a_group_is_waited_for(broker: EmbeddedBroker, topic: str) -> None:
     consumer.close()
 
 
-def test_time_that_is_turned_passes_for_retention() -> None:
-    with EmbeddedBroker({"log.retention.check.interval.ms": 60_000}) as broker:
-        broker.create_topic("short", config={"retention.ms": 3_600_000})
-        broker.create_topic("long", config={"retention.ms": 7 * 86_400_000})
-        for topic in ("short", "long"):
-            produced(broker.bootstrap_servers, topic, b"one")
-
-        broker.advance(hours=2)
-
-        _until(lambda: broker.records("short") == [])
-        assert len(broker.records("long")) == 1
-
-
-def _until(is_so: object) -> None:
-    import time
-
-    assert callable(is_so)
-    for _ in range(500):
-        if is_so():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it has not come about")
-
-
 def test_a_full_disk_is_the_end_of_a_broker_with_one() -> None:
     with EmbeddedBroker() as broker:
         broker.create_topic("orders")
@@ -314,7 +310,7 @@ def test_a_full_disk_is_the_end_of_a_broker_with_one() -> None:
             assert produced(
                 broker.bootstrap_servers, "orders", b"two", message_timeout_ms=1_000
             ) != [0]
-            _until(lambda: not broker.is_running)
+            until(lambda: not broker.is_running)
             assert broker.failure == "no log directory is left that can be written"
             assert any("No space left on device" in line for line in broker.log_lines)
 
@@ -351,7 +347,7 @@ def test_who_has_not_asked_for_its_log_lines_gets_warnings_alone(
         assert any("ready on" in line for line in broker.log_lines)
         broker.fill_disk()
         produced(broker.bootstrap_servers, "orders", b"two", message_timeout_ms=100)
-        _until(lambda: not broker.is_running)
+        until(lambda: not broker.is_running)
     assert {record.levelname for record in caplog.records} == {"ERROR"}
 
 
@@ -386,5 +382,7 @@ def test_the_callers_loop_hosts_it() -> None:
             await broker.restart()
             stored = [record.value for record in await broker.records("orders")]
             assert stored == [b"one", b"two", b"two"]
+            with pytest.raises(EmbeddedBrokerError, match="there is no orders-1"):
+                await broker.records("orders", 1)
 
     asyncio.run(test())

@@ -15,7 +15,7 @@ from tests.interop.embedded.conftest import produced
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.embedded.cluster_broker import ClusterBroker
+    from broker.embedded.cluster.cluster_broker import ClusterBroker
 
 
 @pytest.fixture

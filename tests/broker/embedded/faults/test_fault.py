@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from broker.embedded.faults.fault import Fault, Mischief
-from broker.testing import ErrorCode, Produce
+from broker.testing import (
+    ApiVersions,
+    ErrorCode,
+    Fetch,
+    FindCoordinator,
+    Metadata,
+    OffsetCommit,
+    Produce,
+)
+from protocol.messages.configs import DescribeConfigsRequest
+from protocol.messages.group_membership import HeartbeatRequest
+from protocol.messages.topics import CreateTopicsRequest
 from protocol.schema import Request
 
 
@@ -36,6 +47,19 @@ def test_an_argument_that_would_never_strike_is_refused(
     arguments: dict[str, Any] = {"request": Produce, argument: wrong}
     with pytest.raises(error, match=f"^{argument} "):
         Fault(Mischief.FAIL, **arguments)
+
+
+@pytest.mark.parametrize(
+    "request_class", [ApiVersions, FindCoordinator, HeartbeatRequest, DescribeConfigsRequest]
+)
+def test_a_topic_of_a_request_that_names_none_is_refused(request_class: type[Request]) -> None:
+    with pytest.raises(ValueError, match=f"^topic: {request_class.__name__} names no topics"):
+        Fault(Mischief.FAIL, request_class, ErrorCode.INVALID_RECORD, topic="orders")
+
+
+def test_a_topic_of_a_request_that_names_some_is_taken() -> None:
+    for request_class in (Produce, Fetch, Metadata, OffsetCommit, CreateTopicsRequest, None):
+        Fault(Mischief.FAIL, request_class, ErrorCode.INVALID_RECORD, topic="orders")
 
 
 def test_any_request_may_be_struck_at_once_and_always() -> None:

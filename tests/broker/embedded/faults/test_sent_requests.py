@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from broker.embedded.faults.sent_requests import RECORD_BYTES_KEPT, REQUESTS_KEPT, SentRequests
+from broker.embedded.faults.sent_requests import SentRequests
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.produce import ProduceRequest
 
@@ -23,6 +23,7 @@ def produce(records: memoryview) -> ProduceRequest:
 def test_records_are_those_that_were_sent_though_the_buffer_is_used_again() -> None:
     buffer = bytearray(b"records")
     sent = SentRequests()
+    sent.bound(requests=1, record_bytes=100)
 
     sent.note(context(), produce(memoryview(buffer)))
     buffer[:] = b"another"
@@ -35,17 +36,21 @@ def test_records_are_those_that_were_sent_though_the_buffer_is_used_again() -> N
 
 def test_the_newest_are_kept() -> None:
     sent = SentRequests()
-    for number in range(REQUESTS_KEPT + 5):
+    sent.bound(requests=20, record_bytes=0)
+    for number in range(25):
         sent.note(context(number), MetadataRequest(topics=[]))
-    assert len(sent.all()) == REQUESTS_KEPT
+    assert len(sent.all()) == 20
     assert sent.all()[0].received_ms == 5
 
 
 def test_records_in_them_are_bounded() -> None:
     sent = SentRequests()
-    large = memoryview(bytes(RECORD_BYTES_KEPT // 4))
+    sent.bound(requests=20, record_bytes=4_000)
+    large = memoryview(bytes(1_000))
     for _ in range(9):
         sent.note(context(), produce(large))
     assert len(sent.all()) == 4
+    sent.bound(requests=3, record_bytes=4_000)
+    assert len(sent.all()) == 3
     sent.clear()
     assert sent.all() == []

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.embedded.machine.turned_time import TurnableLoop, TurnedClock, TurnedTime, turn
+from broker.embedded.machine.turned_time import (
+    TurnableLoop,
+    TurnedClock,
+    TurnedTime,
+    time_span,
+    turn,
+)
+from broker.embedded.machine.turned_timers import TurnedTimers
 from broker.runtime.timers import Timers
 
 if TYPE_CHECKING:
@@ -34,7 +43,7 @@ def test_timers_come_in_their_order_each_at_its_time(
     for delay_s in (3600, 60, 7200):
         loop.call_later(delay_s, lambda: came.append(round((clock.monotonic_ms() - began) / 1000)))
 
-    loop.run_until_complete(turn(turned, 3700))
+    loop.run_until_complete(turn(turned, 3700, loop))
 
     assert came == [60, 3600]
     assert turned.seconds == 3700
@@ -46,7 +55,7 @@ def test_what_is_done_periodically_is_done_each_time(
     times: list[int] = []
     Timers(loop).every(60_000, lambda: times.append(1))
 
-    loop.run_until_complete(turn(turned, 3600.5))
+    loop.run_until_complete(turn(turned, 3600.5, loop))
 
     assert len(times) == 60
 
@@ -58,10 +67,51 @@ def test_a_turn_of_a_year_takes_no_time_in_spite_of_short_timers(
     Timers(loop).every(5, lambda: times.append(1))
     began = time.monotonic()
 
-    loop.run_until_complete(turn(turned, 365 * 86_400))
+    loop.run_until_complete(turn(turned, 365 * 86_400, loop))
 
     assert 0 < len(times) <= 1_100
     assert time.monotonic() - began < 5
+
+
+def test_timers_on_a_loop_that_is_not_turned_come_at_their_time(turned: TurnedTime) -> None:
+    async def test() -> None:
+        loop = asyncio.get_running_loop()
+        timers, clock, came = TurnedTimers(loop, turned), TurnedClock(turned), []
+        began, began_real = clock.monotonic_ms(), loop.time()
+        for delay_s in (3600, 60, 7200):
+            timers.schedule(
+                delay_s * 1000,
+                lambda: came.append(round((clock.monotonic_ms() - began) / 1000)),
+            )
+        timers.schedule(5_000, lambda: came.append(5)).cancel()
+        asleep = loop.create_task(timers.sleep(1_800_000))
+
+        await turn(turned, 3700, timers)
+
+        assert came == [60, 3600]
+        assert asleep.done()
+        assert loop.time() - began_real < 5
+        assert round((timers.next_due() or 0) - timers.time()) == 3500
+
+    asyncio.run(test())
+
+
+def test_a_timer_that_nobody_turns_comes_by_itself(turned: TurnedTime) -> None:
+    async def test() -> None:
+        came = asyncio.Event()
+        timers = TurnedTimers(asyncio.get_running_loop(), turned)
+        timers.schedule(1, came.set)
+        await asyncio.wait_for(came.wait(), 10)
+        assert timers.next_due() is None
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize("seconds", [-1, math.nan, math.inf])
+def test_time_that_cannot_be_turned_is_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match="forward"):
+        time_span(seconds, 0, 0)
+    assert time_span(1, 1, 1) == 90_001
 
 
 def test_both_clocks_go_with_it(turned: TurnedTime) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.embedded.metadata_ensemble import EnsembleStore, MetadataEnsemble
+from broker.embedded.cluster.metadata_ensemble import EnsembleStore, MetadataEnsemble
 from controller.metadata_store.store import (
     Change,
     ChangeKind,

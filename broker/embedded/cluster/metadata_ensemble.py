@@ -29,10 +29,10 @@ from controller.metadata_store.store import (
 )
 from controller.metadata_store.tree import Applied, ZnodeTree
 from controller.metadata_store.tree_store import TreeStore
-from controller.znodes import decode_topic, topic_path
+from controller.znodes import TOPICS, decode_state, decode_topic, topic_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 BEATS_PER_SESSION: Final = 6
 
@@ -47,13 +47,16 @@ class MetadataEnsemble:
         self._numbers = itertools.count(1)
         self._sessions: dict[int, float] = {}
         """When each session was last heard of, by its number."""
+        self._owners: dict[int, int] = {}
+        """Whose each session is."""
         self.unreachable: set[int] = set()
         """Brokers that are cut off from it."""
 
-    def open_session(self) -> int:
-        """Begin a session; returns its number."""
+    def open_session(self, broker_id: int) -> int:
+        """Begin a session of a broker; returns its number."""
         with self.lock:
             number = next(self._numbers)
+            self._owners[number] = broker_id
             self._sessions[number] = time.monotonic()
             return number
 
@@ -63,9 +66,16 @@ class MetadataEnsemble:
         with self.lock:
             if number in self._sessions:
                 self._sessions[number] = now
-            for other, heard in list(self._sessions.items()):
-                if now - heard > self.session_seconds:
-                    self.expire(other)
+            self._end_silent(now)
+
+    def age(self, brokers: Iterable[int], seconds: float) -> None:
+        """Brokers cannot be heard of while so much time passes: their sessions may be over."""
+        silent = set(brokers)
+        with self.lock:
+            for number, heard in list(self._sessions.items()):
+                if self._owners[number] in silent:
+                    self._sessions[number] = heard - seconds
+            self._end_silent(time.monotonic())
 
     def is_open(self, number: int) -> bool:
         """Whether a session goes on."""
@@ -76,6 +86,7 @@ class MetadataEnsemble:
         with self.lock:
             if self._sessions.pop(number, None) is None:
                 return
+            del self._owners[number]
             paths = self.tree.ephemerals().get(number, [])
             tell(self.tree.apply([Delete(path) for path in paths], number))
 
@@ -87,6 +98,26 @@ class MetadataEnsemble:
             applied = self.tree.apply(operations, number)
             tell(applied)
             return applied.results
+
+    def out_of_sync(self, brokers: Collection[int]) -> list[str]:
+        """Partitions with a replica on one of these brokers that is not in sync, by name."""
+        with self.lock:
+            nodes = dict(self.tree.nodes)
+        found = []
+        for path, node in nodes.items():
+            if not (path.startswith(f"{TOPICS}/") and path.endswith("/state")):
+                continue
+            _, _, _, topic, _, partition, _ = path.split("/")
+            owner = nodes[topic_path(topic)]
+            replicas = decode_topic(topic, owner.data).partitions.get(int(partition), ())
+            if not {*replicas} & {*brokers} <= {*decode_state(path, node.data).in_sync_replicas}:
+                found.append(f"{topic}-{partition}")
+        return found
+
+    def _end_silent(self, now: float) -> None:
+        for number, heard in list(self._sessions.items()):
+            if now - heard > self.session_seconds:
+                self.expire(number)
 
     def check_partition(self, topic: str, partition: int) -> None:
         """Raise EmbeddedBrokerError if there is no such topic or partition, whoever knows it."""
@@ -114,7 +145,7 @@ class EnsembleStore(TreeStore):
         self._ensemble = ensemble
         self._broker_id = broker_id
         self._loop = asyncio.get_running_loop()
-        self._session = ensemble.open_session()
+        self._session = ensemble.open_session(broker_id)
         self._listeners: list[Callable[[], None]] = []
         self._watches: dict[_Watching, None] = {}
         """Set, and not told of anything yet."""
@@ -209,7 +240,7 @@ class EnsembleStore(TreeStore):
         self._ensemble.beat(self._session)
         is_new = not self._ensemble.is_open(self._session)
         if is_new:
-            self._session = self._ensemble.open_session()
+            self._session = self._ensemble.open_session(self._broker_id)
             for listener in self._listeners:
                 listener()
         if is_new or self._was_cut_off:

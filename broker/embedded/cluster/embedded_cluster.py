@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, Self
 
-from broker.embedded.cluster_broker import ClusterBroker
-from broker.embedded.errors import EmbeddedBrokerError, NotReachedError
+from broker.embedded.cluster.cluster_broker import ClusterBroker
+from broker.embedded.cluster.cluster_time import ClusterTime, wait_until
+from broker.embedded.cluster.metadata_ensemble import EnsembleStore, MetadataEnsemble
+from broker.embedded.errors import EmbeddedBrokerError
 from broker.embedded.machine.log_lines import LogLines
 from broker.embedded.machine.reserved_port import ReservedPort
-from broker.embedded.machine.turned_time import TurnedTime
-from broker.embedded.metadata_ensemble import EnsembleStore, MetadataEnsemble
+from broker.embedded.machine.turned_time import TurnedTime, time_span
 from broker.embedded.operations import PRINCIPAL
 from broker.embedded.settings import (
     QUICK,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from broker.embedded.settings import Protocol, Storage, Value
     from broker.embedded.stored_records import StoredRecord
 
-POLL_SECONDS: Final = 0.005
 STORE: Final = "embedded-cluster:2181"
 """What stands in `zookeeper.connect`: it makes a broker one of several. Nobody connects there."""
 BROKERS_THEMSELVES: Final = "User:ANONYMOUS"
@@ -109,6 +108,7 @@ class EmbeddedCluster:
         self._resources.callback(finalizer)
         self._security = secured(self._protocol, directory)
         self._ensemble = MetadataEnsemble(int(self._config[SESSION_KEY]) / 1000)
+        self._time = ClusterTime(self._ensemble)
         try:
             self.brokers = [self._make(number, directory) for number in range(self._count)]
             self._start_all()
@@ -210,7 +210,7 @@ class EmbeddedCluster:
                 len(one) == partitions and min(one.values(), default=-1) >= 0 for one in leaders
             )
 
-        _wait(f"all brokers to know the leaders of {name}", is_known)
+        wait_until(f"all brokers to know the leaders of {name}", is_known)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic."""
@@ -242,11 +242,18 @@ class EmbeddedCluster:
             behind = (max(ends[at] - committed[at], 0) for at in committed if at in ends)
             return len(ends) == len(committed) and sum(behind) <= lag
 
-        _wait(f"group {group} to be within {lag} records", is_reached, timeout)
+        wait_until(f"group {group} to be within {lag} records", is_reached, timeout)
 
     def _committed(self, group: str) -> Iterator[dict[tuple[str, int], int] | None]:
         for broker in self.live:
             yield broker.ask("committed_offsets", group)
+
+    def advance(self, *, seconds: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Turn the clocks of all brokers forward; returns when replicas are in sync again.
+
+        Sessions of brokers that are paused or cut off end if so much time is enough for that.
+        """
+        self._time.advance(self.brokers, time_span(seconds, hours, days))
 
     # Failures
 
@@ -325,8 +332,8 @@ class EmbeddedCluster:
         from broker.embedded.hosted_broker import Surroundings  # noqa: PLC0415
 
         lines = LogLines(f"broker {number}")
-        surroundings = Surroundings(lines, TurnedTime(), open_store, end_session)
-        engine = ThreadEngine(settings, surroundings)
+        turned = self._time.turned[number] = TurnedTime()
+        engine = ThreadEngine(settings, Surroundings(lines, turned, open_store, end_session))
         return ClusterBroker(settings, engine)
 
     def _start_all(self) -> None:
@@ -337,14 +344,14 @@ class EmbeddedCluster:
         controller = self.controller()
         controller.ask("finalise_features")
         levels = controller.ask("features")
-        _wait(
+        wait_until(
             "all brokers to know the features",
             lambda: all(broker.ask("features") == levels for broker in self.brokers),
         )
 
     def _wait_for_all(self) -> None:
         everyone = list(range(self._count))
-        _wait(
+        wait_until(
             "all brokers to know each other",
             lambda: all(broker.ask("live_brokers") == everyone for broker in self.brokers),
         )
@@ -362,7 +369,7 @@ class EmbeddedCluster:
             found[:] = [broker for broker in self.live if is_it(broker)]
             return bool(found)
 
-        _wait(what, look)
+        wait_until(what, look)
         return found[0]
 
 
@@ -377,15 +384,6 @@ class CutNetwork:
 
     def __exit__(self, *_: object) -> None:
         self.heal()
-
-
-def _wait(what: str, is_reached: Callable[[], bool], timeout: float = 30.0) -> None:
-    """Look again and again, until it is so. Raises NotReachedError."""
-    until = time.monotonic() + timeout
-    while not is_reached():
-        if time.monotonic() > until:
-            raise NotReachedError(f"waited for {what}, in vain for {timeout:g} s")
-        time.sleep(POLL_SECONDS)
 
 
 def _remove(process: int, directory: Path) -> None:

@@ -1,0 +1,1 @@
+"""Several brokers in one process: what holds them together, and the time that passes for all."""
