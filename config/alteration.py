@@ -149,10 +149,10 @@ def _check_compaction_lags(config: TopicConfig) -> None:
 def _check_delays(config: TopicConfig) -> None:
     if not (config.delivery_delay_enable or config.is_retry_topic):
         return
-    if "compact" in config.cleanup_policy:
+    if config.is_retry_topic and "compact" in config.cleanup_policy:
         raise ConfigError(
-            "conflict topic config setting cleanup.policy=compact and delivery.delay.enable=true "
-            "or a retry.policy: records that wait are not compacted"
+            "conflict topic config setting cleanup.policy=compact and a retry.policy: "
+            "a record would be lost to the next one with its key before it is tried again"
         )
     default, most = config.delivery_delay_ms, config.delivery_delay_max_ms
     if default > most:

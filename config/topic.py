@@ -59,7 +59,7 @@ class TopicConfig:
     delivery_delay_enable: bool = boolean(False, importance=LOW, acts=True)
     """Whether a record waits that says so in `deliver-at` or `deliver-after` (docs/messaging.md).
 
-    What waits already is delivered all the same when this is turned off. Not with compaction.
+    What waits already is delivered all the same when this is turned off.
     """
 
     delivery_delay_max_ms: int = long(604_800_000, low=0, importance=LOW, acts=True)

@@ -143,8 +143,8 @@ class WaitingList:
         """The batch of an entry; None if it holds no records."""
         if entry.kind is not DelayKind.WAITING:
             return None
-        batch = self._delivery.partition.log.delays.read(entry)
-        if is_cancellation(batch):
+        batch = self._delivery.partition.log.delays.find(entry)
+        if batch is None or is_cancellation(batch):
             return None
         return await self._delivery.opened(batch) if is_large(batch) else open_batch(batch)
 

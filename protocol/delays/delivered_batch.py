@@ -12,7 +12,8 @@ more headers:
 Records are delivered in the order of (due, source offset), so that what has been delivered is all
 that does not lie beyond the last one: the `DeliveryPoint`. It stands in the batch itself, and can
 neither be there without the records nor be missing where they are. Its due time is the latest
-timestamp of the batch, also where the topic's timestamps are those of the append.
+timestamp of the batch, also where the topic's timestamps are those of the append. What compaction
+leaves of such a batch still says it (`delivered_remainder`).
 """
 
 from __future__ import annotations
@@ -77,14 +78,18 @@ def build_delivered(
 
 def parse_point(batch: Buffer) -> DeliveryPoint:
     """How far delivery has come with a delivered batch. ApiError(INVALID_RECORD) if it is none."""
-    header = parse_header(batch)
-    (_, _, _, _, headers), _ = parse_record(record_bytes(batch, header), 0)
-    point = dict(headers).get(POINT)
-    match = None if point is None else _POINT.fullmatch(point)
-    if match is None:
-        raise invalid("a delivered batch does not say how far delivery has come")
-    due_ms, offset, waiting_from = map(int, match.groups())
+    due_ms, offset, waiting_from = map(int, point_text(batch).split(b","))
     return DeliveryPoint(due_ms, offset, waiting_from)
+
+
+def point_text(batch: Buffer) -> bytes:
+    """The point as it stands in a delivered batch, or in what compaction left of one."""
+    header = parse_header(batch)
+    (_, _, _, value, headers), _ = parse_record(record_bytes(batch, header), 0)
+    point = value if header.is_control else dict(headers).get(POINT)
+    if point is None or _POINT.fullmatch(point) is None:
+        raise invalid("a delivered batch does not say how far delivery has come")
+    return point
 
 
 def _delivered(one: DueRecord, *, is_retry: bool) -> NewRecord:

@@ -10,7 +10,7 @@ Layout of a batch of format 2, big-endian (KIP-98; `DefaultRecordBatch` in Apach
           17  crc                         4   CRC-32C of everything from position 21 on
           21  attributes                  2   codec (bits 0-2), log append time (3),
                                               transactional (4), control (5), delete horizon (6),
-                                              and ours: relay (13), delay (14)
+                                              and ours: point (12), relay (13), delay (14)
           23  last_offset_delta           4
           27  base_timestamp              8   or the delete horizon, when bit 6 is set
           35  max_timestamp               8
@@ -68,6 +68,8 @@ LOG_APPEND_TIME_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
 CONTROL_BIT: Final = 0x20
 DELETE_HORIZON_BIT: Final = 0x40
+POINT_BIT: Final = 0x1000
+"""Ours: with the delay bit, a control batch that compaction leaves of a delivered one."""
 RELAY_BIT: Final = 0x2000
 """Ours: with the delay bit, says how far dead letters have come (`relay_batch`)."""
 DELAY_BIT: Final = 0x4000

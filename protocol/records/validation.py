@@ -27,6 +27,7 @@ from protocol.records.batch import (
     LOG_APPEND_TIME_BIT,
     MAGIC,
     NO_TIMESTAMP,
+    POINT_BIT,
     RELAY_BIT,
     BatchHeader,
     assign_max_timestamp,
@@ -66,7 +67,7 @@ _CODECS: Final = tuple(Codec)
 _ZSTD: Final = int(Codec.ZSTD)
 """Looking members of an enumeration up costs more than all other comparisons of a header."""
 
-_OUR_BITS: Final = DELAY_BIT | RELAY_BIT
+_OUR_BITS: Final = DELAY_BIT | POINT_BIT | RELAY_BIT
 _REFUSED_BITS: Final = CONTROL_BIT | _OUR_BITS | DELETE_HORIZON_BIT | LOG_APPEND_TIME_BIT
 
 

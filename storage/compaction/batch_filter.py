@@ -87,7 +87,7 @@ class BatchFilter:
         `is_discardable`: it is data of an aborted transaction, or a marker without data. `is_last`:
         it is the last of what will be one segment.
         """
-        is_needed = is_last or (header.has_producer_id and self._is_newest_of_producer(header))
+        is_needed = is_last or self.is_newest_of_producer(header)
         is_dropped = is_discardable and (not header.is_control or self._is_past_horizon(header))
         if is_dropped or header.record_count == 0:
             return self._emptied(header) if is_needed else Whole.DROPPED
@@ -103,6 +103,14 @@ class BatchFilter:
         if horizon_ms is None and len(kept) == header.record_count:
             return Whole.KEPT
         return rewrite_batch(header, body, spans, kept, horizon_ms)
+
+    def is_newest_of_producer(self, header: BatchHeader) -> bool:
+        """Whether the state of an active producer rests on this batch."""
+        if not header.has_producer_id or (last := self._producers.get(header.producer_id)) is None:
+            return False
+        if last.last_offset >= 0:
+            return header.last_offset == last.last_offset
+        return header.is_control and header.producer_epoch == last.epoch
 
     def _kept_marker(
         self, header: BatchHeader, batch: Buffer, *, is_discardable: bool
@@ -147,14 +155,6 @@ class BatchFilter:
         if new:
             memo.update(self.newest.newest(new))
         return memo
-
-    def _is_newest_of_producer(self, header: BatchHeader) -> bool:
-        last = self._producers.get(header.producer_id)
-        if last is None:
-            return False
-        if last.last_offset >= 0:
-            return header.last_offset == last.last_offset
-        return header.is_control and header.producer_epoch == last.epoch
 
     def _is_past_horizon(self, header: BatchHeader) -> bool:
         return header.has_delete_horizon and header.base_timestamp <= self.horizons.now_ms

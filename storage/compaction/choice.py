@@ -54,12 +54,9 @@ class Cleanable:
 
 
 def assess(log: Log, now_ms: int) -> Cleanable | None:
-    """What there is to clean in `log`; None when it is not compacted or has one segment only.
-
-    None too where records wait or have waited: compaction knows nothing of them.
-    """
+    """What there is to clean in `log`; None when it is not compacted or has one segment only."""
     segments = log.segments
-    if COMPACT not in log.config.cleanup_policy or len(segments) == 1 or log.delays.exist:
+    if COMPACT not in log.config.cleanup_policy or len(segments) == 1:
         return None
     first_dirty = _first_dirty(log)
     first_uncleanable = max(first_dirty, _first_uncleanable(log, first_dirty, now_ms))
@@ -107,8 +104,14 @@ def _first_dirty(log: Log) -> int:
 
 
 def _first_uncleanable(log: Log, first_dirty: int, now_ms: int) -> int:
-    """Neither the active segment, nor what is undecided, nor what is younger than the least lag."""
+    """Neither the active segment, nor what is undecided, nor what is younger than the least lag.
+
+    Nor, with delays, what is not on the disk for certain: a record that waited is dropped since the
+    log says that it was delivered.
+    """
     offset = min(log.last_stable_offset, log.segments.active.base_offset)
+    if log.delays.exist:
+        offset = min(offset, log.recovery_point)
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
         for segment in _dirty(log, first_dirty):

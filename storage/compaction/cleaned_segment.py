@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from protocol.records.batch import DELAY_BIT
+from storage.delays.delay_index import packed_entry
 from storage.segment import file_names
 from storage.segment.aborted_index import ENTRY as ABORTED_ENTRY
 from storage.segment.aborted_index import VERSION as ABORTED_VERSION
@@ -47,6 +49,7 @@ class CleanedSegment:
         self._offset_index = bytearray()
         self._time_index = bytearray()
         self._aborted = bytearray()
+        self._delays = bytearray()
         self._bytes_since_index = 0
         self._max_timestamp = NO_TIMESTAMP
         self._max_timestamp_offset = base_offset
@@ -63,6 +66,8 @@ class CleanedSegment:
         if self._bytes_since_index > self._limits.index_interval_bytes:
             self._add_index_entries(header.last_offset)
             self._bytes_since_index = 0
+        if header.attributes & DELAY_BIT:
+            self._delays += packed_entry(header, self.size)
         self._bytes_since_index += len(batch)
         self._waiting.append(batch)
         self.size += len(batch)
@@ -74,10 +79,11 @@ class CleanedSegment:
         """Keep an entry of the transaction index."""
         self._aborted += ABORTED_ENTRY.pack(ABORTED_VERSION, *aborted)
 
-    def finish(self, modified_ms: int) -> tuple[int, int, bool]:
+    def finish(self, modified_ms: int) -> tuple[int, int, bool, int]:
         """Write everything and wait for the disk.
 
-        Returns the sizes of offset and time index, and whether there is a transaction index.
+        Returns the sizes of offset and time index, whether there is a transaction index, and the
+        size of the delay index.
         """
         self._write()
         self._write_out(1)
@@ -86,9 +92,12 @@ class CleanedSegment:
         self._put(file_names.TIME_INDEX, self._time_index)
         if self._aborted:
             self._put(file_names.TRANSACTION_INDEX, self._aborted)
+        if self._delays:
+            self._put(file_names.DELAY_INDEX, self._delays)
         self._file.sync()
         self._filesystem.set_modified(self._path(file_names.LOG), modified_ms)
-        return len(self._offset_index), len(self._time_index), bool(self._aborted)
+        sizes = len(self._offset_index), len(self._time_index)
+        return *sizes, bool(self._aborted), len(self._delays)
 
     def _write(self) -> int:
         data = b"".join(self._waiting)

@@ -11,7 +11,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from storage.compaction.batch_filter import LastOfProducer
-from storage.segment.file_names import KAFKA_SUFFIXES, TRANSACTION_INDEX, segment_file
+from storage.segment.file_names import (
+    DELAY_INDEX,
+    KAFKA_SUFFIXES,
+    TRANSACTION_INDEX,
+    segment_file,
+)
 
 GO_ON = b"go on\n"
 """What the process waits for after each new segment."""
@@ -98,14 +103,16 @@ class CleanedGroup:
     time_index_size: int
     has_aborted: bool
     """Whether there is a transaction index."""
+    delay_index_size: int
     modified_ms: int
 
     def paths(self, directory: str) -> list[str]:
         """The files as they will be named, the `.log` file first."""
         return [
             segment_file(directory, self.sources[0], suffix)
-            for suffix in KAFKA_SUFFIXES
-            if self.has_aborted or suffix != TRANSACTION_INDEX
+            for suffix in (*KAFKA_SUFFIXES, DELAY_INDEX)
+            if (self.has_aborted or suffix != TRANSACTION_INDEX)
+            and (self.delay_index_size or suffix != DELAY_INDEX)
         ]
 
 

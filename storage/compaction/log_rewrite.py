@@ -15,14 +15,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.records.batch import parse_header
+from protocol.records.batch import DELAY_BIT, parse_header
 from storage.compaction.batch_filter import BatchFilter, Horizons, Whole
 from storage.compaction.cleaned_segment import CleanedSegment
+from storage.compaction.delay_bounds import find_bounds
+from storage.compaction.delay_filter import DelayFilter
 from storage.compaction.dirty_keys import map_keys
 from storage.compaction.job import CleanedGroup, CleaningDone
 from storage.compaction.segment_groups import group_segments
 from storage.compaction.source_reader import SourceReader
 from storage.compaction.transactions import OngoingTransactions
+from storage.delays.delay_index import DelayKind, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,11 +47,10 @@ def clean(
     reader = SourceReader(job, filesystem, throttle)
     newest, clean_end_offset = map_keys(job, reader)
     horizons = Horizons(job.now_ms, job.delete_retention_ms, clean_end_offset)
-    rewriting = _Rewriting(
-        BatchFilter(newest, horizons, job.producers),
-        OngoingTransactions(reader.aborted_transactions()),
-        throttle,
-    )
+    decide = BatchFilter(newest, horizons, job.producers)
+    transactions = OngoingTransactions(reader.aborted_transactions())
+    delays = DelayFilter(find_bounds(job, filesystem), decide, transactions)
+    rewriting = _Rewriting(decide, transactions, delays, throttle)
     cleanable = [one for one in job.segments if one.base_offset < clean_end_offset]
     following = [one.base_offset for one in job.segments[len(cleanable) :]]
     end_offset = following[0] if following else job.end_offset
@@ -60,7 +62,7 @@ def clean(
         indexes = target.finish(group[-1].modified_ms)
         sources = tuple(segment.base_offset for segment in group)
         yield CleanedGroup(sources, target.size, *indexes, group[-1].modified_ms)
-    yield CleaningDone(clean_end_offset, reader.bytes_read, bytes_written, rewriting.decide.keyless)
+    yield CleaningDone(clean_end_offset, reader.bytes_read, bytes_written, decide.keyless)
 
 
 class _Rewriting:
@@ -70,10 +72,12 @@ class _Rewriting:
         self,
         decide: BatchFilter,
         transactions: OngoingTransactions,
+        delays: DelayFilter,
         throttle: Callable[[int], None],
     ) -> None:
-        self.decide = decide
+        self._decide = decide
         self._transactions = transactions
+        self._delays = delays
         self._throttle = throttle
 
     def rewrite(
@@ -91,13 +95,7 @@ class _Rewriting:
     def _put(
         self, header: BatchHeader, batch: memoryview, target: CleanedSegment, *, is_last: bool
     ) -> None:
-        if header.is_control:
-            is_discardable, aborted = self._transactions.end(header, batch)
-            if aborted is not None:
-                target.note_aborted(aborted)
-        else:
-            is_discardable = self._transactions.is_aborted(header)
-        stays = self.decide.apply(header, batch, is_discardable=is_discardable, is_last=is_last)
+        stays = self._stays(header, batch, target, is_last=is_last)
         if stays is Whole.DROPPED:
             return
         if stays is Whole.KEPT:
@@ -106,3 +104,16 @@ class _Rewriting:
             written = target.append(parse_header(stays), stays)
         if written:
             self._throttle(written)
+
+    def _stays(
+        self, header: BatchHeader, batch: memoryview, target: CleanedSegment, *, is_last: bool
+    ) -> Whole | bytearray:
+        if header.attributes & DELAY_BIT and kind_of(header) is not DelayKind.ENDED:
+            return self._delays.apply(header, batch, is_last=is_last)
+        if header.is_control:
+            is_discardable, aborted = self._transactions.end(header, batch)
+            if aborted is not None:
+                target.note_aborted(aborted)
+        else:
+            is_discardable = self._transactions.is_aborted(header)
+        return self._decide.apply(header, batch, is_discardable=is_discardable, is_last=is_last)

@@ -76,6 +76,8 @@ class LogUnderCleaning:
         )
         is_adopted = cleaned.adopt(group.size, group.offset_index_size, group.time_index_size)
         assert is_adopted, "the index files were written as they are counted"
+        if group.delay_index_size:
+            cleaned.adopt_delays(group.delay_index_size)
         log.segments.replace(first, len(sources), cleaned)
         with log.directory:
             for segment in sources[1:]:

@@ -15,7 +15,13 @@ from enum import IntEnum
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from protocol.records.batch import CONTROL_BIT, NO_SEQUENCE, RELAY_BIT, TRANSACTIONAL_BIT
+from protocol.records.batch import (
+    CONTROL_BIT,
+    NO_SEQUENCE,
+    POINT_BIT,
+    RELAY_BIT,
+    TRANSACTIONAL_BIT,
+)
 from storage.errors import EXHAUSTION, DamagedFileError
 from storage.segment import file_names
 
@@ -42,6 +48,7 @@ class DelayKind(IntEnum):
     WAITING = 1
     """Records that wait, or a cancellation."""
     DELIVERED = 2
+    """Records that have waited, or what compaction left of them."""
     ENDED = 3
     """The end of a transaction."""
     RELAYED = 4
@@ -61,11 +68,17 @@ def kind_of(header: BatchHeader) -> DelayKind:
     """The kind of a batch with the delay bit."""
     if header.attributes & RELAY_BIT:
         return DelayKind.RELAYED
-    if not header.attributes & CONTROL_BIT:
+    if not header.attributes & CONTROL_BIT or header.attributes & POINT_BIT:
         return DelayKind.DELIVERED
     if header.attributes & TRANSACTIONAL_BIT and header.base_sequence == NO_SEQUENCE:
         return DelayKind.ENDED
     return DelayKind.WAITING
+
+
+def packed_entry(header: BatchHeader, position: int) -> bytes:
+    """The entry of a batch with the delay bit, as it stands in the file."""
+    kind = kind_of(header)
+    return _packed(DelayEntry(header.base_offset, position, kind, header.max_timestamp))
 
 
 class DelayIndex:

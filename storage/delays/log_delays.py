@@ -59,10 +59,14 @@ class LogDelays:
             while (segment := self._segment_from(offset)) is not None:
                 assert segment.delays is not None
                 before = offset
+                is_there = True
                 for entry in segment.delays.entries_from(offset):
                     offset = entry.offset + 1
                     yield entry
-                if offset > before:
+                    is_there = self._segments[self._segments.floor(entry.offset)] is segment
+                    if not is_there:
+                        break  # it was compacted, or cut, between two of the entries
+                if offset > before or not is_there:
                     continue  # the segment may have grown between two of the entries
                 if segment is self._segments.active:
                     return
@@ -93,12 +97,22 @@ class LogDelays:
 
     def read(self, entry: DelayEntry) -> memoryview:
         """The whole batch of an entry. DamagedFileError when it is not there."""
+        batch = self.find(entry)
+        if batch is None:
+            raise DamagedFileError(f"{self._place.path}: no batch of offset {entry.offset}")
+        return batch
+
+    def find(self, entry: DelayEntry) -> memoryview | None:
+        """The whole batch of an entry; None if compaction has taken it since."""
         with self._place.directory:
             segment = self._segments[self._segments.floor(entry.offset)]
             batch = _batch_at(segment, entry.position)
             if batch is None or parse_header(batch).base_offset != entry.offset:
-                raise DamagedFileError(f"{segment.path}: no batch of offset {entry.offset}")
-            return batch
+                found = segment.locate(entry.offset)  # compaction has moved it
+                batch = None if found is None else _batch_at(segment, found.position)
+            if batch is None or parse_header(batch).base_offset != entry.offset:
+                return None
+            return batch if parse_header(batch).attributes & DELAY_BIT else None
 
     def first_to_read(self, offset: int) -> int:
         """The offset of the batch that holds `offset`, or of the first one after it."""

@@ -26,6 +26,8 @@ from tests.support.broker_parts.virtual_time import run_in_virtual_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from storage.log.log import Log
+
 SEEDS = range(24)
 STEPS = 80
 LONGEST_MS = 20_000
@@ -36,9 +38,11 @@ DELAYS = b"0", b"1", b"40ms", b"1s", b"2s", b"2s", b"9s", b"20s"
 class Scenario:
     """One seed."""
 
+    config = DELAYING
+
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.replicas = [Replica(number, DELAYING) for number in (1, 2, 3)]
+        self.replicas = [Replica(number, self.config) for number in (1, 2, 3)]
         self.leader = self.replicas[0]
         self.epoch = 0
         self.sent: dict[int, bytes] = {}
@@ -55,7 +59,16 @@ class Scenario:
         for replica in self.replicas:
             replica.begin_life()
         self.leader.lead(0)
-        steps: dict[Callable[[], Coroutine[Any, Any, object]], int] = {
+        steps = self.steps()
+        for _ in range(STEPS):
+            (step,) = self.random.choices(list(steps), list(steps.values()))
+            await step()
+            self.look()
+        await self.settle()
+
+    def steps(self) -> dict[Callable[[], Coroutine[Any, Any, object]], int]:
+        """What may happen, and how often it does."""
+        return {
             self.produce: 8,
             self.repeat: 1,
             self.produce_in_transaction: 2,
@@ -68,11 +81,6 @@ class Scenario:
             self.retain: 2,
             self.pause: 8,
         }
-        for _ in range(STEPS):
-            (step,) = self.random.choices(list(steps), list(steps.values()))
-            await step()
-            self.look()
-        await self.settle()
 
     async def produce(self) -> None:
         records = self.drawn_records()
@@ -132,13 +140,13 @@ class Scenario:
         headers = (("deliver-cancel", b"%d" % offset),)
         producer_id, sequence = transaction or (-1, -1)
         batch = build_batch(
-            [NewRecord(NOW_MS, None, None, headers)],
+            [NewRecord(NOW_MS, b"any", None, headers)],
             producer_id=producer_id,
             producer_epoch=min(producer_id, 0),
             base_sequence=sequence,
             is_transactional=transaction is not None,
         )
-        is_delivered = offset in judge(self.leader.log).delivered_sources
+        is_delivered = offset in judge(self.whole_log()).delivered_sources
         code = ErrorCode.NONE
         try:
             self.leader.append(memoryview(batch))
@@ -224,9 +232,13 @@ class Scenario:
     def look(self) -> None:
         """Nothing is delivered before the leader's clock says so."""
         log = self.leader.log
-        for one in judge(log, self.looked_up_to).delivered:
+        for one in judge(self.whole_log(), self.looked_up_to).delivered:
             assert one.record.timestamp <= self.leader.clock.now_ms()
         self.looked_up_to = log.log_end_offset
+
+    def whole_log(self) -> Log:
+        """The leader's log, with all that was ever appended."""
+        return self.leader.log
 
     def drawn_records(self) -> list[NewRecord]:
         return [self._drawn_record() for _ in range(self.random.randint(1, 4))]

@@ -187,11 +187,11 @@ def test_what_waits_is_delivered_when_delays_are_turned_off(
     assert [record.value for record in readings] == [b"record 1", b"record 0"]
 
 
-@pytest.mark.parametrize("first", ["delivery.delay.enable", "cleanup.policy"])
-def test_delays_and_compaction_exclude_each_other(
+@pytest.mark.parametrize("first", ["retry.policy", "cleanup.policy"])
+def test_retry_topics_are_not_compacted(
     admin: AdminClient, new_topic: NewTopicFunction, first: str
 ) -> None:
-    values = {"delivery.delay.enable": "true", "cleanup.policy": "compact"}
+    values = {"retry.policy": "levels", "cleanup.policy": "compact"}
     topic = new_topic(**{first: values.pop(first)})
     ((second, value),) = values.items()
 

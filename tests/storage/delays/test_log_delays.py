@@ -15,7 +15,6 @@ from protocol.records.control import ControlType
 from protocol.records.record import Record
 from protocol.records.validation import LargeContentsError
 from storage.append.append_source import FROM_COORDINATOR
-from storage.compaction.choice import assess
 from storage.delays.delay_index import DelayEntry, DelayKind
 from storage.delays.log_delays import NOTHING_WAITS
 from tests.storage.produced import (
@@ -219,16 +218,6 @@ def test_delete_records_and_deletion_take_what_waits(tmp_path: Path) -> None:
 
     assert entries(log) == []
     assert sorted(path.suffix for path in (tmp_path / "flights-0").iterdir()).count(".delays") == 0
-
-
-def test_a_log_with_delays_is_not_compacted(tmp_path: Path) -> None:
-    config = dataclasses.replace(SMALL, cleanup_policy=frozenset({"compact"}))
-    log = new_log(tmp_path, DELAYING)
-    filled(log)
-    log.config = config
-
-    assert len(log.segments) > 1
-    assert assess(log, NOW_MS) is None
 
 
 def test_large_batches_are_looked_into_beside_the_loop_if_they_may_wait(tmp_path: Path) -> None:
