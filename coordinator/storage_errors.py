@@ -1,15 +1,24 @@
-"""What a client of transactions or of share state is told when the log refused a record."""
+"""What clients are told when the log refused a record; those of classic groups have other words."""
 
 from __future__ import annotations
 
 from protocol.errors import ErrorCode
 
-COORDINATOR_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR)
+COORDINATOR_MOVED = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+)
 NOT_COMMITTED = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     ErrorCode.REQUEST_TIMED_OUT,
+)
+TOO_LARGE = (
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.INVALID_FETCH_SIZE,
 )
 
 
@@ -19,6 +28,6 @@ def storage_error(code: ErrorCode) -> ErrorCode:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if code in COORDINATOR_MOVED:
         return ErrorCode.NOT_COORDINATOR
-    if code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE):
+    if code in TOO_LARGE:
         return ErrorCode.UNKNOWN_SERVER_ERROR
     return code

@@ -10,16 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
+from coordinator.effects import Effects
 from coordinator.ports import TimerKey, TimerKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from coordinator.ports import Timers
+    from protocol.errors import ErrorCode
 
 NEVER_MS: Final = 2**63 - 1
 FENCED_AT_ONCE: Final = 50
 """Members that one timer removes; it goes off again at once for more."""
+REMOVAL_RETRY_MS: Final = 500
+"""Wait before a member is removed whose removal could not be stored. Fixed, as in Apache Kafka."""
 
 
 class Revocation(NamedTuple):
@@ -152,6 +156,24 @@ class Watches(Generic[WatchT]):
         watch = self.of(group_id)
         watch.sessions.pop(member_id, None)
         watch.revocations.pop(member_id, None)
+
+    def not_removed(
+        self,
+        group_id: str,
+        member_ids: Iterable[str],
+        _: ErrorCode,
+        now_ms: int,
+    ) -> Effects:
+        """The removal of members could not be stored: they go soon, unless they heartbeat before.
+
+        Nobody else remembers them: who is gone would own its partitions for ever.
+        """
+        watch = self.of(group_id)
+        deadline_ms = now_ms + REMOVAL_RETRY_MS
+        for member_id in member_ids:
+            watch.sessions.setdefault(member_id, deadline_ms)
+        self.wake_by(group_id, watch, deadline_ms, now_ms)
+        return Effects()
 
     def expired(self, group: WatchedGroup[MemberT], now_ms: int) -> list[MemberT]:
         """Members that were silent, or kept partitions, for too long; restarts the timer."""

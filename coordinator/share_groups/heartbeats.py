@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.effects import Effects
-from coordinator.groups.responses import group_storage_error
 from coordinator.share_groups.checks import check_epoch, known_member
 from coordinator.share_groups.group import are_alike, recount
 from coordinator.share_groups.initialisation import (
@@ -37,6 +37,7 @@ from coordinator.share_groups.records import (
     states_record,
 )
 from coordinator.share_groups.target import assign_later, assign_now, is_small
+from coordinator.storage_errors import storage_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.share_groups import (
     ShareGroupHeartbeatResponse,
@@ -147,13 +148,15 @@ class ShareHeartbeats:
         )
 
     def _remove(self, group: ShareGroup, members: Sequence[ShareMember], effects: Effects) -> None:
-        names = group.names.copy()
+        names, group_id, watches = group.names.copy(), group.group_id, self._parts.watches
         for member in members:
-            effects.records += member_tombstones(group.group_id, member.member_id)
+            effects.records += member_tombstones(group_id, member.member_id)
             recount(names, member, None)
-            self._parts.watches.forget_member(group.group_id, member.member_id)
+            watches.forget_member(group_id, member.member_id)
+        member_ids = [member.member_id for member in members]
+        effects.on_append_failed = partial(watches.not_removed, group_id, member_ids)
         metadata_hash = self._parts.hashes.of_group(names)
-        effects.records.append(epoch_record(group.group_id, group.epoch + 1, metadata_hash))
+        effects.records.append(epoch_record(group_id, group.epoch + 1, metadata_hash))
 
     def _stay(self, beat: _Beat) -> tuple[ShareGroupHeartbeatResponse, Initialisation | None]:
         request, group, effects = beat.request, beat.group, beat.effects
@@ -346,4 +349,4 @@ def _success(
 
 
 def _not_stored(error: ErrorCode) -> ShareGroupHeartbeatResponse:
-    return heartbeat_error(ApiError(group_storage_error(error)))
+    return heartbeat_error(ApiError(storage_error(error)))

@@ -23,8 +23,9 @@ from coordinator.consumer_groups.member import JOINING_EPOCH, ConsumerMember
 from coordinator.effects import Effects
 from coordinator.groups.group import NO_MEMBER_ID
 from coordinator.groups.join import MEMBER_ID_REQUIRED_SINCE
-from coordinator.groups.responses import group_storage_error, join_error
+from coordinator.groups.responses import join_error
 from coordinator.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
+from coordinator.storage_errors import storage_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from protocol.messages.group_membership import JoinGroupResponse
@@ -193,4 +194,4 @@ def _updated(
 
 
 def _refuse(error: ErrorCode) -> JoinGroupResponse:
-    return join_error(group_storage_error(error))
+    return join_error(storage_error(error))

@@ -100,10 +100,12 @@ class Departures:
         now_ms: int,
     ) -> None:
         """Remove members; the group goes to its next epoch, or becomes a classic one."""
+        group_id, watches = group.group_id, self._parts.watches
+        member_ids = [member.member_id for member in members]
+        effects.on_append_failed = partial(watches.not_removed, group_id, member_ids)
         if is_due(group, members, self._parts.settings):
             self._downgrade(group, members, effects, now_ms)
             return
-        group_id = group.group_id
         subscriptions = group.subscriptions.copy()
         leaving: Counter[str] = Counter()
         for member in members:
@@ -117,8 +119,8 @@ class Departures:
                 rematch(subscriptions, group.resolved.get(pattern), None)
         metadata_hash = self._parts.hashes.of_group(subscriptions.topics)
         effects.records.append(epoch_record(group_id, group.epoch + 1, metadata_hash))
-        for member in members:
-            self._parts.watches.forget_member(group_id, member.member_id)
+        for member_id in member_ids:
+            watches.forget_member(group_id, member_id)
 
     def _downgrade(
         self,

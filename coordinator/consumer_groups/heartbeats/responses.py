@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coordinator.groups.responses import group_storage_error
+from coordinator.storage_errors import storage_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.consumer_groups import (
     ConsumerGroupHeartbeatResponse,
@@ -60,4 +60,4 @@ def departure_success(member_id: str, member_epoch: int) -> ConsumerGroupHeartbe
 
 def refuse(error: ErrorCode) -> ConsumerGroupHeartbeatResponse:
     """The answer when the records of a heartbeat could not be stored."""
-    return heartbeat_error(ApiError(group_storage_error(error)))
+    return heartbeat_error(ApiError(storage_error(error)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from coordinator.consumer_groups.heartbeats.checks import unknown_member
@@ -67,10 +68,12 @@ class Departures:
         self, group: StreamsGroup, members: Sequence[StreamsMember], effects: Effects
     ) -> None:
         """Remove members; the group goes to its next epoch."""
-        group_id = group.group_id
-        for member in members:
-            effects.records += member_tombstones(group_id, member.member_id)
-            self._parts.watches.forget_member(group_id, member.member_id)
+        group_id, watches = group.group_id, self._parts.watches
+        member_ids = [member.member_id for member in members]
+        for member_id in member_ids:
+            effects.records += member_tombstones(group_id, member_id)
+            watches.forget_member(group_id, member_id)
+        effects.on_append_failed = partial(watches.not_removed, group_id, member_ids)
         effects.records.append(
             epoch_record(
                 group_id,

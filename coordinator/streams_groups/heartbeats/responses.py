@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from coordinator.groups.responses import group_storage_error
+from coordinator.storage_errors import storage_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.streams_groups import StreamsGroupHeartbeatResponse, StreamsGroupTaskIds
 
@@ -53,7 +53,7 @@ def refused(error: ApiError) -> Outcome:
 
 def refuse(error: ErrorCode) -> Outcome:
     """The outcome when the records of a heartbeat could not be stored."""
-    return refused(ApiError(group_storage_error(error)))
+    return refused(ApiError(storage_error(error)))
 
 
 def note_status(response: Response, code: StatusCode, detail: str) -> None:

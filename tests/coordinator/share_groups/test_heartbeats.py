@@ -56,6 +56,28 @@ def test_members_share_partitions_and_leave_them_to_others() -> None:
     assert shares.leave("a") is ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_a_member_whose_removal_is_not_stored_is_removed_later() -> None:
+    shares = share_harness(t=1)
+    shares.beat("a", "t")
+    shares.beat("b", "t")
+    shares.harness.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert shares.leave("b") is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    shares.harness.advance(45_000)
+    assert len(shares.group.members) == 2
+
+    shares.harness.append_error = None
+    shares.harness.advance(1_000)
+
+    assert not shares.group.members
+
+
+def test_a_heartbeat_that_is_not_committed_in_time_has_to_look_for_its_coordinator() -> None:
+    shares = share_harness(t=1)
+    shares.harness.commit_error = ErrorCode.REQUEST_TIMED_OUT
+
+    assert shares.beat("a", "t").error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
 def test_a_silent_member_is_removed() -> None:
     shares = share_harness(t=1)
     shares.beat("a", "t")

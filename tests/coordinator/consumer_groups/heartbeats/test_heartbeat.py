@@ -247,6 +247,32 @@ def test_refused_append_changes_nothing() -> None:
     assert member.count == 2
 
 
+@pytest.mark.parametrize("leaves", [True, False])
+def test_member_whose_removal_is_not_stored_is_removed_later(*, leaves: bool) -> None:
+    harness = consumer_harness(orders=2)
+    member = Member(harness, "a", ["orders"])
+    member.join()
+    harness.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    if leaves:
+        assert member.leave() is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    harness.advance(45_000)
+    assert list(group_of(harness).members) == ["a"]
+
+    harness.append_error = None
+    harness.advance(1_000)
+
+    assert not group_of(harness).members
+
+
+def test_heartbeat_that_is_not_committed_in_time_has_to_look_for_its_coordinator() -> None:
+    harness = consumer_harness(orders=2)
+    harness.commit_error = ErrorCode.REQUEST_TIMED_OUT
+
+    error = Member(harness, "a", ["orders"]).join()
+
+    assert error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
 def test_regular_expression_is_resolved_beside_the_heartbeat() -> None:
     harness = consumer_harness(orders=2, other=3)
     member = Member(harness, "a", [])

@@ -19,6 +19,7 @@ from tests.coordinator.streams_groups.streams_harness import (
     AT_ONCE,
     Member,
     beat,
+    group_of,
     settle,
     streams_harness,
 )
@@ -106,6 +107,26 @@ def test_refused_append_changes_nothing() -> None:
     settle(member)
 
     assert member.count() == 6
+
+
+def test_member_whose_removal_is_not_stored_is_removed_later() -> None:
+    harness = streams_harness()
+    Member(harness, "a").join()
+    harness.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    harness.advance(45_000)
+    assert list(group_of(harness).members) == ["a"]
+
+    harness.append_error = None
+    harness.advance(1_000)
+
+    assert not group_of(harness).members
+
+
+def test_heartbeat_that_is_not_committed_in_time_has_to_look_for_its_coordinator() -> None:
+    harness = streams_harness()
+    harness.commit_error = ErrorCode.REQUEST_TIMED_OUT
+
+    assert Member(harness, "a").join() is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def test_heartbeat_to_nobody_leaves_nothing_behind() -> None:
