@@ -40,7 +40,7 @@ def main() -> int:
     gc.set_threshold(*COLLECT_RARELY)
     found = 0
     for seed in seeds:
-        found += _run(Run(seed, has_delays=options.delays), show_trace=options.trace)
+        found += _run(_drawn(seed, options), show_trace=options.trace)
         gc.collect()
         gc.freeze()  # what is left is kept anyway, and need not be looked at again
         if found and options.defect:
@@ -53,6 +53,10 @@ def main() -> int:
     old = ", ".join(f"{count} with an old {what}" for what, count in sorted(SEEN.items()))
     print(f"requests that had to be refused: {old or 'none'}", flush=True)
     return FOUND if found else 0
+
+
+def _drawn(seed: int, options: argparse.Namespace) -> Run:
+    return Run(seed, has_delays=options.delays, has_groups=options.groups)
 
 
 def _run(run: Run, *, show_trace: bool) -> int:
@@ -102,7 +106,7 @@ def _in_processes(options: argparse.Namespace, seeds: range) -> int:
         command = [sys.executable, "-m", "tests.simulation", "--seeds", f"{start}-{stop}"]
         command += ["--defect", options.defect] if options.defect else []
         command += ["--trace"] * options.trace + ["--verbose"] * options.verbose
-        command += ["--delays"] * options.delays
+        command += ["--delays"] * options.delays + ["--groups"] * options.groups
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
         worst = max(worst, subprocess.run(command, env=environment, check=False).returncode)
         if worst and options.defect:
@@ -115,6 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", default="0-50", help="FIRST-END, END excluded, or one seed")
     parser.add_argument("--defect", choices=DEFECTS, help="plant a defect, stop when it is found")
     parser.add_argument("--delays", action="store_true", help="add topics in which records wait")
+    parser.add_argument("--groups", action="store_true", help="add groups of all kinds")
     parser.add_argument("--trace", action="store_true", help="show the faults of a bad run")
     parser.add_argument("--verbose", action="store_true", help="show the brokers' log lines")
     return parser

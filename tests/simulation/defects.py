@@ -18,6 +18,7 @@ from protocol.errors import ErrorCode
 from storage.log.flushes import Flushes
 from tests.simulation.answer_defects import ANSWER_DEFECTS
 from tests.simulation.delay_defects import DELAY_DEFECTS
+from tests.simulation.group_defects import GROUP_DEFECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,4 +165,5 @@ DEFECTS: dict[str, Callable[[], None]] = {
     "flush of followers": fetch_before_the_flush,
     **ANSWER_DEFECTS,
     **DELAY_DEFECTS,
+    **GROUP_DEFECTS,
 }

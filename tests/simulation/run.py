@@ -22,6 +22,7 @@ from tests.simulation.clients.readers import Reader
 from tests.simulation.clients.values import Sent
 from tests.simulation.cluster import GRAVEYARD, LoopClock, SimulatedCluster
 from tests.simulation.faults import Faults, Schedule
+from tests.simulation.groups.workload import STATE, WORK, GroupWorkload, group_keys
 from tests.simulation.machine.hosts import HOST, Host
 from tests.simulation.machine.sockets import SOCKETS, stand_in
 from tests.simulation.machine.virtual_loop import VirtualLoop
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from broker.partitions.partition import Partition
     from controller.metadata_store.store import Operation
     from tests.simulation.clients.values import At
+    from tests.simulation.cluster import Machine
 
 LEDGER = "ledger"
 """On all brokers."""
@@ -39,6 +41,8 @@ SOLO = "solo"
 """On one broker: when that is back, it leads again, and what clients sent meanwhile is for it."""
 FACTORS = {LEDGER: 3, SOLO: 1}
 HEALING_SECONDS = 60.0
+STEPS_PER_LOOK = 16
+"""Groups seldom change."""
 SMALL_SEGMENT, LARGE_SEGMENT = 4096, 1 << 18
 SMALL_REGIONS = 0, 500, 32 * 1024, 32 * 1024
 """What is sent together with what stands around it, instead of from its file."""
@@ -67,8 +71,12 @@ class Run:
         faults: Faults | None = None,
         *,
         has_delays: bool = False,
+        has_groups: bool = False,
     ) -> None:
-        """`has_delays` adds topics in which records wait, which makes another run of a seed."""
+        """`has_delays` adds topics in which records wait, `has_groups` groups of all kinds.
+
+        Either makes another run of a seed.
+        """
         self.seed = seed
         self.random = Random(seed)
         self.seconds = seconds
@@ -82,6 +90,9 @@ class Run:
         }
         if self.faults.blackout:
             keys["log_flush_interval_messages"] = 1
+        group_draws = Random(f"groups-{seed}")
+        if has_groups:
+            keys |= group_keys(group_draws)
         self.piece_bytes = draws.choice((1, 500, fetcher.MUCH_BYTES))
         self.region_bytes = draws.choice(SMALL_REGIONS)
         self.cluster = SimulatedCluster(self.loop, self.random, 3, **keys)
@@ -105,10 +116,18 @@ class Run:
         self.deliveries = DeliveryWatch()
         self.replicated = [*self.partitions, *((LATER, AGAIN, DEAD) if has_delays else ())]
         """All that must be in sync in the end."""
+        self.coordinating: list[At] = []
+        """What else must be before a machine may lose power; it goes on changing in the end."""
         self.schedule = Schedule(self.cluster, self.faults, self._is_in_sync)
         self.watchman = Watchman(self.cluster)
+        self.groups = self._workload(group_draws) if has_groups else None
         self.cluster.zookeeper.on_write = self._note_write
         self.violation: BaseException | None = None
+
+    def _workload(self, draws: Random) -> GroupWorkload:
+        self.replicated += WORK
+        self.coordinating += STATE
+        return GroupWorkload(self.cluster, self.watchman, self.sent, draws)
 
     def go(self) -> None:
         """Run to the end; raises Violation."""
@@ -121,6 +140,7 @@ class Run:
             exclusive_upper_bound
         )
         undo = stand_in(send_queue)
+        unwatch = None if self.groups is None else self.groups.deliveries.watch()
         tracebacks = _Tracebacks(self._note_violation)
         logging.getLogger().addHandler(tracebacks)
         asyncio.set_event_loop(self.loop)
@@ -133,6 +153,8 @@ class Run:
             raise Violation(f"seed {self.seed}: {violation}") from violation
         finally:
             undo()
+            if unwatch is not None:
+                unwatch()
             logging.getLogger().removeHandler(tracebacks)
             secrets.token_bytes, secrets.randbelow = token_bytes, randbelow
             fetcher.MUCH_BYTES, fetcher.PIECE_BYTES, send_queue.INLINE_REGION_BYTES = sizes
@@ -149,7 +171,7 @@ class Run:
         """What is in the graveyard stays; it need not keep what it worked on."""
         for machine in self.cluster.machines:
             machine.disk.forget()
-        for producer in self.producers:
+        for producer in self.all_producers:
             producer.forget()
         SOCKETS.clear()
 
@@ -157,9 +179,17 @@ class Run:
         """After a step of a host."""
         self.watchman.look()
         host = HOST.get()
-        machine = None if host is None or self.delayed is None else host.machine
-        broker = None if machine is None else machine.broker
-        if machine is None or broker is None or broker.services is None:
+        machine = None if host is None else host.machine
+        if machine is None:
+            return
+        if self.groups is not None and self.loop.steps % STEPS_PER_LOOK == 0:
+            self.groups.look(machine)
+        if self.delayed is not None:
+            self._look_at_deliveries(machine)
+
+    def _look_at_deliveries(self, machine: Machine) -> None:
+        broker = machine.broker
+        if broker is None or broker.services is None:
             return
         now_ms = LoopClock(self.loop, machine.skew_ms).now_ms()
         for partition in broker.services.replicas:
@@ -185,7 +215,26 @@ class Run:
         self.violation = error or RuntimeError(context.get("message"))
 
     async def _main(self) -> None:
+        if self.groups is not None:
+            await self.groups.finalise_features()
         self.cluster.start_all()
+        loads, reading = await self._begin_load()
+        await self.schedule.run(self.seconds, lambda: self.violation is not None)
+        self.schedule.heal()
+        self._calm()
+        await self._until_settled(loads, reading)
+        await asyncio.gather(*loads)
+        for task in reading:
+            task.cancel()
+        audit(self)
+        if self.delayed is not None:
+            audit_deliveries(self.cluster, self.delayed)
+        if self.groups is not None:
+            self.groups.audit()
+        await self._stop_all()
+
+    async def _begin_load(self) -> tuple[list[asyncio.Task[None]], list[asyncio.Task[None]]]:
+        """Create all topics; returns what is to end by itself, and what goes on until cancelled."""
         context = contextvars.copy_context()
         context.run(HOST.set, self.clients)
 
@@ -202,18 +251,28 @@ class Run:
                 await begin(self.delayed.create_topic(topic, 1, FACTORS[LEDGER], config))
             loads.append(begin(self.delayed.run()))
         reading = [begin(reader.run()) for reader in self.readers]
-        await self.schedule.run(self.seconds, lambda: self.violation is not None)
-        self.schedule.heal()
+        if self.groups is not None:
+            await begin(self.groups.prepare())
+            loads.append(begin(self.groups.feed.run(WORK)))
+            reading += self.groups.begin(begin)
+        return loads, reading
+
+    def _calm(self) -> None:
+        """Let clients finish what they do, however long that takes."""
         for client in (*self.producers, *self.readers, *filter(None, [self.delayed])):
             client.is_done = True
-        await self._until_settled(loads, reading)
-        await asyncio.gather(*loads)
-        for task in reading:
-            task.cancel()
-        audit(self)
-        if self.delayed is not None:
-            audit_deliveries(self.cluster, self.delayed)
-        await self._stop_all()
+        if self.groups is not None:
+            self.groups.calm()
+
+    @property
+    def all_producers(self) -> list[Producer]:
+        """Those of the partitions, and the one that groups read."""
+        return [*self.producers, *(() if self.groups is None else (self.groups.feed,))]
+
+    @property
+    def audited(self) -> list[At]:
+        """What producers write to."""
+        return [*self.partitions, *(() if self.groups is None else WORK)]
 
     def factor(self, at: At) -> int:
         """How many replicas a partition has."""
@@ -232,8 +291,9 @@ class Run:
 
     def _is_in_sync(self) -> bool:
         leaders = [one for _, one in self.cluster.partitions() if one.is_leader]
-        leaders = [one for one in leaders if (one.topic, one.index) in self.replicated]
-        return len(leaders) == len(self.replicated) and all(
+        wanted = [*self.replicated, *self.coordinating]
+        leaders = [one for one in leaders if (one.topic, one.index) in wanted]
+        return len(leaders) == len(wanted) and all(
             len(one.in_sync_replicas) == self.factor((one.topic, one.index)) for one in leaders
         )
 
@@ -287,8 +347,8 @@ class Run:
         if self.delayed is not None and (problem := unfinished(self.cluster, self.delayed)):
             return problem
         if not is_load_over:
-            return "; ".join(filter(None, (one.unfinished() for one in self.producers)))
-        return ""
+            return "; ".join(filter(None, (one.unfinished() for one in self.all_producers)))
+        return "" if self.groups is None else self.groups.unsettled()
 
     def _ailment(self, at: At, replicas: list[Partition]) -> str:
         factor = self.factor(at)

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 def audit(run: Run) -> None:
     """Compare everything; raises Violation."""
-    for at in run.partitions:
+    for at in run.audited:
         stored = _stored(run, at)
         origins = {
             offset: run.sent.recognise(at, value, f"offset {offset}")
             for offset, value in stored.items()
         }
         _check_order(run, at, list(origins.values()))
-        for producer in run.producers:
+        for producer in run.all_producers:
             _check_acknowledged(run, at, stored, producer)
         for reader in run.readers:
             if reader.at == at:
@@ -57,7 +57,7 @@ def _check_order(run: Run, at: At, origins: list[Origin]) -> None:
     numbers: defaultdict[str, list[int]] = defaultdict(list)
     for writer, number in origins:
         numbers[writer].append(number)
-    idempotent = {one.name for one in run.producers if one.kind.is_idempotent}
+    idempotent = {one.name for one in run.all_producers if one.kind.is_idempotent}
     for writer, found in numbers.items():
         if len(set(found)) != len(found):
             twice = next(number for number in found if found.count(number) > 1)
