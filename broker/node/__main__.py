@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=usage_name("broker.node"),
         description="Several brokers on one machine, from one property file: broker.processes.",
-        epilog="Rules and examples: docs/operations.md.",
+        epilog="Rules and examples: docs/node.md.",
         allow_abbrev=False,
     )
     parser.add_argument("--config", required=True, metavar="FILE", help="property file of the node")

@@ -20,7 +20,7 @@ class ProcessKeys:
     broker_processes: int = integer(1, low=1, high=256, acts=True)
     """How many brokers `python -m broker.node` runs on this machine.
 
-    Their ids and ports count up from those in the file; docs/operations.md has all the rules.
+    Their ids and ports count up from those in the file; docs/node.md has all the rules.
     """
 
     broker_processes_directory: str | None = string(None, importance=LOW, acts=True)
