@@ -15,7 +15,7 @@ PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run node secure cluster compile unit test test-compiled test-all coverage sim hostile check pipeline bench bench-pipeline wheel docs lock clean
+.PHONY: help run node secure cluster compile unit test test-compiled test-all coverage sim hostile check pipeline bench bench-pipeline wheel reference docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 23
@@ -91,16 +91,23 @@ wheel: ## Build wheel and sdist into build/dist, install the wheel elsewhere, an
 	@scripts/setup python
 	@scripts/try_wheel
 
-docs: ## Write docs/configuration.md from the rows in config/
-	@scripts/setup broker
+reference: ## Write docs/configuration.md from config/, and docs/clients.md from the tests
+	@scripts/setup python
 	@$(PY) -m config.documentation.reference docs/configuration.md
+	@$(PY) -m tests.support.documents.clients_page docs/clients.md
+
+docs: ## Build the site of docs/ into build/site; a broken link, or a page in no menu, fails
+	@scripts/setup docs
+	@rm -rf build/site
+	@.venv/bin/sphinx-build -q -W --keep-going -c docs/site -d build/docs/doctrees . build/site $(ARGS)
+	@echo "build/site/index.html"
 
 lock: ## Pin the versions installed now into requirements/
 	@scripts/setup python
 	@$(PY) scripts/lock.py
 
 # By name, since earlier versions kept data in build/ too: build/pipeline and build/spark_jobs.
-BUILT := build/apache build/compiled build/.compiled-* build/benchmarks build/dist build/wheel build/lib build/bdist.*
+BUILT := build/apache build/compiled build/.compiled-* build/benchmarks build/dist build/docs build/site build/wheel build/lib build/bdist.*
 CACHES := .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov
 
 clean: ## Remove what was built or fetched, not data and not .venv

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.support import downloads, timed_out
@@ -52,8 +52,10 @@ PACKAGES = (
 NO_UNIT_TEST = ("java", "process", "slow", "spark")
 """Markers of tests that are none, though they lie beside unit tests."""
 
-# The machine that runs tests is shared, so hypothesis gets no deadline per example.
-settings.register_profile("shared-machine", deadline=None)
+# The machine that runs tests is shared, so hypothesis gets no deadline, for examples or drawing.
+settings.register_profile(
+    "shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("shared-machine")
 
 WATCH = LoopWatch()

@@ -38,6 +38,15 @@ def test_examples_pin_nothing_that_the_broker_pins() -> None:
     assert pinned("examples").keys().isdisjoint(pinned("broker"))
 
 
+def test_what_makes_the_site_shares_an_environment_with_all_else() -> None:
+    docs = pinned("docs")
+    assert docs.keys().isdisjoint(pinned("broker"))
+    for group in ("spark", "compiled", "dev", "kerberos"):
+        others = pinned(group)
+        shared = docs.keys() & others.keys()
+        assert {name: docs[name] for name in shared} == {name: others[name] for name in shared}
+
+
 def test_the_broker_brings_neither_spark_nor_a_test_tool() -> None:
     heavy = {"pyspark", "py4j", "pandas", "numpy", "matplotlib", "pytest", "mypy", "hypothesis"}
     assert heavy.isdisjoint(pinned("broker"))
@@ -59,7 +68,17 @@ def test_every_make_target_that_is_written_about_exists() -> None:
 
 def test_make_alone_lists_every_target_with_a_line() -> None:
     listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for target in ("run", "unit", "test", "test-all", "check", "pipeline", "bench", "docs"):
+    for target in (
+        "run",
+        "unit",
+        "test",
+        "test-all",
+        "check",
+        "pipeline",
+        "bench",
+        "docs",
+        "reference",
+    ):
         assert re.search(rf"^  make {target} +\S.*$", listed, re.MULTILINE)
 
 
@@ -113,4 +132,4 @@ def test_no_python_at_all_is_told_in_one_line(tmp_path: Path) -> None:
 
 def test_ci_runs_what_make_test_runs() -> None:
     steps = re.findall(r"^step (.*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
-    assert steps == ["check", "test", "compile", "test-compiled", "wheel"]
+    assert steps == ["check", "test", "compile", "test-compiled", "wheel", "docs"]

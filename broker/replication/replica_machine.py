@@ -53,6 +53,9 @@ NO_EPOCH: Final = -1
 NOBODY: Final = -1
 NO_LIMIT: Final = 2**63
 
+EXPANDING: Final = "Expanding ISR of %s from %s to %s"
+SHRINKING: Final = "Shrinking ISR of %s from %s to %s"
+
 PROPOSE_AGAIN_WHEN_DUE: Final = frozenset(
     {ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA}
 )
@@ -373,13 +376,9 @@ class ReplicaMachine:
 
     def _propose(self, in_sync: tuple[int, ...]) -> Proposal:
         before = self.in_sync.committed
-        logger.info(
-            "%s ISR of %s from %s to %s",
-            "Expanding" if len(in_sync) > len(before) else "Shrinking",
-            self._name,
-            list(before),
-            list(in_sync),
-        )
+        is_larger = len(in_sync) > len(before)
+        what = EXPANDING if is_larger else SHRINKING
+        logger.info(what, self._name, list(before), list(in_sync))
         proposal = self.in_sync.propose(in_sync, self.leader_epoch, self.partition_epoch)
         self._check_sets()
         return proposal

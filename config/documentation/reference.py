@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 _INTRODUCTION = """\
 # Configuration
 
-Written by `make docs` from the rows in `config/`. Keys, types, defaults and ranges are those of
+Every key of broker, topics and groups: type, default, range, and when it can change. Written by
+`make reference` from the rows in `config/`. Keys, types, defaults and ranges are those of
 Apache Kafka 3.9.1, or of 4.3.1 for keys that only it has. Keys that Apache Kafka does not have are
-in a section of their own. At startup, a broker logs a warning for each key without effect, with
+in a separate section. At startup, a broker logs a warning for each key without effect, with
 file and line number.
 
 | mark | meaning |

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_the_page_is_fresh() -> None:
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
-    assert page == render(), "run: make docs"
+    assert page == render(), "run: make reference"
 
 
 def test_each_key_is_one_row_of_a_table() -> None:

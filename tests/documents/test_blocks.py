@@ -1,0 +1,62 @@
+"""Blocks of code are run, or say why not; and each page that is run has a test that does so."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tests.interop.documents.test_pages import PAGES_THAT_RUN
+from tests.support.documents.pages import RUNNABLE, SHOWN, blocks, decisions, pages
+from tests.support.jars import REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TESTING = "docs/testing.md"
+"""tests/interop/embedded/test_documented.py runs its files of tests."""
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(REPOSITORY))
+
+
+def test_blocks_say_what_language_they_are_in() -> None:
+    odd = [
+        f"{block} {block.language or 'no language'}"
+        for page in [*pages(), *decisions()]
+        for block in blocks(page)
+        if block.language not in RUNNABLE | SHOWN
+    ]
+    assert odd == []
+
+
+def test_blocks_are_run_or_say_why_not() -> None:
+    run = {*PAGES_THAT_RUN, TESTING}
+    neither = [
+        str(block)
+        for page in pages()
+        for block in blocks(page)
+        if block.language in RUNNABLE and block.reason is None and name_of(page) not in run
+    ]
+    assert neither == []
+
+
+def test_nothing_that_only_ever_is_shown_says_that_it_is_not_run() -> None:
+    both = [
+        str(block)
+        for page in pages()
+        for block in blocks(page)
+        if block.language in SHOWN and block.reason is not None
+    ]
+    assert both == []
+
+
+def test_what_is_said_to_be_run_elsewhere_is_there() -> None:
+    named = {
+        name
+        for page in pages()
+        for block in blocks(page)
+        for name in re.findall(r"\btests/[\w/]+(?:\.\w+)?", block.reason or "")
+    }
+    assert len(named) > 5
+    assert [name for name in named if not (REPOSITORY / name).exists()] == []

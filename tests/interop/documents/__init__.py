@@ -1,0 +1,1 @@
+"""Blocks of the documentation, run as they stand there: only addresses are replaced."""
