@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.share_state.state import SharePartition, ShareState, StateBatch
 from protocol.messages.share_state_records import (
@@ -10,16 +10,16 @@ from protocol.messages.share_state_records import (
     ShareSnapshotValue,
     ShareUpdateKey,
     ShareUpdateValue,
+    StoredBatch,
 )
 from protocol.wire import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from coordinator.share_state.batches import Batches
 
 KEY_TYPE_BYTES = 2
-StoredT = TypeVar("StoredT")
 
 
 class ShareUpdate(NamedTuple):
@@ -58,7 +58,7 @@ def encode_value(record: ShareStateRecord) -> bytes | None:
             leader_epoch=value.leader_epoch,
             start_offset=value.start_offset,
             delivery_complete_count=value.delivery_complete_count,
-            state_batches=_stored(ShareUpdateValue.StateBatch, value.batches),
+            state_batches=stored_batches(value.batches),
         ).encode_versioned()
     return ShareSnapshotValue(
         snapshot_epoch=value.snapshot_epoch,
@@ -68,15 +68,21 @@ def encode_value(record: ShareStateRecord) -> bytes | None:
         delivery_complete_count=value.delivery_complete_count,
         create_timestamp=value.created_ms,
         write_timestamp=value.written_ms,
-        state_batches=_stored(ShareSnapshotValue.StateBatch, value.batches),
+        state_batches=stored_batches(value.batches),
     ).encode_versioned()
 
 
-def _stored(make: Callable[..., StoredT], batches: Batches) -> list[StoredT]:
-    return [
-        make(first_offset=first, last_offset=last, delivery_state=state, delivery_count=count)
-        for first, last, state, count in batches
-    ]
+def stored_batches(batches: Batches) -> list[StoredBatch]:
+    """Batches as they are in records and requests."""
+    return [StoredBatch(**batch._asdict()) for batch in batches]
+
+
+def batches_of(stored: Iterable[StoredBatch]) -> Batches:
+    """Inverse of `stored_batches`."""
+    return tuple(
+        StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
+        for each in stored
+    )
 
 
 def decode(key: bytes, value: bytes | None) -> ShareStateRecord | None:
@@ -110,7 +116,7 @@ def _state(value: ShareSnapshotValue) -> ShareState:
         leader_epoch=value.leader_epoch,
         start_offset=value.start_offset,
         delivery_complete_count=value.delivery_complete_count,
-        batches=_batches(value.state_batches),
+        batches=batches_of(value.state_batches),
         created_ms=value.create_timestamp,
         written_ms=value.write_timestamp,
     )
@@ -122,14 +128,5 @@ def _update(value: ShareUpdateValue) -> ShareUpdate:
         leader_epoch=value.leader_epoch,
         start_offset=value.start_offset,
         delivery_complete_count=value.delivery_complete_count,
-        batches=_batches(value.state_batches),
-    )
-
-
-def _batches(
-    values: Iterable[ShareSnapshotValue.StateBatch | ShareUpdateValue.StateBatch],
-) -> Batches:
-    return tuple(
-        StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
-        for each in values
+        batches=batches_of(value.state_batches),
     )

@@ -5,11 +5,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
-from protocol.fields import array, int8, int16, int32, int64, string, uuid
+from protocol.fields import array, int16, int32, int64, string, uuid
+from protocol.messages.share_state_records import StoredBatch
 from protocol.schema import Request, Response, Struct
 
 if TYPE_CHECKING:
     from uuid import UUID
+
+
+class ShareStateOutcome(Struct):
+    """What became of one topic: the answer to initialisations, writes and deletions."""
+
+    class Partition(Struct):
+        """What became of one share-partition."""
+
+        partition: int = int32()
+        error_code: int = int16()
+        error_message: str | None = string(default=None, nullable="0+")
+
+    topic_id: UUID = uuid()
+    partitions: list[Partition] = array(Partition)
+
+
+class ShareStateQuestion(Struct):
+    """What is read of one topic."""
+
+    class Partition(Struct):
+        """One share-partition, and the epoch of who leads it."""
+
+        partition: int = int32()
+        leader_epoch: int = int32()
+
+    topic_id: UUID = uuid()
+    partitions: list[Partition] = array(Partition)
 
 
 class InitializeShareGroupStateRequest(
@@ -40,20 +68,7 @@ class InitializeShareGroupStateResponse(
 ):
     """Answer to InitializeShareGroupStateRequest."""
 
-    class Result(Struct):
-        """What became of one topic."""
-
-        class Partition(Struct):
-            """What became of one share-partition."""
-
-            partition: int = int32()
-            error_code: int = int16()
-            error_message: str | None = string(default=None, nullable="0+")
-
-        topic_id: UUID = uuid()
-        partitions: list[Partition] = array(Partition)
-
-    results: list[Result] = array(Result)
+    results: list[ShareStateOutcome] = array(ShareStateOutcome)
 
 
 class ReadShareGroupStateRequest(
@@ -61,20 +76,8 @@ class ReadShareGroupStateRequest(
 ):
     """Read the state of share-partitions, to serve them from now on."""
 
-    class Topic(Struct):
-        """Partitions of one topic."""
-
-        class Partition(Struct):
-            """One share-partition, and the epoch of who leads it."""
-
-            partition: int = int32()
-            leader_epoch: int = int32()
-
-        topic_id: UUID = uuid()
-        partitions: list[Partition] = array(Partition)
-
     group_id: str = string()
-    topics: list[Topic] = array(Topic)
+    topics: list[ShareStateQuestion] = array(ShareStateQuestion)
 
 
 class ReadShareGroupStateResponse(
@@ -88,22 +91,13 @@ class ReadShareGroupStateResponse(
         class Partition(Struct):
             """The state of one share-partition."""
 
-            class StateBatch(Struct):
-                """Records in one state."""
-
-                first_offset: int = int64()
-                last_offset: int = int64()
-                delivery_state: int = int8()
-                """0 available, 2 acknowledged, 4 archived."""
-                delivery_count: int = int16()
-
             partition: int = int32()
             error_code: int = int16()
             error_message: str | None = string(default=None, nullable="0+")
             state_epoch: int = int32()
             start_offset: int = int64()
             """-1 if nothing was consumed yet."""
-            state_batches: list[StateBatch] = array(StateBatch)
+            state_batches: list[StoredBatch] = array(StoredBatch)
 
         topic_id: UUID = uuid()
         partitions: list[Partition] = array(Partition)
@@ -122,15 +116,6 @@ class WriteShareGroupStateRequest(
         class Partition(Struct):
             """What has changed in one share-partition."""
 
-            class StateBatch(Struct):
-                """Records that are in another state now."""
-
-                first_offset: int = int64()
-                last_offset: int = int64()
-                delivery_state: int = int8()
-                """0 available, 2 acknowledged, 4 archived."""
-                delivery_count: int = int16()
-
             partition: int = int32()
             state_epoch: int = int32()
             leader_epoch: int = int32()
@@ -138,7 +123,7 @@ class WriteShareGroupStateRequest(
             """-1 if it stays."""
             delivery_complete_count: int = int32("1+", default=-1)
             """Records from the start offset on that will not be delivered again (KIP-1226)."""
-            state_batches: list[StateBatch] = array(StateBatch)
+            state_batches: list[StoredBatch] = array(StoredBatch)
 
         topic_id: UUID = uuid()
         partitions: list[Partition] = array(Partition)
@@ -152,20 +137,7 @@ class WriteShareGroupStateResponse(
 ):
     """Answer to WriteShareGroupStateRequest."""
 
-    class Result(Struct):
-        """What became of one topic."""
-
-        class Partition(Struct):
-            """What became of one share-partition."""
-
-            partition: int = int32()
-            error_code: int = int16()
-            error_message: str | None = string(default=None, nullable="0+")
-
-        topic_id: UUID = uuid()
-        partitions: list[Partition] = array(Partition)
-
-    results: list[Result] = array(Result)
+    results: list[ShareStateOutcome] = array(ShareStateOutcome)
 
 
 class DeleteShareGroupStateRequest(
@@ -193,20 +165,7 @@ class DeleteShareGroupStateResponse(
 ):
     """Answer to DeleteShareGroupStateRequest."""
 
-    class Result(Struct):
-        """What became of one topic."""
-
-        class Partition(Struct):
-            """What became of one share-partition."""
-
-            partition: int = int32()
-            error_code: int = int16()
-            error_message: str | None = string(default=None, nullable="0+")
-
-        topic_id: UUID = uuid()
-        partitions: list[Partition] = array(Partition)
-
-    results: list[Result] = array(Result)
+    results: list[ShareStateOutcome] = array(ShareStateOutcome)
 
 
 class ReadShareGroupStateSummaryRequest(
@@ -214,20 +173,8 @@ class ReadShareGroupStateSummaryRequest(
 ):
     """Read where share-partitions start, for those who only look."""
 
-    class Topic(Struct):
-        """Partitions of one topic."""
-
-        class Partition(Struct):
-            """One share-partition."""
-
-            partition: int = int32()
-            leader_epoch: int = int32()
-
-        topic_id: UUID = uuid()
-        partitions: list[Partition] = array(Partition)
-
     group_id: str = string()
-    topics: list[Topic] = array(Topic)
+    topics: list[ShareStateQuestion] = array(ShareStateQuestion)
 
 
 class ReadShareGroupStateSummaryResponse(

@@ -11,6 +11,16 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
+class StoredBatch(Struct):
+    """Records in one state; in records and in requests."""
+
+    first_offset: int = int64()
+    last_offset: int = int64()
+    delivery_state: int = int8()
+    """0 available, 2 acknowledged, 4 archived."""
+    delivery_count: int = int16()
+
+
 class ShareSnapshotKey(Coded, versions="0", flexible="none", key_type=0):
     """Names a share-partition whose state follows, or, without a value, is forgotten."""
 
@@ -22,15 +32,6 @@ class ShareSnapshotKey(Coded, versions="0", flexible="none", key_type=0):
 class ShareSnapshotValue(Coded, versions="0", flexible="0+"):
     """The whole state of a share-partition."""
 
-    class StateBatch(Struct):
-        """Records in one state."""
-
-        first_offset: int = int64()
-        last_offset: int = int64()
-        delivery_state: int = int8()
-        """0 available, 2 acknowledged, 4 archived."""
-        delivery_count: int = int16()
-
     snapshot_epoch: int = int32()
     state_epoch: int = int32()
     leader_epoch: int = int32()
@@ -39,7 +40,7 @@ class ShareSnapshotValue(Coded, versions="0", flexible="0+"):
     create_timestamp: int = int64()
     write_timestamp: int = int64()
     """Later than the creation if the state was only written again."""
-    state_batches: list[StateBatch] = array(StateBatch)
+    state_batches: list[StoredBatch] = array(StoredBatch)
 
 
 class ShareUpdateKey(Coded, versions="0", flexible="none", key_type=1):
@@ -53,18 +54,9 @@ class ShareUpdateKey(Coded, versions="0", flexible="none", key_type=1):
 class ShareUpdateValue(Coded, versions="0", flexible="0+"):
     """What has changed in a share-partition since its last snapshot or update."""
 
-    class StateBatch(Struct):
-        """Records that are in another state now."""
-
-        first_offset: int = int64()
-        last_offset: int = int64()
-        delivery_state: int = int8()
-        """0 available, 2 acknowledged, 4 archived."""
-        delivery_count: int = int16()
-
     snapshot_epoch: int = int32()
     leader_epoch: int = int32()
     start_offset: int = int64()
     """-1 if it stays."""
     delivery_complete_count: int = int32(default=-1, tag=0)
-    state_batches: list[StateBatch] = array(StateBatch)
+    state_batches: list[StoredBatch] = array(StoredBatch)

@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar, cast
 
-from coordinator.share_state.state import NO_EPOCH, StateBatch, StateSummary, StoredState
+from coordinator.share_state.records import batches_of, stored_batches
+from coordinator.share_state.state import NO_EPOCH, StateSummary, StoredState
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.share_group_state import (
     DeleteShareGroupStateRequest,
     InitializeShareGroupStateRequest,
     ReadShareGroupStateRequest,
     ReadShareGroupStateSummaryRequest,
+    ShareStateQuestion,
     WriteShareGroupStateRequest,
 )
 
@@ -105,7 +107,7 @@ class Read:
     def request(self) -> ReadShareGroupStateRequest:
         """The request for another broker's."""
         group_id, topic_id, index = self.partition
-        topic = ReadShareGroupStateRequest.Topic
+        topic = ShareStateQuestion
         wanted = topic.Partition(partition=index, leader_epoch=self.leader_epoch)
         return ReadShareGroupStateRequest(
             group_id=group_id, topics=[topic(topic_id=topic_id, partitions=[wanted])]
@@ -114,13 +116,7 @@ class Read:
     def answer(self, told: object) -> StoredState:
         """The state."""
         state = cast("ReadShareGroupStateResponse.Result.Partition", told)
-        batches = tuple(
-            StateBatch(
-                each.first_offset, each.last_offset, each.delivery_state, each.delivery_count
-            )
-            for each in state.state_batches
-        )
-        return StoredState(state.state_epoch, state.start_offset, batches)
+        return StoredState(state.state_epoch, state.start_offset, batches_of(state.state_batches))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +142,7 @@ class Write:
             leader_epoch=change.leader_epoch,
             start_offset=change.start_offset,
             delivery_complete_count=change.delivery_complete_count,
-            state_batches=[
-                topic.Partition.StateBatch(**batch._asdict()) for batch in change.batches
-            ],
+            state_batches=stored_batches(change.batches),
         )
         return WriteShareGroupStateRequest(
             group_id=group_id, topics=[topic(topic_id=topic_id, partitions=[wanted])]
@@ -172,7 +166,7 @@ class ReadSummary:
     def request(self) -> ReadShareGroupStateSummaryRequest:
         """The request for another broker's."""
         group_id, topic_id, index = self.partition
-        topic = ReadShareGroupStateSummaryRequest.Topic
+        topic = ShareStateQuestion
         wanted = topic.Partition(partition=index, leader_epoch=NO_EPOCH)
         return ReadShareGroupStateSummaryRequest(
             group_id=group_id, topics=[topic(topic_id=topic_id, partitions=[wanted])]

@@ -17,7 +17,8 @@ from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_cluster
 from broker.requests.steps import in_steps
 from broker.runtime.countdown import Countdown
-from coordinator.share_state.state import SharePartition, StateBatch, StateChange
+from coordinator.share_state.records import batches_of, stored_batches
+from coordinator.share_state.state import SharePartition, StateChange
 from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.share_group_state import (
@@ -29,12 +30,14 @@ from protocol.messages.share_group_state import (
     ReadShareGroupStateResponse,
     ReadShareGroupStateSummaryRequest,
     ReadShareGroupStateSummaryResponse,
+    ShareStateOutcome,
     WriteShareGroupStateRequest,
     WriteShareGroupStateResponse,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
+    from uuid import UUID
 
     from broker.requests.context import Context
     from broker.requests.steps import Steps
@@ -42,18 +45,40 @@ if TYPE_CHECKING:
     from coordinator.share_state.state import StateSummary, StoredState
     from protocol.schema import Response
 
-    StateRequest = (
-        DeleteShareGroupStateRequest
-        | InitializeShareGroupStateRequest
-        | ReadShareGroupStateRequest
-        | ReadShareGroupStateSummaryRequest
-        | WriteShareGroupStateRequest
-    )
-
 logger = logging.getLogger(__name__)
 
 ResponseT = TypeVar("ResponseT", bound="Response")
 AnswerT = TypeVar("AnswerT")
+ResultT = TypeVar("ResultT")
+ToldT = TypeVar("ToldT")
+
+
+class _Asked(Protocol):
+    """What all five requests say of a partition."""
+
+    partition: int
+
+
+AskedT = TypeVar("AskedT", bound=_Asked)
+AskedT_co = TypeVar("AskedT_co", bound=_Asked, covariant=True)
+
+
+class _StateTopic(Protocol[AskedT_co]):
+    """One topic of any of the five requests."""
+
+    topic_id: UUID
+
+    @property
+    def partitions(self) -> Sequence[AskedT_co]: ...
+
+
+class _StateRequest(Protocol[AskedT_co]):
+    """Any of the five requests."""
+
+    group_id: str
+
+    @property
+    def topics(self) -> Sequence[_StateTopic[AskedT_co]]: ...
 
 
 class _Told(Protocol):
@@ -110,9 +135,25 @@ def _refuse(told: _Told, error: Exception) -> None:
     told.error_message = error.message
 
 
-def _is_answerable(request: StateRequest) -> bool:
-    is_named = bool(request.group_id and request.topics)
-    return is_named and all(topic.partitions for topic in request.topics)
+def _each(
+    request: _StateRequest[AskedT],
+    results: list[ResultT],
+    make_result: Callable[..., ResultT],
+    make_told: Callable[[int], ToldT],
+) -> Iterator[tuple[SharePartition, AskedT, ToldT]]:
+    """Each partition of a request with what is asked of it, and its place in the results."""
+    if not request.group_id or not all(topic.partitions for topic in request.topics):
+        return
+    for topic in request.topics:
+        told: list[ToldT] = []
+        results.append(make_result(topic_id=topic.topic_id, partitions=told))
+        for each in topic.partitions:
+            told.append(make_told(each.partition))
+            yield SharePartition(request.group_id, topic.topic_id, each.partition), each, told[-1]
+
+
+def _outcome(partition: int) -> ShareStateOutcome.Partition:
+    return ShareStateOutcome.Partition(partition=partition, error_code=ErrorCode.NONE)
 
 
 @handles(InitializeShareGroupStateRequest, versions="0")
@@ -124,17 +165,10 @@ def initialize_share_group_state(
     coordinators = context.broker.share_coordinators
     response = InitializeShareGroupStateResponse(results=[])
     answers = _Answers(context, response)
-    for topic in request.topics if _is_answerable(request) else ():
-        result = response.Result(topic_id=topic.topic_id, partitions=[])
-        response.results.append(result)
-        for each in topic.partitions:
-            told = result.Partition(partition=each.partition, error_code=ErrorCode.NONE)
-            result.partitions.append(told)
-            key = SharePartition(request.group_id, topic.topic_id, each.partition)
-            answers.expect(
-                told, partial(coordinators.initialise, key, each.state_epoch, each.start_offset)
-            )
-            yield
+    for key, each, told in _each(request, response.results, ShareStateOutcome, _outcome):
+        begin = partial(coordinators.initialise, key, each.state_epoch, each.start_offset)
+        answers.expect(told, begin)
+        yield
     return answers.complete()
 
 
@@ -147,29 +181,27 @@ def read_share_group_state(
     coordinators = context.broker.share_coordinators
     response = ReadShareGroupStateResponse(results=[])
     answers = _Answers(context, response)
-    for topic in request.topics if _is_answerable(request) else ():
-        result = response.Result(topic_id=topic.topic_id, partitions=[])
-        response.results.append(result)
-        for each in topic.partitions:
-            told = result.Partition(
-                partition=each.partition,
-                error_code=ErrorCode.NONE,
-                state_epoch=0,
-                start_offset=0,
-                state_batches=[],
-            )
-            result.partitions.append(told)
-            key = SharePartition(request.group_id, topic.topic_id, each.partition)
-            read = partial(coordinators.read, key, each.leader_epoch)
-            answers.expect(told, read, partial(_tell_state, told))
-            yield
+    for key, each, told in _each(request, response.results, response.Result, _no_state):
+        read = partial(coordinators.read, key, each.leader_epoch)
+        answers.expect(told, read, partial(_tell_state, told))
+        yield
     return answers.complete()
+
+
+def _no_state(partition: int) -> ReadShareGroupStateResponse.Result.Partition:
+    return ReadShareGroupStateResponse.Result.Partition(
+        partition=partition,
+        error_code=ErrorCode.NONE,
+        state_epoch=0,
+        start_offset=0,
+        state_batches=[],
+    )
 
 
 def _tell_state(told: ReadShareGroupStateResponse.Result.Partition, state: StoredState) -> None:
     told.state_epoch = state.state_epoch
     told.start_offset = state.start_offset
-    told.state_batches = [told.StateBatch(**batch._asdict()) for batch in state.batches]
+    told.state_batches = stored_batches(state.batches)
 
 
 @handles(WriteShareGroupStateRequest, versions="0-1")
@@ -181,15 +213,9 @@ def write_share_group_state(
     coordinators = context.broker.share_coordinators
     response = WriteShareGroupStateResponse(results=[])
     answers = _Answers(context, response)
-    for topic in request.topics if _is_answerable(request) else ():
-        result = response.Result(topic_id=topic.topic_id, partitions=[])
-        response.results.append(result)
-        for each in topic.partitions:
-            told = result.Partition(partition=each.partition, error_code=ErrorCode.NONE)
-            result.partitions.append(told)
-            key = SharePartition(request.group_id, topic.topic_id, each.partition)
-            answers.expect(told, partial(coordinators.write, key, _change(each)))
-            yield
+    for key, each, told in _each(request, response.results, ShareStateOutcome, _outcome):
+        answers.expect(told, partial(coordinators.write, key, _change(each)))
+        yield
     return answers.complete()
 
 
@@ -199,12 +225,7 @@ def _change(wanted: WriteShareGroupStateRequest.Topic.Partition) -> StateChange:
         leader_epoch=wanted.leader_epoch,
         start_offset=wanted.start_offset,
         delivery_complete_count=wanted.delivery_complete_count,
-        batches=tuple(
-            StateBatch(
-                each.first_offset, each.last_offset, each.delivery_state, each.delivery_count
-            )
-            for each in wanted.state_batches
-        ),
+        batches=batches_of(wanted.state_batches),
     )
 
 
@@ -217,15 +238,9 @@ def delete_share_group_state(
     coordinators = context.broker.share_coordinators
     response = DeleteShareGroupStateResponse(results=[])
     answers = _Answers(context, response)
-    for topic in request.topics if _is_answerable(request) else ():
-        result = response.Result(topic_id=topic.topic_id, partitions=[])
-        response.results.append(result)
-        for each in topic.partitions:
-            told = result.Partition(partition=each.partition, error_code=ErrorCode.NONE)
-            result.partitions.append(told)
-            key = SharePartition(request.group_id, topic.topic_id, each.partition)
-            answers.expect(told, partial(coordinators.delete, key))
-            yield
+    for key, _, told in _each(request, response.results, ShareStateOutcome, _outcome):
+        answers.expect(told, partial(coordinators.delete, key))
+        yield
     return answers.complete()
 
 
@@ -238,23 +253,21 @@ def read_share_group_state_summary(
     coordinators = context.broker.share_coordinators
     response = ReadShareGroupStateSummaryResponse(results=[])
     answers = _Answers(context, response)
-    for topic in request.topics if _is_answerable(request) else ():
-        result = response.Result(topic_id=topic.topic_id, partitions=[])
-        response.results.append(result)
-        for each in topic.partitions:
-            told = result.Partition(
-                partition=each.partition,
-                error_code=ErrorCode.NONE,
-                state_epoch=0,
-                leader_epoch=0,
-                start_offset=0,
-            )
-            result.partitions.append(told)
-            key = SharePartition(request.group_id, topic.topic_id, each.partition)
-            read = partial(coordinators.read_summary, key)
-            answers.expect(told, read, partial(_tell_summary, told))
-            yield
+    for key, _, told in _each(request, response.results, response.Result, _no_summary):
+        read = partial(coordinators.read_summary, key)
+        answers.expect(told, read, partial(_tell_summary, told))
+        yield
     return answers.complete()
+
+
+def _no_summary(partition: int) -> ReadShareGroupStateSummaryResponse.Result.Partition:
+    return ReadShareGroupStateSummaryResponse.Result.Partition(
+        partition=partition,
+        error_code=ErrorCode.NONE,
+        state_epoch=0,
+        leader_epoch=0,
+        start_offset=0,
+    )
 
 
 def _tell_summary(

@@ -14,6 +14,7 @@ from protocol.messages.share_fetch import ShareAcknowledgeRequest, ShareFetchReq
 from protocol.messages.share_group_state import (
     InitializeShareGroupStateRequest,
     ReadShareGroupStateRequest,
+    ShareStateQuestion,
 )
 from protocol.messages.topics import CreateTopicsRequest
 from protocol.records.batch import iterate_headers
@@ -105,7 +106,7 @@ class Side:
 
     def stored(self) -> dict[int, tuple[int, int]]:
         """Delivery count and state of what is stored, by offset from the start offset on."""
-        kind = ReadShareGroupStateRequest.Topic
+        kind = ShareStateQuestion
         topic = kind(
             topic_id=self.topic_id, partitions=[kind.Partition(partition=0, leader_epoch=-1)]
         )

@@ -13,8 +13,10 @@ from protocol.messages.share_group_state import (
     InitializeShareGroupStateRequest,
     ReadShareGroupStateRequest,
     ReadShareGroupStateSummaryRequest,
+    ShareStateQuestion,
     WriteShareGroupStateRequest,
 )
+from protocol.messages.share_state_records import StoredBatch
 from tests.broker.coordinators.group_broker import GroupBroker, run_group_broker
 from tests.support.broker_parts.allowing import allowing
 
@@ -38,11 +40,9 @@ def initialise(topic_id: UUID, *partitions: int, group_id: str = "g") -> Request
 
 def requests(topic_id: UUID) -> list[tuple[Request, int]]:
     """The other four, about partition 0."""
-    write, read = WriteShareGroupStateRequest.Topic, ReadShareGroupStateRequest.Topic
-    look, delete = ReadShareGroupStateSummaryRequest.Topic, DeleteShareGroupStateRequest.Topic
-    batch = write.Partition.StateBatch(
-        first_offset=4, last_offset=6, delivery_state=2, delivery_count=1
-    )
+    write, delete = WriteShareGroupStateRequest.Topic, DeleteShareGroupStateRequest.Topic
+    read = look = ShareStateQuestion
+    batch = StoredBatch(first_offset=4, last_offset=6, delivery_state=2, delivery_count=1)
     written = write.Partition(
         partition=0,
         state_epoch=1,

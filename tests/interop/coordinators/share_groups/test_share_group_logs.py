@@ -13,8 +13,10 @@ from coordinator import records
 from coordinator.share_state import records as share_records
 from protocol.messages.share_group_state import (
     ReadShareGroupStateRequest,
+    ShareStateQuestion,
     WriteShareGroupStateRequest,
 )
+from protocol.messages.share_state_records import StoredBatch
 from tests.interop.coordinators.share_groups.share_heartbeats import GROUP, TOPICS, Side, Step, draw
 from tests.interop.coordinators.share_groups.test_share_groups_beside_apache import (
     SETTINGS,
@@ -59,7 +61,7 @@ def write(side: Side, chance: random.Random) -> None:
     kind = WriteShareGroupStateRequest.Topic
     name = chance.choice(sorted(TOPICS))
     first = chance.randint(0, 50)
-    batch = kind.Partition.StateBatch(
+    batch = StoredBatch(
         first_offset=first,
         last_offset=first + chance.randint(0, 9),
         delivery_state=chance.choice((0, 2, 4)),
@@ -84,7 +86,7 @@ def shown(side: Side) -> Any:
     """The group as tools see it, and its state as leaders read it."""
     states = {}
     for name, count in TOPICS.items():
-        kind = ReadShareGroupStateRequest.Topic
+        kind = ShareStateQuestion
         wanted = [kind.Partition(partition=each, leader_epoch=-1) for each in range(count)]
         request = ReadShareGroupStateRequest(
             group_id=GROUP, topics=[kind(topic_id=side.topics[name], partitions=wanted)]
