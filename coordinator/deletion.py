@@ -28,8 +28,8 @@ from protocol.messages.offset_fetch import OffsetDeleteResponse
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from coordinator.group_kind import GroupKind
     from coordinator.groups.group import ClassicGroup
+    from coordinator.modern_groups.group_kind import GroupKind
     from coordinator.offsets.offset_store import CommittedOffset, OffsetStore
     from coordinator.records import OffsetsRecord
     from protocol.messages.offset_fetch import OffsetDeleteRequest

@@ -12,10 +12,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from coordinator import deletion
-from coordinator.consumer_groups import listing as consumer_listing
 from coordinator.consumer_groups.settings import MigrationPolicy
 from coordinator.effects import Effects
-from coordinator.group_kind import CommittedPartition, Committing
 from coordinator.groups import listing
 from coordinator.groups.group import NO_MEMBER_ID
 from coordinator.groups.join import REBALANCE_TIMEOUT_SINCE, Caller, Joining, Joins
@@ -23,26 +21,22 @@ from coordinator.groups.membership import Membership
 from coordinator.groups.responses import join_error, sync_error
 from coordinator.groups.states import GroupEvent
 from coordinator.groups.sync import Syncs
+from coordinator.modern_groups.group_kind import CommittedPartition, Committing
 from coordinator.offsets import offset_reads
 from coordinator.offsets.offset_commits import OffsetCommits
 from coordinator.offsets.transactional_commits import TransactionalCommits
 from coordinator.ports import TimerKind
 from coordinator.shard_state import ShardState
-from coordinator.streams_groups import listing as streams_listing
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.group_membership import LeaveGroupResponse
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Sequence
 
-    from coordinator.group_kind import GroupKind
     from coordinator.ports import MemberIds, Reply, TimerKey, Timers
     from coordinator.records import OffsetsRecord
     from coordinator.settings import GroupSettings
     from coordinator.topics import Topics
-    from protocol.messages.consumer_groups import (
-        ConsumerGroupDescribeResponse,
-    )
     from protocol.messages.group_membership import (
         HeartbeatRequest,
         JoinGroupRequest,
@@ -59,7 +53,6 @@ if TYPE_CHECKING:
         OffsetFetchRequest,
         OffsetFetchResponse,
     )
-    from protocol.messages.streams_groups import StreamsGroupDescribeResponse
     from protocol.messages.txn_offset_commit import (
         TxnOffsetCommitRequest,
         TxnOffsetCommitResponse,
@@ -345,32 +338,6 @@ class GroupShard(ShardState):
         return listing.described(
             group_id, self._groups.get(group_id), api_version, is_of_another_kind=is_other
         )
-
-    def handle_describe_consumers(
-        self, group_id: str
-    ) -> Generator[None, None, ConsumerGroupDescribeResponse.Group]:
-        """One consumer group and its members, in steps."""
-        group = self.consumers.groups.find(group_id)
-        if group is not None:
-            return (yield from self.consumers.describe(group))
-        reason = self._absence(group_id, self.consumers)
-        return consumer_listing.not_described(group_id, ErrorCode.GROUP_ID_NOT_FOUND, reason)
-
-    def handle_describe_streams(
-        self, group_id: str
-    ) -> Generator[None, None, StreamsGroupDescribeResponse.Group]:
-        """One streams group and its members, in steps."""
-        group = self.streams.groups.find(group_id)
-        if group is not None:
-            return (yield from self.streams.describe(group))
-        reason = self._absence(group_id, self.streams)
-        return streams_listing.not_described(group_id, ErrorCode.GROUP_ID_NOT_FOUND, reason)
-
-    def _absence(self, group_id: str, kind: GroupKind) -> str:
-        """Why there is no group of this kind."""
-        is_other = group_id in self._groups or self._kind_of(group_id) is not None
-        problem = f"is not a {kind.name} group" if is_other else "not found"
-        return f"Group {group_id} {problem}."
 
     def handle_delete_group(self, group_id: str) -> tuple[ErrorCode, list[OffsetsRecord]]:
         """Forget a group that has no members."""

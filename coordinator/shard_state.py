@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, cast
 
 from coordinator.consumer_groups.consumer_shard import ConsumerShard
 from coordinator.effects import Effects
-from coordinator.group_kind import GroupKind, GroupRegistry, KindPorts
 from coordinator.groups.group import ClassicGroup
 from coordinator.groups.rebalance import Rebalance
 from coordinator.groups.states import GroupEvent, GroupState
+from coordinator.modern_groups.group_kind import GroupKind, GroupRegistry, KindPorts
 from coordinator.offsets.offset_store import NO_PRODUCER, OffsetStore
 from coordinator.records import group_tombstone
 from coordinator.share_groups.share_shard import ShareShard

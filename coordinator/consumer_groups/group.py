@@ -10,19 +10,20 @@ import enum
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from coordinator.consumer_groups.member import ConsumerMember
+from coordinator.modern_groups.assignments import NOTHING, Target
+from coordinator.modern_groups.group import ModernGroup
+
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from uuid import UUID
 
-    from coordinator.consumer_groups.member import ConsumerMember, Owned, Target
+    from coordinator.consumer_groups.member import Owned
     from coordinator.consumer_groups.records import ResolvedPattern
-    from coordinator.group_kind import CommittedPartition
+    from coordinator.modern_groups.group_kind import CommittedPartition
 
-FIRST_EPOCH: Final = 1
-"""Of a group that has no record yet, and of its empty target assignment."""
 NOBODY: Final = -1
 """The epoch of a partition that nobody owns."""
-NOTHING: Final[Target] = {}
 
 
 class ConsumerGroupState(enum.Enum):
@@ -64,37 +65,24 @@ class Subscriptions(NamedTuple):
         return not self.names and all(count == 1 for count in self.matched.values())
 
 
-class ConsumerGroup:
+class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
     """One group."""
 
     __slots__ = (
-        "assignment_epoch",
-        "assignment_timestamp_ms",
         "assignors",
         "classic_count",
         "classic_protocols",
-        "epoch",
-        "group_id",
         "has_topics_record",
-        "members",
-        "metadata_hash",
         "owners",
         "resolved",
         "static_members",
         "subscriptions",
-        "targets",
     )
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.epoch = FIRST_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = FIRST_EPOCH
-        self.assignment_timestamp_ms = 0
-        self.members: dict[str, ConsumerMember] = {}
+        super().__init__(group_id)
         self.static_members: dict[str, str] = {}
         """Member id by instance id."""
-        self.targets: dict[str, Target] = {}
         self.owners: dict[UUID, dict[int, int]] = {}
         """The member epoch of who owns a partition, or still has to give it up."""
         self.subscriptions = Subscriptions(Counter(), Counter(), Counter())

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coordinator.consumer_groups.group import FIRST_EPOCH, ConsumerGroup
-from coordinator.consumer_groups.member import NO_EPOCH, ConsumerMember, MemberState, current_of
+from coordinator.consumer_groups.group import ConsumerGroup
+from coordinator.consumer_groups.member import ConsumerMember, MemberState, current_of
 from coordinator.consumer_groups.records import ResolvedPattern
-from coordinator.group_table import GroupTable, Replay
+from coordinator.modern_groups.assignments import target_of
+from coordinator.modern_groups.epochs import NO_EPOCH
+from coordinator.modern_groups.group_table import (
+    GroupTable,
+    Replay,
+    replay_epoch,
+    replay_target_epoch,
+)
 from protocol.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
@@ -20,35 +27,17 @@ from protocol.messages.consumer_group_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from protocol.messages.consumer_group_records import (
         ConsumerGroupCurrentMemberAssignmentValue,
         ConsumerGroupMemberMetadataValue,
-        ConsumerGroupMetadataValue,
         ConsumerGroupPartitionMetadataValue,
         ConsumerGroupRegularExpressionValue,
         ConsumerGroupTargetAssignmentMemberValue,
-        ConsumerGroupTargetAssignmentMetadataValue,
     )
 
 
-class ConsumerGroups(GroupTable[ConsumerGroup]):
-    """Groups by id."""
-
-    def __init__(
-        self, created: Callable[[str], None], removed: Callable[[ConsumerGroup], None]
-    ) -> None:
-        """`created` and `removed` hear of a group's first record, and of its last."""
-        super().__init__(ConsumerGroup, _REPLAY, created, removed)
-
-
-def _replay_epoch(
-    group: ConsumerGroup, _: ConsumerGroupMetadataKey, value: ConsumerGroupMetadataValue | None
-) -> None:
-    assert value is not None, "GroupTable removes the group"
-    group.epoch = value.epoch
-    group.metadata_hash = value.metadata_hash
+ConsumerGroups = GroupTable[ConsumerGroup]
+"""Groups by id."""
 
 
 def _replay_topics(
@@ -84,15 +73,6 @@ def _replay_member(
     )
 
 
-def _replay_target_epoch(
-    group: ConsumerGroup,
-    _: ConsumerGroupTargetAssignmentMetadataKey,
-    value: ConsumerGroupTargetAssignmentMetadataValue | None,
-) -> None:
-    group.assignment_epoch = FIRST_EPOCH if value is None else value.assignment_epoch
-    group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
-
-
 def _replay_target(
     group: ConsumerGroup,
     key: ConsumerGroupTargetAssignmentMemberKey,
@@ -100,10 +80,8 @@ def _replay_target(
 ) -> None:
     if value is None:
         group.targets.pop(key.member_id, None)
-        return
-    group.targets[key.member_id] = {
-        topic.topic_id: frozenset(topic.partitions) for topic in value.topic_partitions
-    }
+    else:
+        group.targets[key.member_id] = target_of(value.topic_partitions)
 
 
 def _replay_current(
@@ -139,13 +117,13 @@ def _replay_pattern(
     group.put_pattern(key.regular_expression, resolved)
 
 
-_REPLAY = Replay(
+REPLAY = Replay(
     ConsumerGroupMetadataKey,
     {
-        ConsumerGroupMetadataKey: _replay_epoch,
+        ConsumerGroupMetadataKey: replay_epoch,
         ConsumerGroupPartitionMetadataKey: _replay_topics,
         ConsumerGroupMemberMetadataKey: _replay_member,
-        ConsumerGroupTargetAssignmentMetadataKey: _replay_target_epoch,
+        ConsumerGroupTargetAssignmentMetadataKey: replay_target_epoch,
         ConsumerGroupTargetAssignmentMemberKey: _replay_target,
         ConsumerGroupCurrentMemberAssignmentKey: _replay_current,
         ConsumerGroupRegularExpressionKey: _replay_pattern,

@@ -1,51 +1,27 @@
-"""Consumer groups as administration tools see them: ListGroups and ConsumerGroupDescribe."""
+"""Consumer groups as administration tools see them: ConsumerGroupDescribe."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coordinator.consumer_groups.group import NOTHING, preferred_assignor
+from coordinator.consumer_groups.group import preferred_assignor
+from coordinator.modern_groups import assignments
+from coordinator.modern_groups.assignments import NOTHING
 from protocol.errors import ErrorCode, shortened
-from protocol.messages.consumer_groups import (
-    ConsumerGroupDescribeAssignment,
-    ConsumerGroupDescribeResponse,
-    ConsumerGroupDescribeTopicPartitions,
-)
-from protocol.messages.groups import ListGroupsResponse
+from protocol.messages.consumer_groups import ConsumerGroupDescribeResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+    from collections.abc import Generator
     from uuid import UUID
 
     from coordinator.consumer_groups.group import ConsumerGroup
-    from coordinator.consumer_groups.member import ConsumerMember, Target
+    from coordinator.consumer_groups.member import ConsumerMember
+    from coordinator.modern_groups.assignments import Target
     from coordinator.topics import Topics
-
-CONSUMER_TYPE = "consumer"
-PROTOCOL_TYPE = "consumer"
 
 DescribedGroup = ConsumerGroupDescribeResponse.Group
 DescribedMember = ConsumerGroupDescribeResponse.Group.Member
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
-
-
-def listed(
-    groups: Iterable[ConsumerGroup], states: Iterable[str], types: Iterable[str]
-) -> Iterator[ListGroupsResponse.Group]:
-    """Groups in one of `states` and `types`, ignoring case; an empty filter admits all."""
-    wanted_states = {state.lower() for state in states}
-    wanted_types = {each.lower() for each in types}
-    if wanted_types and CONSUMER_TYPE not in wanted_types:
-        return
-    for group in groups:
-        state = group.state.value
-        if not wanted_states or state.lower() in wanted_states:
-            yield ListGroupsResponse.Group(
-                group_id=group.group_id,
-                protocol_type=PROTOCOL_TYPE,
-                group_state=state,
-                group_type=CONSUMER_TYPE,
-            )
 
 
 def not_described(group_id: str, error: ErrorCode, message: str | None) -> DescribedGroup:
@@ -96,21 +72,7 @@ def _member(member: ConsumerMember, target: Target, topics: Topics) -> Described
         client_host=member.client_host,
         subscribed_topic_names=sorted(member.topics),
         subscribed_topic_regex=member.pattern,
-        assignment=_assignment(owned, topics),
-        target_assignment=_assignment(target, topics),
+        assignment=assignments.described(owned, topics),
+        target_assignment=assignments.described(target, topics),
         member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
-    )
-
-
-def _assignment(
-    partitions: Mapping[UUID, Collection[int]], topics: Topics
-) -> ConsumerGroupDescribeAssignment:
-    return ConsumerGroupDescribeAssignment(
-        topic_partitions=[
-            ConsumerGroupDescribeTopicPartitions(
-                topic_id=topic_id, topic_name=name, partitions=sorted(indexes)
-            )
-            for topic_id, indexes in partitions.items()
-            if (name := topics.name_of(topic_id)) is not None
-        ]
     )

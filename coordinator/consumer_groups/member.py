@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import UUID
 
+from coordinator.modern_groups.epochs import JOINING_EPOCH, NO_EPOCH
 from protocol.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentTopicPartitions as StoredPartitions,
 )
@@ -22,16 +23,6 @@ if TYPE_CHECKING:
 
 Owned = Mapping[UUID, Mapping[int, int]]
 """Topic id → partition → the member epoch in which the partition was given to the member."""
-
-Target = Mapping[UUID, frozenset[int]]
-"""Topic id → partitions."""
-
-JOINING_EPOCH: Final = 0
-"""The epoch of who joins, or joins again."""
-LEAVING_EPOCH: Final = -1
-STATIC_LEAVING_EPOCH: Final = -2
-"""Of a static member that will be back; others do not get its partitions meanwhile."""
-NO_EPOCH: Final = -1
 
 
 class MemberState(enum.IntEnum):

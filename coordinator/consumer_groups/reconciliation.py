@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from uuid import UUID
 
-    from coordinator.consumer_groups.member import Target
-    from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
-
-OwnedTopic = "ConsumerGroupHeartbeatRequest.TopicPartition"
+    from coordinator.modern_groups.assignments import Target
+    from protocol.messages.consumer_groups import TopicPartitions
 
 
 class Surroundings(NamedTuple):
@@ -44,7 +42,7 @@ class Surroundings(NamedTuple):
     subscribes_to_nothing: bool
     has_subscription_changed: bool
     owner_epoch: Callable[[UUID, int], int]
-    owned: Sequence[ConsumerGroupHeartbeatRequest.TopicPartition] | None
+    owned: Sequence[TopicPartitions] | None
     """What the member says it owns; None if it does not say."""
 
 

@@ -17,6 +17,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from coordinator.consumer_groups.member import stored_partitions
+from coordinator.modern_groups.assignments import topic_partitions
+from coordinator.modern_groups.records import RecordClasses
 from coordinator.records import OffsetsRecord
 from protocol.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -38,10 +40,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from coordinator.consumer_groups.group import ConsumerGroup
-    from coordinator.consumer_groups.member import ConsumerMember, Target
+    from coordinator.consumer_groups.member import ConsumerMember
+    from coordinator.modern_groups.assignments import Target
 
 
 NOBODY_RENAMED: Final[Mapping[str, str]] = {}
+
+
+_CLASSES: Final = RecordClasses(
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+target_epoch_record: Final = _CLASSES.target_epoch_record
+member_tombstones: Final = _CLASSES.member_tombstones
 
 
 class ResolvedPattern(NamedTuple):
@@ -82,24 +96,7 @@ def target_record(group_id: str, member_id: str, target: Target) -> OffsetsRecor
     """Store a member's part of the target assignment."""
     return OffsetsRecord(
         ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
-        ConsumerGroupTargetAssignmentMemberValue(
-            topic_partitions=[
-                ConsumerGroupTargetAssignmentMemberValue.TopicPartition(
-                    topic_id=topic_id, partitions=sorted(partitions)
-                )
-                for topic_id, partitions in target.items()
-            ]
-        ),
-    )
-
-
-def target_epoch_record(group_id: str, epoch: int, now_ms: int) -> OffsetsRecord:
-    """Store the epoch of the target assignment: it is complete."""
-    return OffsetsRecord(
-        ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
-        ConsumerGroupTargetAssignmentMetadataValue(
-            assignment_epoch=epoch, assignment_timestamp=now_ms
-        ),
+        ConsumerGroupTargetAssignmentMemberValue(topic_partitions=topic_partitions(target)),
     )
 
 
@@ -138,16 +135,6 @@ def pattern_tombstone(group_id: str, pattern: str) -> OffsetsRecord:
 def topics_tombstone(group_id: str) -> OffsetsRecord:
     """Forget what releases before 4.1 kept of topics."""
     return OffsetsRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
-
-
-def member_tombstones(group_id: str, member_id: str) -> list[OffsetsRecord]:
-    """Forget a member, in the order in which replay lets go of it."""
-    names = {"group_id": group_id, "member_id": member_id}
-    return [
-        OffsetsRecord(ConsumerGroupCurrentMemberAssignmentKey(**names), None),
-        OffsetsRecord(ConsumerGroupTargetAssignmentMemberKey(**names), None),
-        OffsetsRecord(ConsumerGroupMemberMetadataKey(**names), None),
-    ]
 
 
 def group_tombstones(

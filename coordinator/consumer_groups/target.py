@@ -2,15 +2,13 @@
 
 A group of some size is assigned within the heartbeat that finds its target out of date, as in
 Apache Kafka 4.3. A larger one is assigned in steps, between which others are served, and its
-members go on with the former target meanwhile. The records of one such assignment are appended
-piece by piece. First those of members that lose partitions, without what they gain; then the
-others; the epoch last. So wherever the broker dies, no partition is in the targets of two members,
-and the group's epoch says that the assignment has to be made again.
+members go on with the former target meanwhile; `modern_groups.target` says how that is stored.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from coordinator.consumer_groups.assignors.ranges import assign_ranges
 from coordinator.consumer_groups.assignors.specification import (
@@ -19,28 +17,33 @@ from coordinator.consumer_groups.assignors.specification import (
     Specification,
 )
 from coordinator.consumer_groups.assignors.uniform import assign_uniformly
-from coordinator.consumer_groups.group import NOTHING
 from coordinator.consumer_groups.records import target_epoch_record, target_record
 from coordinator.effects import Effects
+from coordinator.modern_groups.assignments import NOTHING, in_both
+from coordinator.modern_groups.target import (
+    ASSIGNED_AT_ONCE,
+    StoredTargets,
+    TargetKind,
+    finished,
+    store_in_steps,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
     from collections.abc import Set as AbstractSet
     from uuid import UUID
 
-    from coordinator.consumer_groups.assignors.specification import Assignment, Assignor
+    from coordinator.consumer_groups.assignors.specification import Assignor
     from coordinator.consumer_groups.group import ConsumerGroup
-    from coordinator.consumer_groups.member import ConsumerMember, Target
+    from coordinator.consumer_groups.member import ConsumerMember
     from coordinator.consumer_groups.shard_parts import ShardParts
     from coordinator.effects import Steps
-
-T = TypeVar("T")
+    from coordinator.modern_groups.assignments import Target
 
 ASSIGNORS: Final[Mapping[str, Assignor]] = {"uniform": assign_uniformly, "range": assign_ranges}
 
-ASSIGNED_AT_ONCE: Final = 300
-"""Members and partitions together: three milliseconds. Fixed by how long the loop may be held."""
-RECORDS_AT_ONCE: Final = 100
+
+_TARGETS: Final = TargetKind(NOTHING, in_both, target_record)
 
 
 class Change(NamedTuple):
@@ -74,8 +77,8 @@ def assign_now(
     members[updated.member_id] = updated
     targets = dict(group.targets)
     targets[updated.member_id] = group.target_of(updated)
-    specified = _finished(_specify(parts, group, members, targets, are_alike=change.are_alike))
-    assignment = _finished(ASSIGNORS[change.assignor](specified))
+    specified = finished(_specify(parts, group, members, targets, are_alike=change.are_alike))
+    assignment = finished(ASSIGNORS[change.assignor](specified))
     for member_id in members:
         target = assignment.get(member_id, NOTHING)
         if target != group.targets.get(member_id):
@@ -91,14 +94,18 @@ def assign_later(parts: ShardParts, group_id: str, assignor: str, now_ms: int) -
         group = parts.groups.find(group_id)
         if group is None or group.epoch <= group.assignment_epoch:
             return
+        is_present = partial(parts.groups.holds, group)
         epoch, members = group.epoch, dict(group.members)
         are_alike = group.subscriptions.are_alike(len(members))
         specified = yield from _specify(
             parts, group, members, dict(group.targets), are_alike=are_alike
         )
         assignment = yield from ASSIGNORS[assignor](specified)
-        yield from _store(parts, group, members, assignment)
-        if parts.groups.find(group_id) is group:
+        stored = StoredTargets(
+            group_id, is_present, partial(_present_id, group, members), group.targets
+        )
+        yield from store_in_steps(_TARGETS, stored, members, assignment)
+        if is_present():
             effects = Effects()
             effects.records.append(target_epoch_record(group_id, epoch, now_ms))
             yield effects
@@ -106,45 +113,14 @@ def assign_later(parts: ShardParts, group_id: str, assignor: str, now_ms: int) -
         watch.is_assigning = False
 
 
-def _store(
-    parts: ShardParts,
-    group: ConsumerGroup,
-    members: Mapping[str, ConsumerMember],
-    assignment: Assignment,
-) -> Steps[None]:
-    for is_last in (False, True):
-        effects = Effects()
-        for count, (member_id, member) in enumerate(members.items()):
-            if count % MEMBERS_PER_STEP == 0 or len(effects.records) >= RECORDS_AT_ONCE:
-                yield effects if effects.records else None
-                effects = Effects()
-                if parts.groups.find(group.group_id) is not group:
-                    return
-            present_id = _present_id(group, member_id, member)
-            if present_id is None:
-                continue
-            old = group.targets.get(present_id)
-            target = assignment.get(member_id, NOTHING)
-            if not is_last:
-                target = _common(old or NOTHING, target)
-            if target != old and (is_last or old):
-                effects.records.append(target_record(group.group_id, present_id, target))
-        if effects.records:
-            yield effects
-
-
-def _present_id(group: ConsumerGroup, member_id: str, member: ConsumerMember) -> str | None:
-    """The id under which a member is in the group now; None if it has left."""
-    if member_id in group.members:
-        return member_id
-    if member.instance_id is None:
-        return None
-    return group.static_members.get(member.instance_id)
-
-
-def _common(old: Target, new: Target) -> Target:
-    both = {topic_id: old[topic_id] & new[topic_id] for topic_id in old if topic_id in new}
-    return {topic_id: partitions for topic_id, partitions in both.items() if partitions}
+def _present_id(
+    group: ConsumerGroup, members: Mapping[str, ConsumerMember], member_id: str
+) -> str | None:
+    """The id under which one of `members` is in the group now; None if it has left."""
+    instance_id = members[member_id].instance_id
+    if member_id in group.members or instance_id is None:
+        return member_id if member_id in group.members else None
+    return group.static_members.get(instance_id)
 
 
 def _specify(
@@ -185,12 +161,3 @@ def _topic_ids(
     views = [view for view in map(parts.topics.find, names) if view is not None]
     counts.update((view.topic_id, view.partition_count) for view in views)
     return frozenset(view.topic_id for view in views)
-
-
-def _finished(steps: Generator[None, None, T]) -> T:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from coordinator.watches import FENCED_AT_ONCE, NEVER_MS, Watch, Watches
+from coordinator.modern_groups.watches import FENCED_AT_ONCE, NEVER_MS, Watch, Watches
 
 if TYPE_CHECKING:
     from coordinator.consumer_groups.group import ConsumerGroup

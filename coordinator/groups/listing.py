@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coordinator.groups.states import GroupState
+from coordinator.modern_groups import listing
 from protocol.errors import ErrorCode, shortened
-from protocol.messages.groups import DescribeGroupsResponse, ListGroupsResponse
+from protocol.messages.groups import DescribeGroupsResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from coordinator.groups.group import ClassicGroup
+    from protocol.messages.groups import ListGroupsResponse
 
 CLASSIC_TYPE = "classic"
 ERROR_SINCE = 6
@@ -24,18 +26,8 @@ def listed(
     groups: Iterable[ClassicGroup], states: Iterable[str], types: Iterable[str]
 ) -> Iterator[ListGroupsResponse.Group]:
     """Groups in one of `states` and `types`, ignoring case; an empty filter admits all."""
-    wanted_states = {state.lower() for state in states}
-    wanted_types = {each.lower() for each in types}
-    if wanted_types and CLASSIC_TYPE not in wanted_types:
-        return
-    for group in groups:
-        if not wanted_states or group.state.value.lower() in wanted_states:
-            yield ListGroupsResponse.Group(
-                group_id=group.group_id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state.value,
-                group_type=CLASSIC_TYPE,
-            )
+    typed = ((group, group.protocol_type or "") for group in groups)
+    return listing.listed(typed, CLASSIC_TYPE, states, types)
 
 
 def described(

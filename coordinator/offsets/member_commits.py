@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from coordinator.consumer_groups.heartbeats.checks import unknown_member
+from coordinator.modern_groups.checks import unknown_member
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from coordinator.group_kind import CommittedPartition, Committing
+    from coordinator.modern_groups.group_kind import CommittedPartition, Committing
 
 MEMBER_EPOCH_SINCE = 9
 """The version of OffsetCommit from which on it has member epochs."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from coordinator.share_groups.member import Target
+    from coordinator.modern_groups.assignments import Target
 
 PLACES_PER_STEP: Final = 200
 Place = tuple[UUID, int]

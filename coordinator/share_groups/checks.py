@@ -5,10 +5,15 @@ Messages are those of Apache Kafka, as clients show them to their users.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from coordinator.share_groups.member import JOINING_EPOCH, LEAVING_EPOCH
-from protocol.errors import ApiError, ErrorCode
+from coordinator.modern_groups.checks import (
+    check_not_blank,
+    fenced_member,
+    refuse_request,
+    unknown_member,
+)
+from coordinator.modern_groups.epochs import JOINING_EPOCH, LEAVING_EPOCH
 
 if TYPE_CHECKING:
     from coordinator.share_groups.group import ShareGroup
@@ -17,7 +22,6 @@ if TYPE_CHECKING:
 
 LONGEST_MEMBER_ID = 36
 """Characters of a UUID in text form."""
-REJOIN = "The member must abandon all its partitions and rejoin."
 
 
 def is_member_id(text: str | None) -> bool:
@@ -28,30 +32,21 @@ def is_member_id(text: str | None) -> bool:
 def check_share_request(request: ShareGroupHeartbeatRequest) -> None:
     """Raise ApiError for a request that is wrong whatever the group is like."""
     if not (request.member_id or "").strip():
-        _refuse("MemberId can't be empty.")
-    if not request.group_id.strip():
-        _refuse("GroupId can't be empty.")
-    if request.rack_id is not None and not request.rack_id.strip():
-        _refuse("RackId can't be empty.")
+        refuse_request("MemberId can't be empty.")
+    check_not_blank(request.group_id, "GroupId can't be empty.")
+    check_not_blank(request.rack_id, "RackId can't be empty.")
     if request.member_epoch == JOINING_EPOCH:
         if not request.subscribed_topic_names:
-            _refuse("SubscribedTopicNames must be set in first request.")
+            refuse_request("SubscribedTopicNames must be set in first request.")
     elif request.member_epoch < LEAVING_EPOCH:
-        _refuse("MemberEpoch is invalid.")
-
-
-def _refuse(message: str) -> NoReturn:
-    raise ApiError(ErrorCode.INVALID_REQUEST, message)
+        refuse_request("MemberEpoch is invalid.")
 
 
 def known_member(group: ShareGroup, request: ShareGroupHeartbeatRequest) -> ShareMember:
     """The member that asks. Raises UNKNOWN_MEMBER_ID."""
     member = group.members.get(request.member_id or "")
     if member is None:
-        raise ApiError(
-            ErrorCode.UNKNOWN_MEMBER_ID,
-            f"Member {request.member_id} is not a member of group {group.group_id}.",
-        )
+        raise unknown_member(request.member_id, group.group_id)
     return member
 
 
@@ -62,15 +57,8 @@ def check_epoch(member: ShareMember, epoch: int) -> None:
     """
     if epoch in (member.member_epoch, member.previous_member_epoch):
         return
-    if epoch > member.member_epoch:
-        raise ApiError(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            f"The share group member has a greater member epoch ({epoch}) than the one known by "
-            f"the group coordinator ({member.member_epoch}). {REJOIN}",
-        )
-    raise ApiError(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The share group member has a smaller member epoch ({epoch}) than the one known by the "
-        f"group coordinator ({member.member_epoch}), and it does not match the previous member "
-        f"epoch ({member.previous_member_epoch}). {REJOIN}",
-    )
+    detail = ""
+    if epoch < member.member_epoch:
+        previous = member.previous_member_epoch
+        detail = f", and it does not match the previous member epoch ({previous})"
+    raise fenced_member("share", epoch, member.member_epoch, detail)

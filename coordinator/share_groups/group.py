@@ -8,16 +8,12 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
-from coordinator.share_groups.member import NOTHING
-
-if TYPE_CHECKING:
-    from coordinator.share_groups.member import ShareMember, Target
-
-FIRST_EPOCH: Final = 1
-"""Of a group that has no record yet, and of its empty target assignment."""
+from coordinator.modern_groups.assignments import NOTHING, Target
+from coordinator.modern_groups.group import ModernGroup
+from coordinator.share_groups.member import ShareMember
 
 
 class ShareGroupState(enum.Enum):
@@ -49,30 +45,13 @@ class PartitionStates(NamedTuple):
 NO_STATES: Final = PartitionStates({}, {}, {})
 
 
-class ShareGroup:
+class ShareGroup(ModernGroup[ShareMember, Target]):
     """One group."""
 
-    __slots__ = (
-        "assignment_epoch",
-        "assignment_timestamp_ms",
-        "changes",
-        "epoch",
-        "group_id",
-        "members",
-        "metadata_hash",
-        "names",
-        "states",
-        "targets",
-    )
+    __slots__ = ("changes", "names", "states")
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.epoch = FIRST_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = FIRST_EPOCH
-        self.assignment_timestamp_ms = 0
-        self.members: dict[str, ShareMember] = {}
-        self.targets: dict[str, Target] = {}
+        super().__init__(group_id)
         self.names: Counter[str] = Counter()
         """Members by topic that they subscribe to."""
         self.states = NO_STATES

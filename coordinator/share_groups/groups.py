@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from coordinator.group_table import GroupTable, Replay
-from coordinator.share_groups.group import (
-    FIRST_EPOCH,
-    NO_STATES,
-    PartitionStates,
-    ShareGroup,
-    TopicStates,
+from coordinator.modern_groups.assignments import target_of
+from coordinator.modern_groups.epochs import NO_EPOCH
+from coordinator.modern_groups.group_table import (
+    GroupTable,
+    Replay,
+    replay_epoch,
+    replay_target_epoch,
 )
+from coordinator.share_groups.group import NO_STATES, PartitionStates, ShareGroup, TopicStates
 from coordinator.share_groups.member import ShareMember
 from protocol.messages.share_group_records import (
     ShareGroupCurrentMemberAssignmentKey,
@@ -24,36 +25,20 @@ from protocol.messages.share_group_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from uuid import UUID
 
+    from protocol.messages.consumer_groups import NamedTopicPartitions
     from protocol.messages.share_group_records import (
         ShareGroupCurrentMemberAssignmentValue,
         ShareGroupMemberMetadataValue,
-        ShareGroupMetadataValue,
-        ShareGroupStatePartitionMetadataTopicPartitionsInfo,
         ShareGroupStatePartitionMetadataValue,
         ShareGroupTargetAssignmentMemberValue,
-        ShareGroupTargetAssignmentMetadataValue,
     )
 
 
-class ShareGroups(GroupTable[ShareGroup]):
-    """Groups by id."""
-
-    def __init__(
-        self, created: Callable[[str], None], removed: Callable[[ShareGroup], None]
-    ) -> None:
-        """`created` and `removed` hear of a group's first record, and of its last."""
-        super().__init__(ShareGroup, _REPLAY, created, removed)
-
-
-def _replay_epoch(
-    group: ShareGroup, _: ShareGroupMetadataKey, value: ShareGroupMetadataValue | None
-) -> None:
-    assert value is not None, "GroupTable removes the group"
-    group.epoch = value.epoch
-    group.metadata_hash = value.metadata_hash
+ShareGroups = GroupTable[ShareGroup]
+"""Groups by id."""
 
 
 def _replay_member(
@@ -76,24 +61,12 @@ def _replay_member(
     )
 
 
-def _replay_target_epoch(
-    group: ShareGroup,
-    _: ShareGroupTargetAssignmentMetadataKey,
-    value: ShareGroupTargetAssignmentMetadataValue | None,
-) -> None:
-    group.assignment_epoch = FIRST_EPOCH if value is None else value.assignment_epoch
-    group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
-
-
 def _replay_target(
     group: ShareGroup,
     key: ShareGroupTargetAssignmentMemberKey,
     value: ShareGroupTargetAssignmentMemberValue | None,
 ) -> None:
-    target = None
-    if value is not None:
-        target = {each.topic_id: frozenset(each.partitions) for each in value.topic_partitions}
-    group.put_target(key.member_id, target)
+    group.put_target(key.member_id, None if value is None else target_of(value.topic_partitions))
 
 
 def _replay_current(
@@ -103,17 +76,18 @@ def _replay_current(
 ) -> None:
     member = group.members.get(key.member_id)
     if value is not None:
-        assigned = {each.topic_id: frozenset(each.partitions) for each in value.assigned_partitions}
         group.put_member(
             replace(
                 member or ShareMember(key.member_id),
                 member_epoch=value.member_epoch,
                 previous_member_epoch=value.previous_member_epoch,
-                assigned=assigned,
+                assigned=target_of(value.assigned_partitions),
             )
         )
     elif member is not None:
-        group.put_member(replace(member, member_epoch=-1, previous_member_epoch=-1, assigned={}))
+        group.put_member(
+            replace(member, member_epoch=NO_EPOCH, previous_member_epoch=NO_EPOCH, assigned={})
+        )
 
 
 def _replay_states(
@@ -132,19 +106,19 @@ def _replay_states(
 
 
 def _topics(
-    stored: Iterable[ShareGroupStatePartitionMetadataTopicPartitionsInfo],
+    stored: Iterable[NamedTopicPartitions],
 ) -> dict[UUID, TopicStates]:
     return {
         each.topic_id: TopicStates(each.topic_name, frozenset(each.partitions)) for each in stored
     }
 
 
-_REPLAY = Replay(
+REPLAY = Replay(
     ShareGroupMetadataKey,
     {
-        ShareGroupMetadataKey: _replay_epoch,
+        ShareGroupMetadataKey: replay_epoch,
         ShareGroupMemberMetadataKey: _replay_member,
-        ShareGroupTargetAssignmentMetadataKey: _replay_target_epoch,
+        ShareGroupTargetAssignmentMetadataKey: replay_target_epoch,
         ShareGroupTargetAssignmentMemberKey: _replay_target,
         ShareGroupCurrentMemberAssignmentKey: _replay_current,
         ShareGroupStatePartitionMetadataKey: _replay_states,

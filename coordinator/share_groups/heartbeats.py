@@ -14,12 +14,15 @@ Most heartbeats change nothing, and cost a few look-ups. Messages are those of A
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.effects import Effects
+from coordinator.modern_groups.assignments import assignment
+from coordinator.modern_groups.checks import check_room
+from coordinator.modern_groups.epochs import JOINING_EPOCH, LEAVING_EPOCH
+from coordinator.modern_groups.topic_hashes import are_hashed_later
 from coordinator.share_groups.checks import check_epoch, known_member
 from coordinator.share_groups.group import are_alike, recount
 from coordinator.share_groups.initialisation import (
@@ -28,7 +31,7 @@ from coordinator.share_groups.initialisation import (
     initialising,
     start_offsets,
 )
-from coordinator.share_groups.member import JOINING_EPOCH, LEAVING_EPOCH, ShareMember
+from coordinator.share_groups.member import ShareMember
 from coordinator.share_groups.records import (
     current_record,
     epoch_record,
@@ -39,27 +42,18 @@ from coordinator.share_groups.records import (
 from coordinator.share_groups.target import assign_later, assign_now, is_small
 from coordinator.storage_errors import storage_error
 from protocol.errors import ApiError, ErrorCode
-from protocol.messages.share_groups import (
-    ShareGroupHeartbeatResponse,
-    ShareGroupHeartbeatTopicPartitions,
-)
+from protocol.messages.share_groups import ShareGroupHeartbeatResponse
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Sequence
 
-    from coordinator.effects import Steps
+    from coordinator.modern_groups.assignments import Target
     from coordinator.ports import Reply
     from coordinator.share_groups.group import ShareGroup
-    from coordinator.share_groups.member import Target
     from coordinator.share_groups.shard_parts import ShareParts
     from coordinator.share_groups.watches import ShareWatch
     from protocol.messages.share_groups import ShareGroupHeartbeatRequest
-
-logger = logging.getLogger(__name__)
-
-HASHED_AT_ONCE = 100
-"""Topics whose hashes are computed within a heartbeat: two milliseconds."""
 
 
 class ShareCaller(NamedTuple):
@@ -122,24 +116,10 @@ class ShareHeartbeats:
         effects.answer_when_committed(reply, response, _not_stored)
         return effects, begun
 
-    def expire(self, group: ShareGroup, now_ms: int) -> Effects:
-        """The group's timer went off: remove members that were silent for too long."""
-        effects = Effects()
-        silent = self._parts.watches.expired(group, now_ms)
-        for member in silent:
-            logger.info(
-                "share group %s: member %s removed, as its session is over",
-                group.group_id,
-                member.member_id,
-            )
-        if silent:
-            self._remove(group, silent, effects)
-        return effects
-
     def _leave(
         self, group: ShareGroup, request: ShareGroupHeartbeatRequest, effects: Effects
     ) -> ShareGroupHeartbeatResponse:
-        self._remove(group, [known_member(group, request)], effects)
+        self.remove(group, [known_member(group, request)], effects)
         return ShareGroupHeartbeatResponse(
             error_code=ErrorCode.NONE,
             member_id=request.member_id,
@@ -147,7 +127,8 @@ class ShareHeartbeats:
             heartbeat_interval_ms=0,
         )
 
-    def _remove(self, group: ShareGroup, members: Sequence[ShareMember], effects: Effects) -> None:
+    def remove(self, group: ShareGroup, members: Sequence[ShareMember], effects: Effects) -> None:
+        """Remove members; the group goes to its next epoch."""
         names, group_id, watches = group.names.copy(), group.group_id, self._parts.watches
         for member in members:
             effects.records += member_tombstones(group_id, member.member_id)
@@ -188,12 +169,8 @@ class ShareHeartbeats:
     def _member(self, beat: _Beat) -> ShareMember:
         """The member as it was; a new one if it joins. Raises ApiError."""
         request, group = beat.request, beat.group
-        limit = self._parts.settings.max_size
-        if len(group.members) >= limit and request.member_id not in group.members:
-            raise ApiError(
-                ErrorCode.GROUP_MAX_SIZE_REACHED,
-                f"The share group has reached its maximum capacity of {limit} members.",
-            )
+        if request.member_id not in group.members:
+            check_room("share", group.members, self._parts.settings.max_size)
         if request.member_epoch == JOINING_EPOCH:
             assert request.member_id is not None, "check_share_request"
             return group.members.get(request.member_id) or ShareMember(request.member_id)
@@ -211,7 +188,9 @@ class ShareHeartbeats:
         if group.assignment_epoch >= group.epoch:
             must_bump = must_bump or not self._is_covered(group, watch)
         has_expired = watch.checked_revision != revision or group.epoch < watch.checked_epoch
-        if not must_bump and (not has_expired or self._hashes_later(group, beat.effects)):
+        if not must_bump and (
+            not has_expired or are_hashed_later(parts.hashes, watch, group.names, beat.effects)
+        ):
             return group.epoch, False
         metadata_hash = parts.hashes.of_group(names)
         epoch = group.epoch
@@ -236,26 +215,6 @@ class ShareHeartbeats:
                 return False
         watch.covered_as_of = as_of
         return True
-
-    def _hashes_later(self, group: ShareGroup, effects: Effects) -> bool:
-        """Whether hashing the group's topics has been put off, since there are many."""
-        watch = self._parts.watches.of(group.group_id)
-        if watch.is_hashing:
-            return True
-        missing = self._parts.hashes.missing(group.names)
-        if len(missing) <= HASHED_AT_ONCE:
-            return False
-        watch.is_hashing = True
-        effects.jobs.append(self._hash(watch, missing))
-        return True
-
-    def _hash(self, watch: ShareWatch, names: list[str]) -> Steps[None]:
-        try:
-            for name in names:
-                self._parts.hashes.prepare(name)
-                yield None
-        finally:
-            watch.is_hashing = False
 
     def _target(
         self, beat: _Beat, updated: ShareMember, group_epoch: int, names: Counter[str]
@@ -331,20 +290,12 @@ def _updated(
 def _success(
     member: ShareMember, interval_ms: int, *, tells_assignment: bool
 ) -> ShareGroupHeartbeatResponse:
-    assignment = None
-    if tells_assignment:
-        assignment = ShareGroupHeartbeatResponse.Assignment(
-            topic_partitions=[
-                ShareGroupHeartbeatTopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
-                for topic_id, partitions in member.assigned.items()
-            ]
-        )
     return ShareGroupHeartbeatResponse(
         error_code=ErrorCode.NONE,
         member_id=member.member_id,
         member_epoch=member.member_epoch,
         heartbeat_interval_ms=interval_ms,
-        assignment=assignment,
+        assignment=assignment(member.assigned) if tells_assignment else None,
     )
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from coordinator.modern_groups.watches import NEVER_MS
 from coordinator.share_groups.group import PartitionStates, TopicStates
 from coordinator.share_state.state import NO_START_OFFSET
-from coordinator.watches import NEVER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

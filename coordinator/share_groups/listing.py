@@ -1,48 +1,24 @@
-"""Share groups as administration tools see them: ListGroups and ShareGroupDescribe."""
+"""Share groups as administration tools see them: ShareGroupDescribe."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from coordinator.modern_groups import assignments
 from protocol.errors import ErrorCode, shortened
-from protocol.messages.groups import ListGroupsResponse
-from protocol.messages.share_groups import (
-    ShareGroupDescribeAssignment,
-    ShareGroupDescribeResponse,
-    ShareGroupDescribeTopicPartitions,
-)
+from protocol.messages.share_groups import ShareGroupDescribeResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator
 
     from coordinator.share_groups.group import ShareGroup
     from coordinator.share_groups.member import ShareMember
     from coordinator.topics import Topics
 
-SHARE_TYPE: Final = "share"
 ASSIGNOR: Final = "simple"
 
 DescribedGroup = ShareGroupDescribeResponse.Group
 DescribedMember = ShareGroupDescribeResponse.Group.Member
-
-
-def listed(
-    groups: Iterable[ShareGroup], states: Iterable[str], types: Iterable[str]
-) -> Iterator[ListGroupsResponse.Group]:
-    """Groups in one of `states` and `types`, ignoring case; an empty filter admits all."""
-    wanted_states = {state.lower() for state in states}
-    wanted_types = {each.lower() for each in types}
-    if wanted_types and SHARE_TYPE not in wanted_types:
-        return
-    for group in groups:
-        state = group.state.value
-        if not wanted_states or state.lower() in wanted_states:
-            yield ListGroupsResponse.Group(
-                group_id=group.group_id,
-                protocol_type=SHARE_TYPE,
-                group_state=state,
-                group_type=SHARE_TYPE,
-            )
 
 
 def not_described(group_id: str, error: ErrorCode, message: str | None) -> DescribedGroup:
@@ -84,13 +60,5 @@ def _member(member: ShareMember, topics: Topics) -> DescribedMember:
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=sorted(member.topics),
-        assignment=ShareGroupDescribeAssignment(
-            topic_partitions=[
-                ShareGroupDescribeTopicPartitions(
-                    topic_id=topic_id, topic_name=name, partitions=sorted(partitions)
-                )
-                for topic_id, partitions in member.assigned.items()
-                if (name := topics.name_of(topic_id)) is not None
-            ]
-        ),
+        assignment=assignments.described(member.assigned, topics),
     )

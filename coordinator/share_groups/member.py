@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
-from uuid import UUID
+from typing import TYPE_CHECKING, Final
 
-Target = Mapping[UUID, frozenset[int]]
-"""Topic id → partitions."""
+from coordinator.modern_groups.epochs import JOINING_EPOCH, NO_EPOCH
 
-NOTHING: Final[Target] = {}
-JOINING_EPOCH: Final = 0
-"""The epoch of who joins, or joins again."""
-LEAVING_EPOCH: Final = -1
+if TYPE_CHECKING:
+    from coordinator.modern_groups.assignments import Target
+
 STABLE: Final = 0
 """The only state of a member that is stored."""
 
@@ -24,7 +20,7 @@ class ShareMember:
 
     member_id: str
     member_epoch: int = JOINING_EPOCH
-    previous_member_epoch: int = -1
+    previous_member_epoch: int = NO_EPOCH
     rack_id: str | None = None
     client_id: str = ""
     client_host: str = ""

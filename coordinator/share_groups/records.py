@@ -12,21 +12,22 @@ Where a record holds a set, partitions are in ascending order and topics in no p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from coordinator.modern_groups.assignments import topic_partitions
+from coordinator.modern_groups.records import RecordClasses
 from coordinator.records import OffsetsRecord
 from coordinator.share_groups.member import STABLE
+from protocol.messages.consumer_groups import NamedTopicPartitions
 from protocol.messages.share_group_records import (
+    DeletingTopic,
     ShareGroupCurrentMemberAssignmentKey,
-    ShareGroupCurrentMemberAssignmentTopicPartitions,
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupMemberMetadataKey,
     ShareGroupMemberMetadataValue,
     ShareGroupMetadataKey,
     ShareGroupMetadataValue,
     ShareGroupStatePartitionMetadataKey,
-    ShareGroupStatePartitionMetadataTopicInfo,
-    ShareGroupStatePartitionMetadataTopicPartitionsInfo,
     ShareGroupStatePartitionMetadataValue,
     ShareGroupTargetAssignmentMemberKey,
     ShareGroupTargetAssignmentMemberValue,
@@ -35,8 +36,20 @@ from protocol.messages.share_group_records import (
 )
 
 if TYPE_CHECKING:
+    from coordinator.modern_groups.assignments import Target
     from coordinator.share_groups.group import Initialised, PartitionStates, ShareGroup
-    from coordinator.share_groups.member import ShareMember, Target
+    from coordinator.share_groups.member import ShareMember
+
+
+_CLASSES: Final = RecordClasses(
+    ShareGroupMemberMetadataKey,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
+)
+target_epoch_record: Final = _CLASSES.target_epoch_record
+member_tombstones: Final = _CLASSES.member_tombstones
 
 
 def member_record(group_id: str, member: ShareMember) -> OffsetsRecord:
@@ -64,24 +77,7 @@ def target_record(group_id: str, member_id: str, target: Target) -> OffsetsRecor
     """Store a member's part of the target assignment."""
     return OffsetsRecord(
         ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
-        ShareGroupTargetAssignmentMemberValue(
-            topic_partitions=[
-                ShareGroupTargetAssignmentMemberValue.TopicPartition(
-                    topic_id=topic_id, partitions=sorted(partitions)
-                )
-                for topic_id, partitions in target.items()
-            ]
-        ),
-    )
-
-
-def target_epoch_record(group_id: str, epoch: int, now_ms: int) -> OffsetsRecord:
-    """Store the epoch of the target assignment: it is complete."""
-    return OffsetsRecord(
-        ShareGroupTargetAssignmentMetadataKey(group_id=group_id),
-        ShareGroupTargetAssignmentMetadataValue(
-            assignment_epoch=epoch, assignment_timestamp=now_ms
-        ),
+        ShareGroupTargetAssignmentMemberValue(topic_partitions=topic_partitions(target)),
     )
 
 
@@ -93,12 +89,7 @@ def current_record(group_id: str, member: ShareMember) -> OffsetsRecord:
             member_epoch=member.member_epoch,
             previous_member_epoch=member.previous_member_epoch,
             state=STABLE,
-            assigned_partitions=[
-                ShareGroupCurrentMemberAssignmentTopicPartitions(
-                    topic_id=topic_id, partitions=sorted(partitions)
-                )
-                for topic_id, partitions in member.assigned.items()
-            ],
+            assigned_partitions=topic_partitions(member.assigned),
         ),
     )
 
@@ -111,29 +102,19 @@ def states_record(group_id: str, states: PartitionStates) -> OffsetsRecord:
             initializing_topics=_stored(states.initialising),
             initialized_topics=_stored(states.initialised),
             deleting_topics=[
-                ShareGroupStatePartitionMetadataTopicInfo(topic_id=topic_id, topic_name=name)
+                DeletingTopic(topic_id=topic_id, topic_name=name)
                 for topic_id, name in states.deleting.items()
             ],
         ),
     )
 
 
-def _stored(topics: Initialised) -> list[ShareGroupStatePartitionMetadataTopicPartitionsInfo]:
+def _stored(topics: Initialised) -> list[NamedTopicPartitions]:
     return [
-        ShareGroupStatePartitionMetadataTopicPartitionsInfo(
+        NamedTopicPartitions(
             topic_id=topic_id, topic_name=each.name, partitions=sorted(each.partitions)
         )
         for topic_id, each in topics.items()
-    ]
-
-
-def member_tombstones(group_id: str, member_id: str) -> list[OffsetsRecord]:
-    """Forget a member, in the order in which replay lets go of it."""
-    names = {"group_id": group_id, "member_id": member_id}
-    return [
-        OffsetsRecord(ShareGroupCurrentMemberAssignmentKey(**names), None),
-        OffsetsRecord(ShareGroupTargetAssignmentMemberKey(**names), None),
-        OffsetsRecord(ShareGroupMemberMetadataKey(**names), None),
     ]
 
 

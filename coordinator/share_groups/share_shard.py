@@ -4,94 +4,62 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from coordinator.effects import Effects
+from coordinator.modern_groups.kind_shard import KindShard
 from coordinator.ports import TimerKind
 from coordinator.records import SHARE_GROUP_KEYS
 from coordinator.share_groups import listing, start_offsets
 from coordinator.share_groups.group import ShareGroup
-from coordinator.share_groups.groups import ShareGroups
+from coordinator.share_groups.groups import REPLAY
 from coordinator.share_groups.heartbeats import ShareHeartbeats
 from coordinator.share_groups.initialisation import by_topic, initialised, not_initialised
+from coordinator.share_groups.member import ShareMember
 from coordinator.share_groups.records import group_tombstones, states_record
 from coordinator.share_groups.shard_parts import ShareParts
 from coordinator.share_groups.watches import ShareWatch, ShareWatches
-from coordinator.topics import TopicHashes
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+    from collections.abc import (
+        Callable,
+        Collection,
+        Generator,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
     from collections.abc import Set as AbstractSet
     from uuid import UUID
 
-    from coordinator.group_kind import CommittedPartition, Committing, KindPorts
-    from coordinator.ports import Reply, TimerKey
-    from coordinator.records import KeyOfKind, OffsetsRecord
+    from coordinator.effects import Effects
+    from coordinator.modern_groups.group_kind import CommittedPartition, Committing, KindPorts
+    from coordinator.ports import Reply
+    from coordinator.records import OffsetsRecord
     from coordinator.share_groups.heartbeats import ShareCaller
     from coordinator.share_groups.initialisation import Initialisation
     from coordinator.share_groups.settings import ShareGroupSettings
     from coordinator.share_groups.start_offsets import Forgetting, Places
-    from protocol.messages.groups import ListGroupsResponse
     from protocol.messages.share_groups import (
         ShareGroupDescribeResponse,
         ShareGroupHeartbeatRequest,
         ShareGroupHeartbeatResponse,
     )
-    from protocol.schema import Coded
 
 
-class ShareShard:
+class ShareShard(KindShard[ShareGroup, ShareMember]):
     """Share groups, all decisions about them, and their timers. A `GroupKind`."""
 
-    name = listing.SHARE_TYPE
+    name = "share"
     key_classes = SHARE_GROUP_KEYS
     timers = (TimerKind.SHARE_GROUP,)
 
     def __init__(self, settings: ShareGroupSettings, ports: KindPorts) -> None:
-        timers, _, topics, self._registry = ports
-        self._topics = topics
-        self._watches = ShareWatches(settings, timers, TimerKind.SHARE_GROUP, ShareWatch)
-        self._hashes = TopicHashes(topics)
-        self.groups = ShareGroups(self._registry.created, self._on_removed)
-        parts = ShareParts(settings, self.groups, topics, self._hashes, self._watches)
-        self._heartbeats = ShareHeartbeats(parts, self._group_for)
+        watches = ShareWatches(settings, ports.timers, TimerKind.SHARE_GROUP, ShareWatch)
+        super().__init__(ShareGroup, REPLAY, watches, ports)
+        self._parts = ShareParts(settings, self.groups, ports.topics, self._hashes, watches)
+        self._heartbeats = ShareHeartbeats(self._parts, self._group_for)
 
-    def on_loaded(self, now_ms: int) -> None:
-        """The log has been replayed: members' sessions begin."""
-        for group in self.groups:
-            if group.members:
-                self._watches.loaded(group, now_ms)
-
-    def on_unloaded(self) -> None:
-        """The shard goes to another broker, or this one stops."""
-        self._watches.clear()
-        self.groups.clear()
-
-    def expire(self, key: TimerKey, now_ms: int) -> Effects:
-        """A group's timer went off."""
-        group = self.groups.find(key.group_id)
-        if group is None:
-            self._watches.forget(key.group_id)
-            return Effects()
-        return self._heartbeats.expire(group, now_ms)
-
-    # GroupKind, of one group and of all
-
-    @property
-    def group_ids(self) -> Collection[str]:
-        """All share groups."""
-        return [group.group_id for group in self.groups]
-
-    def __contains__(self, group_id: object) -> bool:
-        return group_id in self.groups
-
-    def replay(self, key: KeyOfKind, value: Coded | None) -> None:
-        """Apply one record."""
-        assert isinstance(key, SHARE_GROUP_KEYS), "the key of another kind of group"
-        self.groups.replay(key, value)
-
-    def has_members(self, group_id: str) -> bool:
-        """Whether it cannot be deleted."""
-        return bool(self._group(group_id).members)
+    # GroupKind, of one group
 
     def consumed_topics(self, group_id: str) -> AbstractSet[str]:
         """The topics that members subscribe to."""
@@ -124,12 +92,6 @@ class ShareShard:
         """Raise ApiError: share groups have no committed offsets."""
         _refuse_offsets(group_id)
 
-    def listed(
-        self, states: Collection[str], types: Collection[str]
-    ) -> Iterator[ListGroupsResponse.Group]:
-        """Groups in one of `states` and `types`; those there are at the first step."""
-        return listing.listed(list(self.groups), states, types)
-
     # Requests
 
     def heartbeat(
@@ -149,10 +111,6 @@ class ShareShard:
         except ApiError as error:
             return listing.not_described(group_id, error.code, error.message)
         return (yield from listing.described(group, self._topics))
-
-    def prepare_hash(self, topic: str) -> None:
-        """Compute the hash of a topic that a heartbeat is about to name."""
-        self._hashes.prepare(topic)
 
     # State of partitions
 
@@ -184,7 +142,7 @@ class ShareShard:
             group = ShareGroup(group_id)
         start_offsets.check_empty(group)
         names = self._names({topic_id for topic_id, _ in offsets})
-        self._watches.of(group_id).begun_ms |= dict.fromkeys(names, now_ms)
+        self._parts.watches.of(group_id).begun_ms |= dict.fromkeys(names, now_ms)
         return start_offsets.alter(group, offsets, names)
 
     def handle_delete_topics(self, group_id: str, names: Collection[str]) -> Forgetting:
@@ -210,14 +168,6 @@ class ShareShard:
             group = self.groups.find(group_id)
             yield [] if group is None else start_offsets.without_topics(group, topic_ids)
 
-    def require(self, group_id: str) -> ShareGroup:
-        """A group. Raises GROUP_ID_NOT_FOUND."""
-        group = self.groups.find(group_id)
-        if group is None:
-            self._registry.to_replace(self.name, group_id, -1)
-        assert group is not None, "to_replace raises for who does not join"
-        return group
-
     def _names(self, topic_ids: Collection[UUID]) -> dict[UUID, str]:
         found = {topic_id: self._topics.name_of(topic_id) for topic_id in topic_ids}
         return {topic_id: name for topic_id, name in found.items() if name is not None}
@@ -229,14 +179,14 @@ class ShareShard:
             group = ShareGroup(request.group_id)
         return group
 
-    def _group(self, group_id: str) -> ShareGroup:
-        group = self.groups.find(group_id)
-        assert group is not None, "asked of another kind of group"
-        return group
-
-    def _on_removed(self, group: ShareGroup) -> None:
-        self._watches.forget(group.group_id)
-        self._registry.removed(group.group_id)
+    def _remove(
+        self,
+        group: ShareGroup,
+        members: Sequence[ShareMember],
+        effects: Effects,
+        now_ms: int,  # noqa: ARG002
+    ) -> None:
+        self._heartbeats.remove(group, members, effects)
 
 
 def _refuse_offsets(group_id: str) -> NoReturn:

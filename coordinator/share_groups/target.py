@@ -8,12 +8,13 @@ assignment is made again, whoever loads the log.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING
 
 from coordinator.effects import Effects
+from coordinator.modern_groups.assignments import NOTHING
+from coordinator.modern_groups.target import ASSIGNED_AT_ONCE, RECORDS_AT_ONCE, finished
 from coordinator.share_groups.assignor import assign_shares
 from coordinator.share_groups.group import are_alike
-from coordinator.share_groups.member import NOTHING
 from coordinator.share_groups.records import target_epoch_record, target_record
 
 if TYPE_CHECKING:
@@ -21,15 +22,10 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from coordinator.effects import Steps
+    from coordinator.modern_groups.assignments import Target
     from coordinator.share_groups.group import ShareGroup
-    from coordinator.share_groups.member import ShareMember, Target
+    from coordinator.share_groups.member import ShareMember
     from coordinator.share_groups.shard_parts import ShareParts
-
-T = TypeVar("T")
-
-ASSIGNED_AT_ONCE: Final = 300
-"""Members and partitions together. Fixed by how long the loop may be held."""
-RECORDS_AT_ONCE: Final = 100
 
 
 def is_small(group: ShareGroup) -> bool:
@@ -51,7 +47,7 @@ def assign_now(
     """
     epoch, updated, alike = change
     members = {**group.members, updated.member_id: updated}
-    assignment = _finished(_assignment(parts, group, members, alike=alike))
+    assignment = finished(_assignment(parts, group, members, alike=alike))
     for member_id, target in assignment.items():
         if target != group.targets.get(member_id):
             effects.records.append(target_record(group.group_id, member_id, target))
@@ -71,7 +67,7 @@ def assign_later(parts: ShareParts, group_id: str, now_ms: int) -> Steps[None]:
         assignment = yield from _assignment(parts, group, members, alike=alike)
         effects = Effects()
         for member_id, target in assignment.items():
-            if parts.groups.find(group_id) is not group:
+            if not parts.groups.holds(group):
                 return
             if member_id in group.members and target != group.targets.get(member_id):
                 effects.records.append(target_record(group_id, member_id, target))
@@ -102,12 +98,3 @@ def _assignment(
         subscriptions[member_id] = topic_ids
     assignable = {topic_id: each.partitions for topic_id, each in group.states.initialised.items()}
     return (yield from assign_shares(subscriptions, group.targets, assignable, are_alike=alike))
-
-
-def _finished(steps: Generator[None, None, T]) -> T:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result

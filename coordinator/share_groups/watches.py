@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from coordinator.watches import NEVER_MS, Watch, Watches
+from coordinator.modern_groups.watches import NEVER_MS, Watch, Watches
 
 if TYPE_CHECKING:
     from uuid import UUID

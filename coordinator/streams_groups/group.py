@@ -10,19 +10,18 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from coordinator.streams_groups.tasks import NO_TASKS
+from coordinator.modern_groups.group import ModernGroup
+from coordinator.streams_groups.member import StreamsMember
+from coordinator.streams_groups.tasks import NO_TASKS, Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from coordinator.group_kind import CommittedPartition
-    from coordinator.streams_groups.member import StreamsMember
-    from coordinator.streams_groups.tasks import OwnedTasks, Tasks, TaskSet
+    from coordinator.modern_groups.group_kind import CommittedPartition
+    from coordinator.streams_groups.tasks import OwnedTasks, TaskSet
     from coordinator.streams_groups.topology import ConfiguredTopology, Topology
     from protocol.messages.streams_groups import StreamsGroupHeartbeatResponse
 
-FIRST_EPOCH: Final = 1
-"""Of a group that has no record yet, and of its empty target assignment."""
 NOT_VALIDATED: Final = -1
 NO_PROCESSES: Final[frozenset[str]] = frozenset()
 
@@ -96,38 +95,25 @@ class TaskProcesses:
                 self._by_subtopology.pop(subtopology_id, None)
 
 
-class StreamsGroup:
+class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
     """One group."""
 
     __slots__ = (
         "active_processes",
         "assignment_configs",
-        "assignment_epoch",
-        "assignment_timestamp_ms",
-        "epoch",
-        "group_id",
-        "members",
         "memory",
-        "metadata_hash",
         "standby_processes",
-        "targets",
         "topology",
         "validated_topology_epoch",
         "warmup_processes",
     )
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.epoch = FIRST_EPOCH
-        self.metadata_hash = 0
+        super().__init__(group_id)
         self.validated_topology_epoch = 0
         """The epoch of the topology that was ready last; NOT_VALIDATED for none."""
         self.assignment_configs: Mapping[str, str] = {}
-        self.assignment_epoch = FIRST_EPOCH
-        self.assignment_timestamp_ms = 0
         self.topology: Topology | None = None
-        self.members: dict[str, StreamsMember] = {}
-        self.targets: dict[str, Tasks] = {}
         self.active_processes: dict[str, dict[int, str]] = {}
         """The process of who has an active task, or still has to give it up."""
         self.standby_processes = TaskProcesses()

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coordinator.group_table import GroupTable, Replay
-from coordinator.streams_groups.group import FIRST_EPOCH, StreamsGroup
+from coordinator.modern_groups.epochs import NO_EPOCH
+from coordinator.modern_groups.group_table import (
+    GroupTable,
+    Replay,
+    replay_epoch,
+    replay_target_epoch,
+)
+from coordinator.streams_groups.group import StreamsGroup
 from coordinator.streams_groups.member import (
-    NO_EPOCH,
     Endpoint,
     MemberState,
     StreamsMember,
@@ -26,34 +31,24 @@ from protocol.messages.streams_group_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from protocol.messages.streams_group_records import (
         StreamsGroupCurrentMemberAssignmentValue,
         StreamsGroupMemberMetadataValue,
         StreamsGroupMetadataValue,
         StreamsGroupTargetAssignmentMemberValue,
-        StreamsGroupTargetAssignmentMetadataValue,
         StreamsGroupTopologyValue,
     )
 
 
-class StreamsGroups(GroupTable[StreamsGroup]):
-    """Groups by id."""
-
-    def __init__(
-        self, created: Callable[[str], None], removed: Callable[[StreamsGroup], None]
-    ) -> None:
-        """`created` and `removed` hear of a group's first record, and of its last."""
-        super().__init__(StreamsGroup, _REPLAY, created, removed)
+StreamsGroups = GroupTable[StreamsGroup]
+"""Groups by id."""
 
 
 def _replay_epoch(
-    group: StreamsGroup, _: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None
+    group: StreamsGroup, key: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None
 ) -> None:
+    replay_epoch(group, key, value)
     assert value is not None, "GroupTable removes the group"
-    group.epoch = value.epoch
-    group.metadata_hash = value.metadata_hash
     group.validated_topology_epoch = value.validated_topology_epoch
     configs = value.last_assignment_configs or ()
     group.assignment_configs = {each.key: each.value for each in configs}
@@ -91,15 +86,6 @@ def _replay_member(
     )
 
 
-def _replay_target_epoch(
-    group: StreamsGroup,
-    _: StreamsGroupTargetAssignmentMetadataKey,
-    value: StreamsGroupTargetAssignmentMetadataValue | None,
-) -> None:
-    group.assignment_epoch = FIRST_EPOCH if value is None else value.assignment_epoch
-    group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
-
-
 def _replay_target(
     group: StreamsGroup,
     key: StreamsGroupTargetAssignmentMemberKey,
@@ -135,13 +121,13 @@ def _replay_current(
         )
 
 
-_REPLAY = Replay(
+REPLAY = Replay(
     StreamsGroupMetadataKey,
     {
         StreamsGroupMetadataKey: _replay_epoch,
         StreamsGroupTopologyKey: _replay_topology,
         StreamsGroupMemberMetadataKey: _replay_member,
-        StreamsGroupTargetAssignmentMetadataKey: _replay_target_epoch,
+        StreamsGroupTargetAssignmentMetadataKey: replay_target_epoch,
         StreamsGroupTargetAssignmentMemberKey: _replay_target,
         StreamsGroupCurrentMemberAssignmentKey: _replay_current,
     },

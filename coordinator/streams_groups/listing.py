@@ -1,11 +1,10 @@
-"""Streams groups as administration tools see them: ListGroups and StreamsGroupDescribe."""
+"""Streams groups as administration tools see them: StreamsGroupDescribe."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode, shortened
-from protocol.messages.groups import ListGroupsResponse
 from protocol.messages.streams_groups import (
     StreamsGroupDescribeAssignment,
     StreamsGroupDescribeResponse,
@@ -16,7 +15,7 @@ from protocol.messages.streams_groups import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping
+    from collections.abc import Generator, Iterable, Mapping
 
     from coordinator.streams_groups.group import StreamsGroup
     from coordinator.streams_groups.member import StreamsMember
@@ -30,35 +29,10 @@ if TYPE_CHECKING:
     )
     from protocol.messages.streams_group_records import StreamsGroupTopologyTopicInfo
 
-STREAMS_TYPE = "streams"
-PROTOCOL_TYPE = "streams"
-
 DescribedGroup = StreamsGroupDescribeResponse.Group
 DescribedMember = StreamsGroupDescribeResponse.Group.Member
 DescribedTopology = StreamsGroupDescribeResponse.Group.Topology
 DescribedSubtopology = StreamsGroupDescribeResponse.Group.Topology.Subtopology
-
-
-def listed(
-    groups: Iterable[StreamsGroup], states: Iterable[str], types: Iterable[str]
-) -> Iterator[ListGroupsResponse.Group]:
-    """Groups in one of `states` and `types`, ignoring case; an empty filter admits all.
-
-    Apache Kafka knows NotReady by the name of `not_ready` only.
-    """
-    wanted_states = {state.lower().replace("_", "") for state in states}
-    wanted_types = {each.lower() for each in types}
-    if wanted_types and STREAMS_TYPE not in wanted_types:
-        return
-    for group in groups:
-        state = group.state.value
-        if not wanted_states or state.lower() in wanted_states:
-            yield ListGroupsResponse.Group(
-                group_id=group.group_id,
-                protocol_type=PROTOCOL_TYPE,
-                group_state=state,
-                group_type=STREAMS_TYPE,
-            )
 
 
 def not_described(group_id: str, error: ErrorCode, message: str | None) -> DescribedGroup:

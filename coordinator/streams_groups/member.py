@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from coordinator.modern_groups.epochs import JOINING_EPOCH
 from coordinator.streams_groups.tasks import OWNS_NOTHING, OwnedTasks
 from protocol.messages.streams_group_records import (
     StreamsGroupCurrentMemberAssignmentTaskIds as StoredTasks,
@@ -16,11 +17,6 @@ if TYPE_CHECKING:
 
     from coordinator.streams_groups.tasks import Epochs, TaskSet
     from protocol.messages.streams_group_records import StreamsGroupCurrentMemberAssignmentValue
-
-JOINING_EPOCH: Final = 0
-LEAVING_EPOCH: Final = -1
-STATIC_LEAVING_EPOCH: Final = -2
-NO_EPOCH: Final = -1
 
 
 class MemberState(enum.IntEnum):

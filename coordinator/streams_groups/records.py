@@ -13,8 +13,9 @@ Subtopologies, partitions and tags are in ascending order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from coordinator.modern_groups.records import RecordClasses
 from coordinator.records import OffsetsRecord
 from coordinator.streams_groups.member import stored_epochs, stored_tasks
 from protocol.messages.streams_group_records import (
@@ -42,6 +43,17 @@ if TYPE_CHECKING:
     from coordinator.streams_groups.member import StreamsMember
     from coordinator.streams_groups.tasks import Tasks, TaskSet
     from coordinator.streams_groups.topology import Topology
+
+
+_CLASSES: Final = RecordClasses(
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMetadataValue,
+)
+target_epoch_record: Final = _CLASSES.target_epoch_record
+member_tombstones: Final = _CLASSES.member_tombstones
 
 
 def topology_record(group_id: str, topology: Topology) -> OffsetsRecord:
@@ -113,16 +125,6 @@ def _stored(tasks: TaskSet) -> list[StreamsGroupTargetAssignmentMemberTaskIds]:
     ]
 
 
-def target_epoch_record(group_id: str, epoch: int, now_ms: int) -> OffsetsRecord:
-    """Store the epoch of the target assignment: it is complete."""
-    return OffsetsRecord(
-        StreamsGroupTargetAssignmentMetadataKey(group_id=group_id),
-        StreamsGroupTargetAssignmentMetadataValue(
-            assignment_epoch=epoch, assignment_timestamp=now_ms
-        ),
-    )
-
-
 def current_record(group_id: str, member: StreamsMember) -> OffsetsRecord:
     """Store what a member owns."""
     assigned, revoking = member.assigned, member.revoking
@@ -140,16 +142,6 @@ def current_record(group_id: str, member: StreamsMember) -> OffsetsRecord:
             warmup_tasks_pending_revocation=stored_tasks(revoking.warmup),
         ),
     )
-
-
-def member_tombstones(group_id: str, member_id: str) -> list[OffsetsRecord]:
-    """Forget a member, in the order in which replay lets go of it."""
-    names = {"group_id": group_id, "member_id": member_id}
-    return [
-        OffsetsRecord(StreamsGroupCurrentMemberAssignmentKey(**names), None),
-        OffsetsRecord(StreamsGroupTargetAssignmentMemberKey(**names), None),
-        OffsetsRecord(StreamsGroupMemberMetadataKey(**names), None),
-    ]
 
 
 def group_tombstones(group: StreamsGroup) -> list[OffsetsRecord]:

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coordinator.effects import Effects
-from coordinator.offsets.member_commits import (
-    check_commit,
-    check_fetch,
-    check_transactional_commit,
-)
+from coordinator.modern_groups.committing_shard import CommittingShard
+from coordinator.modern_groups.watches import Watch
 from coordinator.ports import TimerKind
 from coordinator.records import STREAMS_GROUP_KEYS
 from coordinator.streams_groups import listing
 from coordinator.streams_groups.group import StreamsGroup
-from coordinator.streams_groups.groups import StreamsGroups
+from coordinator.streams_groups.groups import REPLAY
 from coordinator.streams_groups.heartbeats.departures import Departures
 from coordinator.streams_groups.heartbeats.heartbeat import Heartbeats
+from coordinator.streams_groups.member import StreamsMember
 from coordinator.streams_groups.records import group_tombstones
 from coordinator.streams_groups.shard_parts import ShardParts
 from coordinator.streams_groups.topology import required_topics
 from coordinator.streams_groups.watches import InitialDelays, StreamsWatches
-from coordinator.topics import TopicHashes
-from coordinator.watches import Watch
+from protocol.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+    from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from coordinator.group_kind import CommittedPartition, Committing, KindPorts
+    from coordinator.effects import Effects
+    from coordinator.modern_groups.group_kind import KindPorts
     from coordinator.ports import Reply, TimerKey
-    from coordinator.records import KeyOfKind, OffsetsRecord
+    from coordinator.records import OffsetsRecord
     from coordinator.streams_groups.heartbeats.heartbeat import HeartbeatCaller
     from coordinator.streams_groups.heartbeats.responses import Outcome
     from coordinator.streams_groups.settings import StreamsGroupSettings
@@ -39,68 +36,35 @@ if TYPE_CHECKING:
         StreamsGroupDescribeResponse,
         StreamsGroupHeartbeatRequest,
     )
-    from protocol.schema import Coded
 
 
-class StreamsShard:
+class StreamsShard(CommittingShard[StreamsGroup, StreamsMember]):
     """Streams groups, all decisions about them, and their timers. A `GroupKind`."""
 
-    name = listing.STREAMS_TYPE
+    name = "streams"
     key_classes = STREAMS_GROUP_KEYS
     timers = (TimerKind.STREAMS_GROUP, TimerKind.STREAMS_INITIAL_DELAY)
 
     def __init__(self, settings: StreamsGroupSettings, ports: KindPorts) -> None:
-        timers, _, topics, self._registry = ports
-        self._watches = StreamsWatches(settings, timers, TimerKind.STREAMS_GROUP, Watch)
-        self._delays = InitialDelays(timers)
-        self._topics = topics
-        self._hashes = TopicHashes(topics)
-        self.groups = StreamsGroups(self._registry.created, self._on_removed)
-        parts = ShardParts(settings, self.groups, topics, self._hashes, self._watches, self._delays)
+        watches = StreamsWatches(settings, ports.timers, TimerKind.STREAMS_GROUP, Watch)
+        super().__init__(StreamsGroup, REPLAY, watches, ports)
+        self._delays = InitialDelays(ports.timers)
+        parts = ShardParts(settings, self.groups, ports.topics, self._hashes, watches, self._delays)
         self._departures = Departures(parts)
-        self._heartbeats = Heartbeats(parts, self._group_for)
-
-    def on_loaded(self, now_ms: int) -> None:
-        """The log has been replayed: members' sessions begin."""
-        for group in self.groups:
-            if group.members:
-                self._watches.loaded(group, now_ms)
+        self._heartbeats = Heartbeats(parts, self._group_for, self._departures)
 
     def on_unloaded(self) -> None:
         """The shard goes to another broker, or this one stops."""
-        self._watches.clear()
+        super().on_unloaded()
         self._delays.clear()
-        self.groups.clear()
 
     def expire(self, key: TimerKey, now_ms: int) -> Effects:
-        """A group's timer went off."""
-        group_id = key.group_id
+        """A group's timer went off: that of its sessions, or of its first delay."""
         if key.kind is TimerKind.STREAMS_INITIAL_DELAY:
-            return self._heartbeats.end_delay(group_id, now_ms)
-        group = self.groups.find(group_id)
-        if group is None:
-            self._watches.forget(group_id)
-            return Effects()
-        return self._departures.expire(group, now_ms)
+            return self._heartbeats.end_delay(key.group_id, now_ms)
+        return super().expire(key, now_ms)
 
     # GroupKind, of one group and of all
-
-    @property
-    def group_ids(self) -> Collection[str]:
-        """All streams groups."""
-        return [group.group_id for group in self.groups]
-
-    def __contains__(self, group_id: object) -> bool:
-        return group_id in self.groups
-
-    def replay(self, key: KeyOfKind, value: Coded | None) -> None:
-        """Apply one record."""
-        assert isinstance(key, STREAMS_GROUP_KEYS), "the key of another kind of group"
-        self.groups.replay(key, value)
-
-    def has_members(self, group_id: str) -> bool:
-        """Whether it cannot be deleted or taken over by another kind."""
-        return bool(self._group(group_id).members)
 
     def consumed_topics(self, group_id: str) -> AbstractSet[str]:
         """The topics that tasks read, while there are members."""
@@ -113,34 +77,11 @@ class StreamsShard:
         """What has to be stored so that the group is forgotten."""
         return group_tombstones(self._group(group_id))
 
-    def check_commit(
-        self,
-        group_id: str,
-        who: Committing,
-        api_version: int,
-        partitions: Callable[[], Iterable[CommittedPartition]],
-    ) -> None:
-        """Raise ApiError unless an OffsetCommit is to be stored."""
-        check_commit(self._group(group_id), who, api_version, partitions)
-
-    def check_transactional_commit(
-        self,
-        group_id: str,
-        who: Committing,
-        partitions: Callable[[], Iterable[CommittedPartition]],
-    ) -> None:
-        """Raise ApiError unless a TxnOffsetCommit is to be stored."""
-        check_transactional_commit(self._group(group_id), who, partitions)
-
-    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
-        """Raise ApiError unless positions may be read."""
-        check_fetch(self._group(group_id), member_id, member_epoch)
-
     def listed(
         self, states: Collection[str], types: Collection[str]
     ) -> Iterator[ListGroupsResponse.Group]:
-        """Groups in one of `states` and `types`; those there are at the first step."""
-        return listing.listed(list(self.groups), states, types)
+        """As for any kind; Apache Kafka knows NotReady by the name of `not_ready` only."""
+        return super().listed([state.replace("_", "") for state in states], types)
 
     # Requests
 
@@ -154,11 +95,13 @@ class StreamsShard:
         """Answer a StreamsGroupHeartbeat."""
         return self._heartbeats.heartbeat(request, caller, reply, now_ms)
 
-    def describe(
-        self, group: StreamsGroup
-    ) -> Generator[None, None, StreamsGroupDescribeResponse.Group]:
+    def describe(self, group_id: str) -> Generator[None, None, StreamsGroupDescribeResponse.Group]:
         """One group and its members, in steps."""
-        return listing.described(group)
+        try:
+            group = self.require(group_id)
+        except ApiError as error:
+            return listing.not_described(group_id, error.code, error.message)
+        return (yield from listing.described(group))
 
     def hash_topics(self, request: StreamsGroupHeartbeatRequest) -> Iterator[None]:
         """Compute, in steps, the hashes that a heartbeat is about to need."""
@@ -182,12 +125,15 @@ class StreamsShard:
             group = StreamsGroup(request.group_id)
         return group
 
-    def _group(self, group_id: str) -> StreamsGroup:
-        group = self.groups.find(group_id)
-        assert group is not None, "asked of another kind of group"
-        return group
+    def _remove(
+        self,
+        group: StreamsGroup,
+        members: Sequence[StreamsMember],
+        effects: Effects,
+        now_ms: int,  # noqa: ARG002
+    ) -> None:
+        self._departures.remove(group, members, effects)
 
     def _on_removed(self, group: StreamsGroup) -> None:
-        self._watches.forget(group.group_id)
         self._delays.cancel(group.group_id)
-        self._registry.removed(group.group_id)
+        super()._on_removed(group)

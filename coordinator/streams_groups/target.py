@@ -2,17 +2,23 @@
 
 A group of some size is assigned within the heartbeat that finds its target out of date, as in
 Apache Kafka 4.3; a larger one in steps, between which others are served, while its members go on
-with the former target. The records of such an assignment are appended piece by piece: first those
-of members that lose tasks, without what they gain; then the others; the epoch last. So wherever the
-broker dies, no task is in the targets of two members, and the group's epoch says that the
-assignment has to be made again.
+with the former target. `modern_groups.target` says how that is stored.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from coordinator.effects import Effects
+from coordinator.modern_groups.assignments import in_both
+from coordinator.modern_groups.target import (
+    ASSIGNED_AT_ONCE,
+    StoredTargets,
+    TargetKind,
+    finished,
+    store_in_steps,
+)
 from coordinator.streams_groups.assignor.sticky import (
     MemberSpecification,
     Specification,
@@ -30,14 +36,7 @@ if TYPE_CHECKING:
     from coordinator.streams_groups.group import StreamsGroup
     from coordinator.streams_groups.groups import StreamsGroups
     from coordinator.streams_groups.member import StreamsMember
-    from coordinator.streams_groups.tasks import TaskSet
     from coordinator.streams_groups.topology import ConfiguredTopology
-
-T = TypeVar("T")
-
-ASSIGNED_AT_ONCE: Final = 300
-"""Members and tasks together: three milliseconds. Fixed by how long the loop may be held."""
-RECORDS_AT_ONCE: Final = 100
 
 
 def is_small(group: StreamsGroup, topology: ConfiguredTopology) -> bool:
@@ -56,7 +55,7 @@ def assign_now(
 
     `members` are those the group is about to have.
     """
-    assignment = _finished(_assign(group, members, topology, configs))
+    assignment = finished(_assign(group, members, topology, configs))
     for member_id in members:
         target = assignment.get(member_id, NO_TASKS)
         if target != group.targets.get(member_id):
@@ -77,8 +76,10 @@ def assign_later(
             return
         epoch, members = group.epoch, dict(group.members)
         assignment = yield from _assign(group, members, topology, configs)
-        yield from _store(groups, group, members, assignment)
-        if groups.find(group_id) is group:
+        is_present = partial(groups.holds, group)
+        stored = StoredTargets(group_id, is_present, group.present_id, group.targets)
+        yield from store_in_steps(_TARGETS, stored, members, assignment)
+        if is_present():
             effects = Effects()
             effects.records.append(target_epoch_record(group_id, epoch, now_ms))
             yield effects
@@ -103,45 +104,8 @@ def _assign(
     return (yield from assign(Specification(specified, topology.subtopologies, replicas)))
 
 
-def _store(
-    groups: StreamsGroups,
-    group: StreamsGroup,
-    members: Mapping[str, StreamsMember],
-    assignment: Assignment,
-) -> Steps[None]:
-    for is_last in (False, True):
-        effects = Effects()
-        for member_id in members:
-            if len(effects.records) >= RECORDS_AT_ONCE:
-                yield effects
-                effects = Effects()
-                if groups.find(group.group_id) is not group:
-                    return
-            if member_id not in group.members:
-                continue
-            old = group.targets.get(member_id)
-            target = assignment.get(member_id, NO_TASKS)
-            if not is_last:
-                target = _common(old or NO_TASKS, target)
-            if target != old and (is_last or old):
-                effects.records.append(target_record(group.group_id, member_id, target))
-        if effects.records:
-            yield effects
+def _in_both(old: Tasks, new: Tasks) -> Tasks:
+    return Tasks(*(in_both(before, after) for before, after in zip(old, new, strict=True)))
 
 
-def _common(old: Tasks, new: Tasks) -> Tasks:
-    return Tasks(*(_shared(before, after) for before, after in zip(old, new, strict=True)))
-
-
-def _shared(old: TaskSet, new: TaskSet) -> TaskSet:
-    both = {each: old[each] & new[each] for each in old if each in new}
-    return {each: partitions for each, partitions in both.items() if partitions}
-
-
-def _finished(steps: Generator[None, None, T]) -> T:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+_TARGETS: Final = TargetKind(NO_TASKS, _in_both, target_record)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coordinator.modern_groups.watches import Watch, Watches
 from coordinator.ports import TimerKey, TimerKind
-from coordinator.watches import Watch, Watches
 
 if TYPE_CHECKING:
     from coordinator.ports import Timers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.fields import UNSET, array, blob, int8, int32, int64, string, struct, uuid
+from protocol.messages.consumer_groups import TopicPartitions
 from protocol.schema import Coded, Struct
 
 if TYPE_CHECKING:
@@ -140,13 +141,7 @@ class ConsumerGroupTargetAssignmentMemberKey(Coded, versions="0", flexible="none
 class ConsumerGroupTargetAssignmentMemberValue(Coded, versions="0", flexible="0+"):
     """Holds what one member of a group of the new protocol shall own."""
 
-    class TopicPartition(Struct):
-        """Partitions of one topic."""
-
-        topic_id: UUID = uuid()
-        partitions: list[int] = array(int32)
-
-    topic_partitions: list[TopicPartition] = array(TopicPartition)
+    topic_partitions: list[TopicPartitions] = array(TopicPartitions)
 
 
 class ConsumerGroupTargetAssignmentMetadataKey(Coded, versions="0", flexible="none", key_type=6):

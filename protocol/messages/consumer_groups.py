@@ -12,16 +12,37 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
+class TopicPartitions(Struct):
+    """Partitions of one topic; in messages and records of share groups as well, as what follows."""
+
+    topic_id: UUID = uuid()
+    partitions: list[int] = array(int32)
+
+
+class Assignment(Struct):
+    """What a member shall have: own, or in a share group read."""
+
+    topic_partitions: list[TopicPartitions] = array(TopicPartitions)
+
+
+class NamedTopicPartitions(Struct):
+    """Partitions of one topic, with its name."""
+
+    topic_id: UUID = uuid()
+    topic_name: str = string()
+    partitions: list[int] = array(int32)
+
+
+class DescribedAssignment(Struct):
+    """What a member has, or shall have, for people to read."""
+
+    topic_partitions: list[NamedTopicPartitions] = array(NamedTopicPartitions)
+
+
 class ConsumerGroupHeartbeatRequest(
     Request, key=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+"
 ):
     """Join, stay in or leave a group of the new protocol: one request for all."""
-
-    class TopicPartition(Struct):
-        """Partitions of one topic that the member owns."""
-
-        topic_id: UUID = uuid()
-        partitions: list[int] = array(int32)
 
     group_id: str = string()
     member_id: str = string()
@@ -36,30 +57,16 @@ class ConsumerGroupHeartbeatRequest(
     """Null if unchanged."""
     subscribed_topic_regex: str | None = string("1+", default=None, nullable="0+")
     server_assignor: str | None = string(default=None, nullable="0+")
-    topic_partitions: list[TopicPartition] | None = array(
-        TopicPartition, default=None, nullable="0+"
+    topic_partitions: list[TopicPartitions] | None = array(
+        TopicPartitions, default=None, nullable="0+"
     )
     """What it owns; null if unchanged."""
-
-
-class ConsumerGroupHeartbeatTopicPartitions(Struct):
-    """Partitions of one topic."""
-
-    topic_id: UUID = uuid()
-    partitions: list[int] = array(int32)
 
 
 class ConsumerGroupHeartbeatResponse(
     Response, request=ConsumerGroupHeartbeatRequest, versions="0-1", flexible="0+"
 ):
     """Answer to ConsumerGroupHeartbeatRequest."""
-
-    class Assignment(Struct):
-        """What the member shall own."""
-
-        topic_partitions: list[ConsumerGroupHeartbeatTopicPartitions] = array(
-            ConsumerGroupHeartbeatTopicPartitions
-        )
 
     throttle_time_ms: int = int32(default=0)
     error_code: int = int16()
@@ -78,22 +85,6 @@ class ConsumerGroupDescribeRequest(
 
     group_ids: list[str] = array(string)
     include_authorized_operations: bool = boolean()
-
-
-class ConsumerGroupDescribeTopicPartitions(Struct):
-    """Partitions of one topic."""
-
-    topic_id: UUID = uuid()
-    topic_name: str = string()
-    partitions: list[int] = array(int32)
-
-
-class ConsumerGroupDescribeAssignment(Struct):
-    """What a member owns, or shall own."""
-
-    topic_partitions: list[ConsumerGroupDescribeTopicPartitions] = array(
-        ConsumerGroupDescribeTopicPartitions
-    )
 
 
 class ConsumerGroupDescribeResponse(
@@ -115,10 +106,8 @@ class ConsumerGroupDescribeResponse(
             client_host: str = string()
             subscribed_topic_names: list[str] = array(string)
             subscribed_topic_regex: str | None = string(default=None, nullable="0+")
-            assignment: ConsumerGroupDescribeAssignment = struct(ConsumerGroupDescribeAssignment)
-            target_assignment: ConsumerGroupDescribeAssignment = struct(
-                ConsumerGroupDescribeAssignment
-            )
+            assignment: DescribedAssignment = struct(DescribedAssignment)
+            target_assignment: DescribedAssignment = struct(DescribedAssignment)
             member_type: int = int8("1+", default=-1)
             """0 classic, 1 consumer; -1 if not known (KIP-1099)."""
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.fields import array, int8, int32, int64, string, uuid
+from protocol.messages.consumer_groups import NamedTopicPartitions, TopicPartitions
 from protocol.schema import Coded, Struct
 
 if TYPE_CHECKING:
     from uuid import UUID
+
+
+class DeletingTopic(Struct):
+    """A topic whose state is being deleted."""
+
+    topic_id: UUID = uuid()
+    topic_name: str = string()
 
 
 class ShareGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="none", key_type=14):
@@ -18,22 +26,13 @@ class ShareGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="none",
     member_id: str = string()
 
 
-class ShareGroupCurrentMemberAssignmentTopicPartitions(Struct):
-    """Partitions of one topic."""
-
-    topic_id: UUID = uuid()
-    partitions: list[int] = array(int32)
-
-
 class ShareGroupCurrentMemberAssignmentValue(Coded, versions="0", flexible="0+"):
     """Holds what one member of a share group owns now."""
 
     member_epoch: int = int32()
     previous_member_epoch: int = int32()
     state: int = int8()
-    assigned_partitions: list[ShareGroupCurrentMemberAssignmentTopicPartitions] = array(
-        ShareGroupCurrentMemberAssignmentTopicPartitions
-    )
+    assigned_partitions: list[TopicPartitions] = array(TopicPartitions)
 
 
 class ShareGroupMemberMetadataKey(Coded, versions="0", flexible="none", key_type=10):
@@ -71,30 +70,11 @@ class ShareGroupPartitionMetadataKey(Coded, versions="0", flexible="none", key_t
     group_id: str = string()
 
 
-class ShareGroupPartitionMetadataTopicPartitionsInfo(Struct):
-    """A topic and its partitions that have state."""
-
-    topic_id: UUID = uuid()
-    topic_name: str = string()
-    partitions: list[int] = array(int32)
-
-
-class ShareGroupPartitionMetadataTopicInfo(Struct):
-    """A topic whose state is being deleted."""
-
-    topic_id: UUID = uuid()
-    topic_name: str = string()
-
-
 class ShareGroupPartitionMetadataValue(Coded, versions="0", flexible="0+"):
     """Holds the partitions that a share group subscribes to."""
 
-    initialized_topics: list[ShareGroupPartitionMetadataTopicPartitionsInfo] = array(
-        ShareGroupPartitionMetadataTopicPartitionsInfo
-    )
-    deleting_topics: list[ShareGroupPartitionMetadataTopicInfo] = array(
-        ShareGroupPartitionMetadataTopicInfo
-    )
+    initialized_topics: list[NamedTopicPartitions] = array(NamedTopicPartitions)
+    deleting_topics: list[DeletingTopic] = array(DeletingTopic)
 
 
 class ShareGroupStatePartitionMetadataKey(Coded, versions="0", flexible="none", key_type=15):
@@ -103,33 +83,12 @@ class ShareGroupStatePartitionMetadataKey(Coded, versions="0", flexible="none", 
     group_id: str = string()
 
 
-class ShareGroupStatePartitionMetadataTopicPartitionsInfo(Struct):
-    """A topic and its partitions that have state."""
-
-    topic_id: UUID = uuid()
-    topic_name: str = string()
-    partitions: list[int] = array(int32)
-
-
-class ShareGroupStatePartitionMetadataTopicInfo(Struct):
-    """A topic whose state is being deleted."""
-
-    topic_id: UUID = uuid()
-    topic_name: str = string()
-
-
 class ShareGroupStatePartitionMetadataValue(Coded, versions="0", flexible="0+"):
     """Holds which partitions of a share group have state."""
 
-    initializing_topics: list[ShareGroupStatePartitionMetadataTopicPartitionsInfo] = array(
-        ShareGroupStatePartitionMetadataTopicPartitionsInfo
-    )
-    initialized_topics: list[ShareGroupStatePartitionMetadataTopicPartitionsInfo] = array(
-        ShareGroupStatePartitionMetadataTopicPartitionsInfo
-    )
-    deleting_topics: list[ShareGroupStatePartitionMetadataTopicInfo] = array(
-        ShareGroupStatePartitionMetadataTopicInfo
-    )
+    initializing_topics: list[NamedTopicPartitions] = array(NamedTopicPartitions)
+    initialized_topics: list[NamedTopicPartitions] = array(NamedTopicPartitions)
+    deleting_topics: list[DeletingTopic] = array(DeletingTopic)
 
 
 class ShareGroupTargetAssignmentMemberKey(Coded, versions="0", flexible="none", key_type=13):
@@ -142,13 +101,7 @@ class ShareGroupTargetAssignmentMemberKey(Coded, versions="0", flexible="none", 
 class ShareGroupTargetAssignmentMemberValue(Coded, versions="0", flexible="0+"):
     """Holds what one member of a share group shall own."""
 
-    class TopicPartition(Struct):
-        """Partitions of one topic."""
-
-        topic_id: UUID = uuid()
-        partitions: list[int] = array(int32)
-
-    topic_partitions: list[TopicPartition] = array(TopicPartition)
+    topic_partitions: list[TopicPartitions] = array(TopicPartitions)
 
 
 class ShareGroupTargetAssignmentMetadataKey(Coded, versions="0", flexible="none", key_type=12):

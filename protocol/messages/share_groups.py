@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from protocol.api_keys import ApiKey
-from protocol.fields import array, boolean, int16, int32, string, struct, uuid
+from protocol.fields import array, boolean, int16, int32, string, struct
+from protocol.messages.consumer_groups import Assignment, DescribedAssignment
 from protocol.schema import Request, Response, Struct
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 
 class ShareGroupHeartbeatRequest(
@@ -26,24 +22,10 @@ class ShareGroupHeartbeatRequest(
     """Null if unchanged."""
 
 
-class ShareGroupHeartbeatTopicPartitions(Struct):
-    """Partitions of one topic."""
-
-    topic_id: UUID = uuid()
-    partitions: list[int] = array(int32)
-
-
 class ShareGroupHeartbeatResponse(
     Response, request=ShareGroupHeartbeatRequest, versions="0-1", flexible="0+"
 ):
     """Answer to ShareGroupHeartbeatRequest."""
-
-    class Assignment(Struct):
-        """What the member shall read."""
-
-        topic_partitions: list[ShareGroupHeartbeatTopicPartitions] = array(
-            ShareGroupHeartbeatTopicPartitions
-        )
 
     throttle_time_ms: int = int32(default=0)
     error_code: int = int16()
@@ -64,22 +46,6 @@ class ShareGroupDescribeRequest(
     include_authorized_operations: bool = boolean()
 
 
-class ShareGroupDescribeTopicPartitions(Struct):
-    """Partitions of one topic."""
-
-    topic_id: UUID = uuid()
-    topic_name: str = string()
-    partitions: list[int] = array(int32)
-
-
-class ShareGroupDescribeAssignment(Struct):
-    """What a member reads."""
-
-    topic_partitions: list[ShareGroupDescribeTopicPartitions] = array(
-        ShareGroupDescribeTopicPartitions
-    )
-
-
 class ShareGroupDescribeResponse(
     Response, request=ShareGroupDescribeRequest, versions="0-1", flexible="0+"
 ):
@@ -97,7 +63,7 @@ class ShareGroupDescribeResponse(
             client_id: str = string()
             client_host: str = string()
             subscribed_topic_names: list[str] = array(string)
-            assignment: ShareGroupDescribeAssignment = struct(ShareGroupDescribeAssignment)
+            assignment: DescribedAssignment = struct(DescribedAssignment)
 
         error_code: int = int16()
         error_message: str | None = string(default=None, nullable="0+")

@@ -11,6 +11,7 @@ from broker.share_partitions.led_partition import LedSharePartition
 from coordinator.consumer_groups.consumer_shard import ConsumerShard
 from coordinator.consumer_groups.group import NOBODY, ConsumerGroup
 from coordinator.effects import Effects
+from coordinator.modern_groups.watches import Watches
 from coordinator.offsets import offset_commits
 from coordinator.share_partitions import acknowledgement, in_flight
 from coordinator.share_partitions.in_flight import InFlightRecords
@@ -18,7 +19,6 @@ from coordinator.share_partitions.record_range import RecordState
 from coordinator.share_state import shard as share_shard
 from coordinator.streams_groups.group import StreamsGroup
 from coordinator.streams_groups.streams_shard import StreamsShard
-from coordinator.watches import Watches
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:

@@ -13,12 +13,11 @@ coordinate such a group.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from broker.handlers.groups.group_protocols import finished, is_served
+from broker.handlers.groups.group_protocols import Description, described_groups, is_served
 from broker.requests.api_table import handles
 from broker.requests.authorization import allowed, is_allowed_on_group
-from broker.requests.authorized_operations import authorized_operations
 from broker.requests.encoded_response import encoded_in_slices
 from broker.requests.steps import in_steps
 from broker.runtime.deferred import Deferred, in_background
@@ -40,9 +39,12 @@ if TYPE_CHECKING:
     from broker.requests.context import Context
     from broker.requests.steps import Steps
     from broker.security.authorizer import Authorizer
+    from coordinator.shard import GroupShard
 
 CONSUMER_PROTOCOL = "consumer"
-HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
+HIDDEN_TOPICS: Final = (
+    "The group has described topic(s) that the client is not authorized to describe."
+)
 
 Described = ConsumerGroupDescribeResponse.Group
 
@@ -102,37 +104,24 @@ def consumer_group_describe(
     """State and members of each group, with what they own and shall own."""
 
     async def work() -> ConsumerGroupDescribeResponse:
-        response = ConsumerGroupDescribeResponse(groups=[])
         is_served = _is_served(context)
-        for group_id in request.group_ids:
-            if not is_served:
-                group = not_described(group_id, ErrorCode.UNSUPPORTED_VERSION, None)
-            else:
-                group = await _describe(context, group_id)
-            if request.include_authorized_operations and not group.error_code:
-                group.authorized_operations = authorized_operations(
-                    context, ResourceType.GROUP, group_id
-                )
-            response.groups.append(group)
-        return await encoded_in_slices(context, response)
+        groups = await described_groups(context, request, DESCRIPTION, is_served=is_served)
+        return await encoded_in_slices(context, ConsumerGroupDescribeResponse(groups=groups))
 
     return in_background(context.broker.spawn, work(), "consumer groups described")
 
 
-async def _describe(context: Context, group_id: str) -> Described:
-    try:
-        if not is_allowed_on_group(context, AclOperation.DESCRIBE, group_id):
-            raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        shard = context.broker.groups.shard_for_member(group_id)
-    except ApiError as error:
-        return not_described(group_id, error.code, None)
-    group = await finished(context, shard.groups.handle_describe_consumers(group_id))
-    topics = {
+def _topics_of(group: Described) -> set[str]:
+    return {
         each.topic_name
         for member in group.members
         for assignment in (member.assignment, member.target_assignment)
         for each in assignment.topic_partitions
     }
-    if allowed(context, AclOperation.DESCRIBE, ResourceType.TOPIC, topics) != topics:
-        return not_described(group_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
-    return group
+
+
+def _described(shard: GroupShard, group_id: str) -> Steps[Described]:
+    return shard.consumers.describe(group_id)
+
+
+DESCRIPTION: Final = Description(_described, not_described, _topics_of)

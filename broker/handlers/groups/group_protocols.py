@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
+
+from broker.requests.authorization import allowed, is_allowed_on_group
+from broker.requests.authorized_operations import authorized_operations
+from protocol.acl_types import AclOperation, ResourceType
+from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
     from broker.requests.context import Context
     from broker.requests.steps import Steps
     from controller.features.levels import Feature
+    from coordinator.shard import GroupShard
+
+HIDDEN_TOPICS: Final = (
+    "The group has described topic(s) that the client is not authorized to describe."
+)
 
 T = TypeVar("T")
+
+
+class DescribedGroup(Protocol):
+    """A group in a response, of any kind."""
+
+    error_code: int
+    authorized_operations: int
+
+
+class DescribeRequest(Protocol):
+    """A request for descriptions, of any kind."""
+
+    group_ids: list[str]
+    include_authorized_operations: bool
+
+
+DescribedT = TypeVar("DescribedT", bound=DescribedGroup)
+
+
+class Description(NamedTuple, Generic[DescribedT]):
+    """How groups of one kind are described."""
+
+    described: Callable[[GroupShard, str], Steps[DescribedT]]
+    not_described: Callable[[str, ErrorCode, str | None], DescribedT]
+    topics: Callable[[DescribedT], Collection[str]]
+    """The topics that a description names."""
+    hidden_topics: str = HIDDEN_TOPICS
+    """What to say to who may not know of one of them."""
 
 
 def is_served(context: Context, feature: Feature, protocol: str) -> bool:
@@ -32,3 +72,36 @@ async def finished(context: Context, steps: Steps[T]) -> T:
         except StopIteration as end:
             result: T = end.value
             return result
+
+
+async def described_groups(
+    context: Context, request: DescribeRequest, kind: Description[DescribedT], *, is_served: bool
+) -> list[DescribedT]:
+    """The groups of a request, each with an error of its own."""
+    groups = []
+    for group_id in request.group_ids:
+        if is_served:
+            group = await _described(context, group_id, kind)
+        else:
+            group = kind.not_described(group_id, ErrorCode.UNSUPPORTED_VERSION, None)
+        if request.include_authorized_operations and not group.error_code:
+            group.authorized_operations = authorized_operations(
+                context, ResourceType.GROUP, group_id
+            )
+        groups.append(group)
+    return groups
+
+
+async def _described(context: Context, group_id: str, kind: Description[DescribedT]) -> DescribedT:
+    try:
+        if not is_allowed_on_group(context, AclOperation.DESCRIBE, group_id):
+            raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        shard = context.broker.groups.shard_for_member(group_id)
+    except ApiError as error:
+        return kind.not_described(group_id, error.code, None)
+    group = await finished(context, kind.described(shard.groups, group_id))
+    topics = set(kind.topics(group))
+    if allowed(context, AclOperation.DESCRIBE, ResourceType.TOPIC, topics) != topics:
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return kind.not_described(group_id, code, kind.hidden_topics)
+    return group

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from broker.handlers.groups.group_protocols import finished, is_served
+from broker.handlers.groups.group_protocols import Description, described_groups, is_served
 from broker.handlers.groups.streams_topic_creation import create_missing
 from broker.requests.api_table import handles
-from broker.requests.authorization import allowed, is_allowed_on_group, is_allowed_on_topic
-from broker.requests.authorized_operations import authorized_operations
+from broker.requests.authorization import is_allowed_on_group, is_allowed_on_topic
 from broker.requests.encoded_response import encoded_in_slices
 from broker.requests.steps import in_steps
 from broker.runtime.deferred import Deferred, in_background
@@ -29,7 +28,7 @@ from coordinator.streams_groups.heartbeats.responses import error_response
 from coordinator.streams_groups.listing import not_described
 from coordinator.streams_groups.partition_counts import invalid_topology
 from coordinator.streams_groups.topology import required_topics
-from protocol.acl_types import AclOperation, ResourceType
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.streams_groups import (
     StreamsGroupDescribeRequest,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
     from broker.requests.context import Context
     from broker.requests.steps import Steps
+    from coordinator.shard import GroupShard
     from coordinator.streams_groups.heartbeats.responses import Outcome
 
 STREAMS_PROTOCOL: Final = "streams"
@@ -124,34 +124,18 @@ def streams_group_describe(
     """State, topology and members of each group, with what they own and shall own."""
 
     async def work() -> StreamsGroupDescribeResponse:
-        response = StreamsGroupDescribeResponse(groups=[])
-        is_offered = _is_served(context)
-        for group_id in request.group_ids:
-            if not is_offered:
-                group = not_described(group_id, ErrorCode.UNSUPPORTED_VERSION, None)
-            else:
-                group = await _describe(context, group_id)
-            if request.include_authorized_operations and not group.error_code:
-                group.authorized_operations = authorized_operations(
-                    context, ResourceType.GROUP, group_id
-                )
-            response.groups.append(group)
-        return await encoded_in_slices(context, response)
+        is_served = _is_served(context)
+        groups = await described_groups(context, request, DESCRIPTION, is_served=is_served)
+        return await encoded_in_slices(context, StreamsGroupDescribeResponse(groups=groups))
 
     return in_background(context.broker.spawn, work(), "streams groups described")
 
 
-async def _describe(context: Context, group_id: str) -> Described:
-    try:
-        if not is_allowed_on_group(context, AclOperation.DESCRIBE, group_id):
-            raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        shard = context.broker.groups.shard_for_member(group_id)
-    except ApiError as error:
-        return not_described(group_id, error.code, None)
-    group = await finished(context, shard.groups.handle_describe_streams(group_id))
-    topics = {
+def _topics_of(group: Described) -> set[str]:
+    topology = group.topology
+    return {
         topic
-        for each in (group.topology.subtopologies if group.topology is not None else None) or ()
+        for each in (topology.subtopologies if topology is not None else None) or ()
         for topic in (
             *each.source_topics,
             *each.repartition_sink_topics,
@@ -159,6 +143,10 @@ async def _describe(context: Context, group_id: str) -> Described:
             *(info.name for info in each.state_changelog_topics),
         )
     }
-    if allowed(context, AclOperation.DESCRIBE, ResourceType.TOPIC, topics) != topics:
-        return not_described(group_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
-    return group
+
+
+def _described(shard: GroupShard, group_id: str) -> Steps[Described]:
+    return shard.streams.describe(group_id)
+
+
+DESCRIPTION: Final = Description(_described, not_described, _topics_of, HIDDEN_TOPICS)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         MemberSpecification,
         Specification,
     )
-    from coordinator.consumer_groups.member import Target
+    from coordinator.modern_groups.assignments import Target
 
 
 def assign_ranges(group: Specification) -> Assigning:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from uuid import UUID
 
-    from coordinator.consumer_groups.member import Target
+    from coordinator.modern_groups.assignments import Target
 
 MEMBERS_PER_STEP = 100
 """Members that an assignor looks at before others are served."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         Assignment,
         Specification,
     )
-    from coordinator.consumer_groups.member import Target
+    from coordinator.modern_groups.assignments import Target
 
 
 def assign_uniformly(group: Specification) -> Assigning:

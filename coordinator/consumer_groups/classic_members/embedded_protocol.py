@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, TypeVar
 
+from protocol.messages.consumer_groups import TopicPartitions
 from protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from uuid import UUID
 
-    from coordinator.consumer_groups.member import Owned, Target
+    from coordinator.consumer_groups.member import Owned
+    from coordinator.modern_groups.assignments import Target
     from coordinator.topics import Topics
-    from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 
 LATEST = 3
 VERSION_BYTES = 2
@@ -81,10 +82,8 @@ def by_topic_id(
 
 
 def owned_as_in_heartbeats(
-    kind: type[ConsumerGroupHeartbeatRequest.TopicPartition],
-    subscription: ConsumerProtocolSubscription,
-    topics: Topics,
-) -> list[ConsumerGroupHeartbeatRequest.TopicPartition]:
+    subscription: ConsumerProtocolSubscription, topics: Topics
+) -> list[TopicPartitions]:
     """What a joining member still owns, in the form of heartbeats."""
     owned = by_topic_id(subscription.owned_partitions, topics)
-    return [kind(topic_id=topic_id, partitions=owned[topic_id]) for topic_id in owned]
+    return [TopicPartitions(topic_id=topic_id, partitions=owned[topic_id]) for topic_id in owned]

@@ -19,12 +19,13 @@ from coordinator.consumer_groups.classic_members.upgrade import classic_metadata
 from coordinator.consumer_groups.heartbeats.checks import check_instance
 from coordinator.consumer_groups.heartbeats.heartbeat import Beat
 from coordinator.consumer_groups.heartbeats.request import HeartbeatCaller, is_anything
-from coordinator.consumer_groups.member import JOINING_EPOCH, ConsumerMember
+from coordinator.consumer_groups.member import ConsumerMember
 from coordinator.effects import Effects
 from coordinator.groups.group import NO_MEMBER_ID
 from coordinator.groups.join import MEMBER_ID_REQUIRED_SINCE
 from coordinator.groups.responses import join_error
 from coordinator.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
+from coordinator.modern_groups.epochs import JOINING_EPOCH
 from coordinator.storage_errors import storage_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
@@ -89,9 +90,7 @@ class ClassicJoins:
                 member_id=member_id,
                 member_epoch=JOINING_EPOCH,
                 instance_id=request.group_instance_id,
-                topic_partitions=owned_as_in_heartbeats(
-                    ConsumerGroupHeartbeatRequest.TopicPartition, subscription, self._parts.topics
-                ),
+                topic_partitions=owned_as_in_heartbeats(subscription, self._parts.topics),
             ),
             HeartbeatCaller(caller.client_id, caller.client_host, is_anything),
             group,

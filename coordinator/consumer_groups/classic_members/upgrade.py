@@ -15,7 +15,8 @@ from coordinator.consumer_groups.classic_members.embedded_protocol import (
     read_assignment,
     read_subscription,
 )
-from coordinator.consumer_groups.groups import ConsumerGroups
+from coordinator.consumer_groups.group import ConsumerGroup
+from coordinator.consumer_groups.groups import REPLAY
 from coordinator.consumer_groups.member import ConsumerMember
 from coordinator.consumer_groups.records import (
     current_record,
@@ -27,6 +28,7 @@ from coordinator.consumer_groups.records import (
 from coordinator.effects import Effects
 from coordinator.groups.responses import join_error, sync_error
 from coordinator.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
+from coordinator.modern_groups.group_table import GroupTable
 from coordinator.records import CONSUMER_GROUP_KEYS, group_tombstone
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.consumer_group_records import ConsumerGroupMemberMetadataValue
@@ -35,7 +37,6 @@ from protocol.wire import DecodeError
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from coordinator.consumer_groups.group import ConsumerGroup
     from coordinator.consumer_groups.settings import ConsumerGroupSettings
     from coordinator.consumer_groups.shard_parts import ShardParts
     from coordinator.groups.group import ClassicGroup
@@ -64,7 +65,7 @@ def upgrade(classic: ClassicGroup, parts: ShardParts, effects: Effects) -> Consu
         if member.syncing is not None:
             effects.answer(member.syncing, sync_error(ErrorCode.REBALANCE_IN_PROGRESS))
     effects.on_append_failed = partial(_stay_classic, classic)
-    made = ConsumerGroups(_nobody_hears, _nobody_hears)
+    made = GroupTable(ConsumerGroup, REPLAY, _nobody_hears, _nobody_hears)
     for record in records:
         if isinstance(record.key, CONSUMER_GROUP_KEYS):
             made.replay(record.key, record.value)

@@ -5,26 +5,21 @@ Messages are those of Apache Kafka, as clients show them to their users.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from coordinator.consumer_groups.member import (
-    JOINING_EPOCH,
-    LEAVING_EPOCH,
-    STATIC_LEAVING_EPOCH,
-    ConsumerMember,
-)
+from coordinator.modern_groups.checks import check_not_blank, fenced_member, refuse_request
+from coordinator.modern_groups.epochs import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
 from protocol.errors import ApiError, ErrorCode
 from protocol.wire import MAX_STRING_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coordinator.consumer_groups.member import Owned
+    from coordinator.consumer_groups.member import ConsumerMember, Owned
     from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 
 MEMBER_ID_OF_CLIENT_SINCE = 1
 """The version from which on clients choose their member ids (KIP-1082)."""
-REJOIN = "The member must abandon all its partitions and rejoin."
 
 
 def check_request(
@@ -66,17 +61,6 @@ def _check_joining(request: ConsumerGroupHeartbeatRequest) -> None:
         )
 
 
-def check_not_blank(value: str | None, message: str) -> None:
-    """Raise INVALID_REQUEST for a text that is there and says nothing."""
-    if value is not None and not value.strip():
-        refuse_request(message)
-
-
-def refuse_request(message: str) -> NoReturn:
-    """Raise INVALID_REQUEST."""
-    raise ApiError(ErrorCode.INVALID_REQUEST, message)
-
-
 def check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> None:
     """Raise FENCED_MEMBER_EPOCH unless the member is in the epoch that it says.
 
@@ -86,17 +70,10 @@ def check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) 
     epoch = request.member_epoch
     if epoch in (JOINING_EPOCH, member.member_epoch):
         return
-    if epoch > member.member_epoch:
-        relation = "greater"
-    elif epoch == member.previous_member_epoch and _owns_no_more(request, member.assigned):
+    is_behind = epoch == member.previous_member_epoch < member.member_epoch
+    if is_behind and _owns_no_more(request, member.assigned):
         return
-    else:
-        relation = "smaller"
-    raise ApiError(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {relation} member epoch ({epoch}) than the one known by "
-        f"the group coordinator ({member.member_epoch}). {REJOIN}",
-    )
+    raise fenced_member("consumer", epoch, member.member_epoch)
 
 
 def _owns_no_more(request: ConsumerGroupHeartbeatRequest, assigned: Owned) -> bool:
@@ -104,13 +81,6 @@ def _owns_no_more(request: ConsumerGroupHeartbeatRequest, assigned: Owned) -> bo
     return owned is not None and all(
         topic.topic_id in assigned and set(topic.partitions) <= assigned[topic.topic_id].keys()
         for topic in owned
-    )
-
-
-def unknown_member(member_id: str, group_id: str) -> ApiError:
-    """The error for somebody who is not a member."""
-    return ApiError(
-        ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}."
     )
 
 

@@ -14,17 +14,16 @@ from coordinator.consumer_groups.classic_members.downgrade import (
     is_due,
 )
 from coordinator.consumer_groups.group import recount, rematch
-from coordinator.consumer_groups.heartbeats.checks import check_instance, unknown_member
+from coordinator.consumer_groups.heartbeats.checks import check_instance
 from coordinator.consumer_groups.heartbeats.responses import departure_success
-from coordinator.consumer_groups.member import STATIC_LEAVING_EPOCH
 from coordinator.consumer_groups.records import (
     current_record,
     epoch_record,
     member_tombstones,
     pattern_tombstone,
 )
-from coordinator.effects import Effects
-from protocol.errors import ApiError, ErrorCode
+from coordinator.modern_groups.checks import check_room, unknown_member
+from coordinator.modern_groups.epochs import STATIC_LEAVING_EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from coordinator.consumer_groups.group import ConsumerGroup
     from coordinator.consumer_groups.member import ConsumerMember
     from coordinator.consumer_groups.shard_parts import ShardParts
+    from coordinator.effects import Effects
     from protocol.messages.consumer_groups import (
         ConsumerGroupHeartbeatRequest,
         ConsumerGroupHeartbeatResponse,
@@ -50,12 +50,8 @@ class Departures:
 
     def check_room(self, group: ConsumerGroup, member_id: str) -> None:
         """Raise GROUP_MAX_SIZE_REACHED if the group is full and this is not a member."""
-        limit = self._parts.settings.max_size
-        if len(group.members) >= limit and member_id not in group.members:
-            raise ApiError(
-                ErrorCode.GROUP_MAX_SIZE_REACHED,
-                f"The consumer group has reached its maximum capacity of {limit} members.",
-            )
+        if member_id not in group.members:
+            check_room("consumer", group.members, self._parts.settings.max_size)
 
     def leave(
         self,
@@ -77,20 +73,6 @@ class Departures:
                 return departure_success(member_id, STATIC_LEAVING_EPOCH)
         self.remove(group, [member], effects, now_ms)
         return departure_success(member_id, request.member_epoch)
-
-    def expire(self, group: ConsumerGroup, now_ms: int) -> Effects:
-        """The group's timer went off: remove members that are late."""
-        effects = Effects()
-        late = self._parts.watches.late(group, now_ms)
-        for member in late:
-            logger.info(
-                "group %s: member %s removed, as its session or rebalance timeout is over",
-                group.group_id,
-                member.member_id,
-            )
-        if late:
-            self.remove(group, late, effects, now_ms)
-        return effects
 
     def remove(
         self,

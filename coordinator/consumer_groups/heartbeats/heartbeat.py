@@ -27,7 +27,6 @@ from coordinator.consumer_groups.heartbeats.checks import (
     check_epoch,
     check_instance,
     check_released,
-    unknown_member,
 )
 from coordinator.consumer_groups.heartbeats.regular_expressions import (
     PatternChange,
@@ -39,13 +38,7 @@ from coordinator.consumer_groups.heartbeats.responses import (
     heartbeat_success,
     refuse,
 )
-from coordinator.consumer_groups.member import (
-    JOINING_EPOCH,
-    LEAVING_EPOCH,
-    STATIC_LEAVING_EPOCH,
-    ConsumerMember,
-    MemberState,
-)
+from coordinator.consumer_groups.member import ConsumerMember, MemberState
 from coordinator.consumer_groups.reconciliation import Surroundings, reconciled
 from coordinator.consumer_groups.records import (
     current_record,
@@ -57,6 +50,9 @@ from coordinator.consumer_groups.records import (
 )
 from coordinator.consumer_groups.target import Change, assign_later, assign_now, is_small
 from coordinator.effects import Effects
+from coordinator.modern_groups.checks import unknown_member
+from coordinator.modern_groups.epochs import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from coordinator.modern_groups.topic_hashes import are_hashed_later
 from protocol.errors import ApiError
 
 if TYPE_CHECKING:
@@ -64,18 +60,13 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from coordinator.consumer_groups.heartbeats.departures import Departures
-    from coordinator.consumer_groups.member import Target
     from coordinator.consumer_groups.shard_parts import ShardParts
-    from coordinator.consumer_groups.watches import ConsumerWatch
-    from coordinator.effects import Steps
+    from coordinator.modern_groups.assignments import Target
     from coordinator.ports import Reply
     from protocol.messages.consumer_groups import (
         ConsumerGroupHeartbeatRequest,
         ConsumerGroupHeartbeatResponse,
     )
-
-HASHED_AT_ONCE = 100
-"""Topics whose hashes are computed within a heartbeat: two milliseconds."""
 
 
 class Beat(NamedTuple):
@@ -228,7 +219,9 @@ class Heartbeats:
         subscriptions = group.subscriptions
         revision = parts.topics.revision
         has_expired = watch.checked_revision != revision or group.epoch < watch.checked_epoch
-        if not must_bump and (not has_expired or self._hashes_later(group, effects)):
+        if not must_bump and (
+            not has_expired or are_hashed_later(parts.hashes, watch, subscriptions.topics, effects)
+        ):
             return group.epoch, subscriptions.are_alike(len(group.members))
         if updated != member:
             subscriptions = subscriptions.copy()
@@ -251,26 +244,6 @@ class Heartbeats:
     def _replaced(group: ConsumerGroup, updated: ConsumerMember) -> ConsumerMember | None:
         instance_id = updated.instance_id
         return None if instance_id is None else group.static_member(instance_id)
-
-    def _hashes_later(self, group: ConsumerGroup, effects: Effects) -> bool:
-        """Whether hashing the group's topics has been put off, since there are many."""
-        watch = self._parts.watches.of(group.group_id)
-        if watch.is_hashing:
-            return True
-        missing = self._parts.hashes.missing(group.subscriptions.topics)
-        if len(missing) <= HASHED_AT_ONCE:
-            return False
-        watch.is_hashing = True
-        effects.jobs.append(self._hash(watch, missing))
-        return True
-
-    def _hash(self, watch: ConsumerWatch, names: list[str]) -> Steps[None]:
-        try:
-            for name in names:
-                self._parts.hashes.prepare(name)
-                yield None
-        finally:
-            watch.is_hashing = False
 
     def _target(
         self,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coordinator.modern_groups.assignments import assignment
 from coordinator.storage_errors import storage_error
 from protocol.errors import ApiError, ErrorCode
-from protocol.messages.consumer_groups import (
-    ConsumerGroupHeartbeatResponse,
-    ConsumerGroupHeartbeatTopicPartitions,
-)
+from protocol.messages.consumer_groups import ConsumerGroupHeartbeatResponse
 
 if TYPE_CHECKING:
     from coordinator.consumer_groups.member import ConsumerMember
@@ -29,22 +27,12 @@ def heartbeat_success(
     member: ConsumerMember, interval_ms: int, *, tells_assignment: bool
 ) -> ConsumerGroupHeartbeatResponse:
     """What a member is told: its epoch, and what it owns if that is new to it."""
-    assignment = None
-    if tells_assignment:
-        assignment = ConsumerGroupHeartbeatResponse.Assignment(
-            topic_partitions=[
-                ConsumerGroupHeartbeatTopicPartitions(
-                    topic_id=topic_id, partitions=sorted(partitions)
-                )
-                for topic_id, partitions in member.assigned.items()
-            ]
-        )
     return ConsumerGroupHeartbeatResponse(
         error_code=ErrorCode.NONE,
         member_id=member.member_id,
         member_epoch=member.member_epoch,
         heartbeat_interval_ms=interval_ms,
-        assignment=assignment,
+        assignment=assignment(member.assigned) if tells_assignment else None,
     )
 
 

@@ -7,26 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from coordinator.consumer_groups.heartbeats.checks import check_not_blank, refuse_request
-from coordinator.streams_groups.member import (
-    JOINING_EPOCH,
-    STATIC_LEAVING_EPOCH,
-    StreamsMember,
-)
+from coordinator.modern_groups.checks import check_not_blank, fenced_member, refuse_request
+from coordinator.modern_groups.epochs import JOINING_EPOCH, STATIC_LEAVING_EPOCH
 from coordinator.streams_groups.partition_counts import invalid_topology
-from protocol.errors import ApiError, ErrorCode
 from protocol.wire import MAX_STRING_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from coordinator.streams_groups.member import StreamsMember
     from coordinator.streams_groups.tasks import SaidTasks
     from coordinator.streams_groups.topology import ConfiguredSubtopology
     from protocol.messages.streams_groups import StreamsGroupHeartbeatRequest
 
 MAX_TAGS: Final = 100
 """Tags of one member; Kafka Streams takes five."""
-REJOIN = "The member must abandon all its partitions and rejoin."
 
 
 def check_request(request: StreamsGroupHeartbeatRequest, max_tasks: int) -> None:
@@ -122,17 +117,10 @@ def check_epoch(member: StreamsMember, epoch: int, said: SaidTasks) -> None:
     """
     if epoch in (JOINING_EPOCH, member.member_epoch):
         return
-    if epoch > member.member_epoch:
-        relation = "greater"
-    elif epoch == member.previous_member_epoch and member.assigned.contain(said):
+    is_behind = epoch == member.previous_member_epoch < member.member_epoch
+    if is_behind and member.assigned.contain(said):
         return
-    else:
-        relation = "smaller"
-    raise ApiError(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The streams group member has a {relation} member epoch ({epoch}) than the one known by "
-        f"the group coordinator ({member.member_epoch}). {REJOIN}",
-    )
+    raise fenced_member("streams", epoch, member.member_epoch)
 
 
 def check_tasks(subtopologies: Mapping[str, ConfiguredSubtopology], said: SaidTasks) -> None:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from coordinator.consumer_groups.heartbeats.checks import unknown_member
-from coordinator.effects import Effects
+from coordinator.modern_groups.checks import unknown_member
 from coordinator.streams_groups.heartbeats.responses import Outcome, answer
 from coordinator.streams_groups.records import epoch_record, member_tombstones
-from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from coordinator.effects import Effects
     from coordinator.streams_groups.group import StreamsGroup
     from coordinator.streams_groups.member import StreamsMember
     from coordinator.streams_groups.shard_parts import ShardParts
     from protocol.messages.streams_groups import StreamsGroupHeartbeatRequest
-
-logger = logging.getLogger(__name__)
 
 
 class Departures:
@@ -28,15 +24,6 @@ class Departures:
 
     def __init__(self, parts: ShardParts) -> None:
         self._parts = parts
-
-    def check_room(self, group: StreamsGroup) -> None:
-        """Raise GROUP_MAX_SIZE_REACHED if nobody may join, or join again."""
-        limit = self._parts.settings.max_size
-        if len(group.members) >= limit:
-            raise ApiError(
-                ErrorCode.GROUP_MAX_SIZE_REACHED,
-                f"The streams group has reached its maximum capacity of {limit} members.",
-            )
 
     def leave(
         self, group: StreamsGroup, request: StreamsGroupHeartbeatRequest, effects: Effects
@@ -49,20 +36,6 @@ class Departures:
             raise unknown_member(request.member_id, group.group_id)
         self.remove(group, [member], effects)
         return Outcome(answer(request.member_id, request.member_epoch, 0), {})
-
-    def expire(self, group: StreamsGroup, now_ms: int) -> Effects:
-        """The group's timer went off: remove members that are late."""
-        effects = Effects()
-        late = self._parts.watches.expired(group, now_ms)
-        for member in late:
-            logger.info(
-                "group %s: member %s removed, as its session or rebalance timeout is over",
-                group.group_id,
-                member.member_id,
-            )
-        if late:
-            self.remove(group, late, effects)
-        return effects
 
     def remove(
         self, group: StreamsGroup, members: Sequence[StreamsMember], effects: Effects

@@ -20,12 +20,12 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from coordinator.consumer_groups.heartbeats.checks import unknown_member
 from coordinator.effects import Effects
+from coordinator.modern_groups.checks import check_room, unknown_member
+from coordinator.modern_groups.epochs import JOINING_EPOCH, LEAVING_EPOCH
 from coordinator.streams_groups.endpoints import partitions_by_endpoint
 from coordinator.streams_groups.group import NOT_VALIDATED, StreamsGroup
 from coordinator.streams_groups.heartbeats.checks import check_epoch, check_tasks
-from coordinator.streams_groups.heartbeats.departures import Departures
 from coordinator.streams_groups.heartbeats.responses import (
     Outcome,
     answer,
@@ -34,13 +34,7 @@ from coordinator.streams_groups.heartbeats.responses import (
     refused,
     tell_assignment,
 )
-from coordinator.streams_groups.member import (
-    JOINING_EPOCH,
-    LEAVING_EPOCH,
-    Endpoint,
-    MemberState,
-    StreamsMember,
-)
+from coordinator.streams_groups.member import Endpoint, MemberState, StreamsMember
 from coordinator.streams_groups.partition_counts import invalid_topology
 from coordinator.streams_groups.reconciliation import Surroundings, reconciled
 from coordinator.streams_groups.records import (
@@ -59,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from coordinator.ports import Reply
+    from coordinator.streams_groups.heartbeats.departures import Departures
     from coordinator.streams_groups.shard_parts import ShardParts
     from coordinator.streams_groups.topology import ConfiguredTopology
     from protocol.messages.streams_groups import (
@@ -114,11 +109,12 @@ class Heartbeats:
         self,
         parts: ShardParts,
         group_for: Callable[[StreamsGroupHeartbeatRequest, Effects], StreamsGroup],
+        departures: Departures,
     ) -> None:
         """`group_for` finds or makes the group of a request, or raises ApiError."""
         self._parts = parts
         self._group_for = group_for
-        self._departures = Departures(parts)
+        self._departures = departures
 
     def heartbeat(
         self,
@@ -162,7 +158,7 @@ class Heartbeats:
     def _stay(self, beat: _Heartbeat) -> Outcome:
         request, group = beat.request, beat.group
         if beat.is_joining:
-            self._departures.check_room(group)
+            check_room("streams", group.members, self._parts.settings.max_size)
         member = group.members.get(request.member_id)
         if member is None:
             if not beat.is_joining:

@@ -18,6 +18,7 @@ from protocol.headers import request_front, response_header_bytes
 from protocol.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
 )
 
 if TYPE_CHECKING:
@@ -83,8 +84,9 @@ class Member:
 
     def owning(self) -> bytes:
         """The heartbeat after partitions were taken or given up."""
-        kind = ConsumerGroupHeartbeatRequest.TopicPartition
-        owned = [kind(topic_id=topic, partitions=each) for topic, each in self.owned.items()]
+        owned = [
+            TopicPartitions(topic_id=topic, partitions=each) for topic, each in self.owned.items()
+        ]
         return self.frame(self.epoch, topic_partitions=owned)
 
 

@@ -12,6 +12,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
 )
 from tests.coordinator.few_topics import FewTopics
 from tests.coordinator.harness import GROUP, Harness, Inbox
@@ -69,8 +70,9 @@ class Member:
 
     def heartbeat(self, **said: Any) -> ErrorCode:
         """Say what it owns, and take over what it is told."""
-        kind = ConsumerGroupHeartbeatRequest.TopicPartition
-        owned = [kind(topic_id=topic, partitions=list(p)) for topic, p in self.owned.items()]
+        owned = [
+            TopicPartitions(topic_id=topic, partitions=list(p)) for topic, p in self.owned.items()
+        ]
         options: dict[str, Any] = {"topic_partitions": owned} | said
         answer = beat(
             self.harness,
@@ -116,4 +118,4 @@ def settle(*members: Member) -> None:
 
 def described(harness: Harness, group_id: str = GROUP) -> Any:
     """What ConsumerGroupDescribe answers."""
-    return finished(harness.shard.handle_describe_consumers(group_id))
+    return finished(harness.shard.consumers.describe(group_id))

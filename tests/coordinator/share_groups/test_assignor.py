@@ -13,7 +13,7 @@ from coordinator.share_groups.assignor import assign_shares
 from tests.support.broker_parts.steps import finished
 
 if TYPE_CHECKING:
-    from coordinator.share_groups.member import Target
+    from coordinator.modern_groups.assignments import Target
 
 TOPICS = [UUID(int=1), UUID(int=2)]
 MEMBERS = "abcdefgh"

@@ -225,7 +225,7 @@ def test_a_share_group_is_of_no_other_kind() -> None:
     assert list(harness.shard.handle_list(["stable"], [])) == []
     described = finished(harness.shard.shares.describe("nobody"))
     assert described.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    other = finished(harness.shard.handle_describe_consumers(GROUP))
+    other = finished(harness.shard.consumers.describe(GROUP))
     assert other.error_message == f"Group {GROUP} is not a consumer group."
 
 

@@ -134,4 +134,4 @@ def settle(*members: Member) -> None:
 
 def described(harness: Harness, group_id: str = GROUP) -> Any:
     """What StreamsGroupDescribe answers."""
-    return finished(harness.shard.handle_describe_streams(group_id))
+    return finished(harness.shard.streams.describe(group_id))

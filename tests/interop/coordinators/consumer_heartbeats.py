@@ -10,6 +10,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.consumer_groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
+    TopicPartitions,
 )
 from protocol.messages.groups import (
     DeleteGroupsRequest,
@@ -91,8 +92,7 @@ class Side:
             return None
         if owned == "none":
             return []
-        kind = Beat.TopicPartition
-        return [kind(topic_id=self.topics[name], partitions=told[name]) for name in told]
+        return [TopicPartitions(topic_id=self.topics[name], partitions=told[name]) for name in told]
 
     def _commit(self, version: int, member: str, ahead: int, topic: str, partition: int) -> Any:
         kind = OffsetCommitRequest.Topic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from protocol.errors import ErrorCode
-from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
+from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, TopicPartitions
 from tests.simulation.groups.member import FENCED, REBALANCE_TIMEOUT_MS, TOPIC, Member
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class ConsumerMember(Member):
                 "topic_partitions": [],
             }
         elif self._topic_id is not None:
-            kind = ConsumerGroupHeartbeatRequest.TopicPartition
+            kind = TopicPartitions
             owned = [kind(topic_id=self._topic_id, partitions=list(self.positions))]
             said = {"topic_partitions": owned if self.positions else []}
         request = ConsumerGroupHeartbeatRequest(

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from coordinator.modern_groups.epochs import FIRST_EPOCH
+from coordinator.modern_groups.watches import WatchedGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from coordinator.modern_groups.group import ModernGroup
     from coordinator.records import KeyOfKind
     from protocol.schema import Coded
 
-GroupT = TypeVar("GroupT")
+GroupT = TypeVar("GroupT", bound=WatchedGroup[Any])
+
+
+class EpochValue(Protocol):
+    """The record of a group's epoch, of any kind."""
+
+    epoch: int
+    metadata_hash: int
+
+
+class TargetEpochValue(Protocol):
+    """The record of the epoch that the target assignment is of, of any kind."""
+
+    assignment_epoch: int
+    assignment_timestamp: int
 
 
 class Replay(NamedTuple):
@@ -49,6 +67,10 @@ class GroupTable(Generic[GroupT]):
         """One group; read only."""
         return self._groups.get(group_id)
 
+    def holds(self, group: GroupT) -> bool:
+        """Whether it is still here: it may have been removed, and another made under its id."""
+        return self._groups.get(group.group_id) is group
+
     def clear(self) -> None:
         """Forget all groups: the shard goes elsewhere."""
         self._groups.clear()
@@ -67,3 +89,18 @@ class GroupTable(Generic[GroupT]):
             self._removed(group)
             return
         self._replay.by_key[type(key)](group, key, value)
+
+
+def replay_epoch(group: ModernGroup[Any, Any], _: KeyOfKind, value: EpochValue | None) -> None:
+    """The group's epoch."""
+    assert value is not None, "GroupTable removes the group"
+    group.epoch = value.epoch
+    group.metadata_hash = value.metadata_hash
+
+
+def replay_target_epoch(
+    group: ModernGroup[Any, Any], _: KeyOfKind, value: TargetEpochValue | None
+) -> None:
+    """The epoch that the target assignment is of."""
+    group.assignment_epoch = FIRST_EPOCH if value is None else value.assignment_epoch
+    group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp

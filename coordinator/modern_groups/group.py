@@ -1,0 +1,42 @@
+"""A group of any modern kind as its records make it. Changed by replay alone; decides nothing."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from coordinator.modern_groups.epochs import FIRST_EPOCH
+
+MemberT = TypeVar("MemberT")
+TargetT = TypeVar("TargetT")
+
+
+class ModernGroup(Generic[MemberT, TargetT]):
+    """What a group of each kind has."""
+
+    __slots__ = (
+        "assignment_epoch",
+        "assignment_timestamp_ms",
+        "epoch",
+        "group_id",
+        "members",
+        "metadata_hash",
+        "targets",
+    )
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        """Over the topics that the group depends on."""
+        self.assignment_epoch = FIRST_EPOCH
+        """The group's epoch of which the target assignment is."""
+        self.assignment_timestamp_ms = 0
+        """When the target assignment was made; 0 if never."""
+        self.members: dict[str, MemberT] = {}
+        """By id."""
+        self.targets: dict[str, TargetT] = {}
+        """Each member's part of the target assignment, by id."""
+
+    def present_id(self, member_id: str) -> str | None:
+        """The id itself while there is such a member, else None."""
+        return member_id if member_id in self.members else None
