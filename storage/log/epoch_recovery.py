@@ -23,7 +23,8 @@ def first_contradiction(
 ) -> int | None:
     """From where on epochs and batches do not agree; None when they do. Reads a few headers.
 
-    `bounds` are log start and log end offset; the epoch of the former may have begun before it.
+    `bounds` are log start and log end offset; the epoch of the former may have begun before it, and
+    so may the batch in which it lies. Without records from there on there is nothing to contradict.
     `loaded` of the epochs come from the file, and the others from what recovery has read: of the
     former the last is looked at, and all of the latter.
     """
@@ -32,10 +33,11 @@ def first_contradiction(
     for count in range(max(loaded, 1), len(entries) + 1):
         if not _is_sound(segments, entries[:count], start_offset):
             return entries[count - 1][1]
-    last = _header_at(segments, end_offset - 1)
-    if last is not None and epochs.epoch_at(last.base_offset) != last.partition_leader_epoch:
-        return end_offset
-    return None
+    last = _header_at(segments, end_offset - 1) if start_offset < end_offset else None
+    if last is None:
+        return None
+    known = epochs.epoch_at(max(last.base_offset, start_offset))
+    return end_offset if known != last.partition_leader_epoch else None
 
 
 def mend(epochs: LeaderEpochs, segments: Segments, offset: int, start_offset: int) -> None:

@@ -52,3 +52,28 @@ def test_epoch_whose_beginning_was_deleted_contradicts_nothing(tmp_path: Path) -
 
     assert again.epochs.entries() == [(2, 63)]
     assert outcome.notes == []
+
+
+@pytest.mark.parametrize("start_offset", [79, 80], ids=["within the last batch", "at the end"])
+def test_epoch_of_a_log_that_was_deleted_up_to_its_end_contradicts_nothing(
+    tmp_path: Path, start_offset: int
+) -> None:
+    log = fill(tmp_path)
+    log.advance_log_start_offset(start_offset)
+    assert log.epochs.entries() == [(2, start_offset)]
+
+    again, outcome = reopen(tmp_path, recovery_point=80, log_start_offset=start_offset, **HINTS)
+
+    assert again.epochs.entries() == [(2, start_offset)]
+    assert outcome.notes == []
+
+
+def test_epoch_that_began_behind_all_deleted_records_contradicts_nothing(tmp_path: Path) -> None:
+    log = fill(tmp_path)
+    log.advance_log_start_offset(80)
+    log.epochs.assign(7, 80)
+
+    again, outcome = reopen(tmp_path, recovery_point=80, log_start_offset=80, **HINTS)
+
+    assert again.epochs.latest == 7
+    assert outcome.notes == []
