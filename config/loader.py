@@ -227,6 +227,8 @@ def about_unknown_key(name: str) -> str | None:
         return about_unknown_key(own[1])
     if name in BROKER_KEYS or unprefixed(name) in BROKER_KEYS or is_of_provider(name):
         return None
+    if not name:
+        return "there is no key in front of the value, which has no effect"
     return f"{name} is not a configuration key{_suggestion(name)}"
 
 

@@ -180,8 +180,15 @@ def _inter_broker(config: BrokerConfig, advertised: tuple[Endpoint, ...]) -> str
         keys = ("inter.broker.listener.name", "security.inter.broker.protocol")
         raise ConfigError(f"Only one of {keys[0]} and {keys[1]} can be set", *keys)
     wanted = (name or config.security_inter_broker_protocol).upper()
-    if wanted not in {endpoint.name for endpoint in advertised}:
+    if wanted in {endpoint.name for endpoint in advertised}:
+        return wanted
+    shown = ", ".join(map(str, advertised))
+    if name is not None or "security.inter.broker.protocol" in config.stated:
         key = "inter.broker.listener.name" if name else "security.inter.broker.protocol"
-        why = f"it must be one of the advertised listeners: {', '.join(map(str, advertised))}"
-        raise invalid(key, wanted, why)
-    return wanted
+        raise invalid(key, wanted, f"it must be one of the advertised listeners: {shown}")
+    key = "advertised.listeners" if config.advertised_listeners else "listeners"
+    why = (
+        f"{wanted} must be one of the advertised listeners, as brokers talk to each other over it "
+        "unless inter.broker.listener.name or security.inter.broker.protocol names another"
+    )
+    raise invalid(key, shown, why)

@@ -65,6 +65,13 @@ def test_an_unknown_key_gets_a_line_with_a_suggestion(path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("line", ["=3", " : secret"])
+def test_a_value_without_a_key_gets_a_line_that_does_not_show_it(path: Path, line: str) -> None:
+    path.write_text(f"log.dirs=/x\n{line}\n")
+    _, warnings = load_broker_config(path)
+    assert warnings == [f"{path}:2: there is no key in front of the value, which has no effect"]
+
+
 def test_a_known_key_without_effect_gets_a_line(path: Path) -> None:
     path.write_text("process.roles=broker\nlistener.name.plaintext.ssl.provider=SunJSSE\n")
     _, warnings = load_broker_config(path)

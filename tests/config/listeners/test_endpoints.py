@@ -74,3 +74,28 @@ def test_every_interface_is_not_advertised() -> None:
 def test_listeners_that_cannot_be_are_refused(config: BrokerConfig, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         read_listeners(config)
+
+
+@pytest.mark.parametrize(
+    ("config", "key"),
+    [
+        (BrokerConfig(listeners=("SSL://:1",)), "listeners"),
+        (
+            BrokerConfig(listeners=("SSL://:1",), advertised_listeners=("SSL://host:1",)),
+            "advertised.listeners",
+        ),
+        (
+            BrokerConfig(
+                listeners=("SSL://:1",), stated={"security.inter.broker.protocol": "PLAINTEXT"}
+            ),
+            "security.inter.broker.protocol",
+        ),
+        (BrokerConfig(inter_broker_listener_name="SSL"), "inter.broker.listener.name"),
+    ],
+)
+def test_missing_listener_of_brokers_is_an_error_of_what_was_written(
+    config: BrokerConfig, key: str
+) -> None:
+    with pytest.raises(ConfigError, match="one of the advertised listeners") as refused:
+        read_listeners(config)
+    assert refused.value.keys == (key,)
