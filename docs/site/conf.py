@@ -1,4 +1,6 @@
-"""How Sphinx makes the site of these pages (`make docs`; docs/decisions/0048-the-site-by-sphinx.md).
+"""How Sphinx makes the site of these pages, for `make docs`.
+
+Why Sphinx: docs/decisions/0048-the-site-by-sphinx.md.
 
 The sources are all of the repository, so that a link between pages is the same file here, on GitHub
 and on the site. What is no page is left out.
