@@ -238,7 +238,14 @@ def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:
     )
     peers = Peers(services)
     share_state = ClusterShareState(
-        Reach(config.broker_id, share_coordinators, internal_topics, peers, loop.timers)
+        Reach(
+            config.broker_id,
+            share_coordinators,
+            internal_topics,
+            peers,
+            loop.timers,
+            config.share_state_retry_timeout_ms,
+        )
     )
     sender = MarkerSender(peers, loop.clock, loop.timers, failpoints.armed(os.environ))
     rules = TransactionRules(config, base.settings.features)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 LONGEST: Final = 200
-"""Characters of a name or a value."""
+"""Characters of a name or a value. Fixed: no metric's name is half as long."""
 MOST_LABELS: Final = 20
-MOST_POINTS: Final = 2000
-"""Of one push. A Java producer has some hundreds."""
-MOST_ELEMENTS: Final = 20_000
-"""Resources, scopes, metrics and points: a megabyte can have 500,000 that are empty."""
+"""Of one number. Fixed: clients of KIP-714 push five at most."""
+ELEMENTS_PER_POINT: Final = 10
+"""Resources, scopes, metrics and points for each number that is taken: a megabyte can have 500,000
+that are empty. Fixed: what clients push has one or two."""
 DELTA: Final = 1
 """Temporality of a sum of which only the change is pushed."""
 ORIGIN: Final = "org.apache.kafka."
@@ -58,7 +58,7 @@ class Pushed(NamedTuple):
     """Data points that were not taken."""
 
 
-def read(codec: int, data: bytes, most_bytes: int) -> Pushed:
+def read(codec: int, data: bytes, most_bytes: int, most_points: int) -> Pushed:
     """Decompress and decode. Raises ApiError INVALID_RECORD."""
     from google.protobuf.message import DecodeError  # noqa: PLC0415  (20 ms, once, if ever)
     from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData  # noqa: PLC0415
@@ -70,12 +70,13 @@ def read(codec: int, data: bytes, most_bytes: int) -> Pushed:
         raise ApiError(ErrorCode.INVALID_RECORD, f"telemetry cannot be read: {error}") from None
     points: list[Point] = []
     left_out = 0
+    most_elements = most_points * ELEMENTS_PER_POINT
     for seen, point in enumerate(_points(metrics)):
-        if seen >= MOST_ELEMENTS:
-            raise ApiError(ErrorCode.INVALID_RECORD, f"more than {MOST_ELEMENTS} elements")
+        if seen >= most_elements:
+            raise ApiError(ErrorCode.INVALID_RECORD, f"more than {most_elements} elements")
         if point is SKIPPED:
             continue
-        if point is None or len(points) >= MOST_POINTS:
+        if point is None or len(points) >= most_points:
             left_out += 1
         else:
             points.append(point)

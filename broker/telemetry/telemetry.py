@@ -44,6 +44,7 @@ SHOWN: Final = (CLIENT_INSTANCE_ID, CLIENT_ID, CLIENT_SOFTWARE_NAME, CLIENT_SOFT
 """Attributes that are labels. Address and port are not: they would make series of each
 connection."""
 LONGEST_LABEL: Final = 200
+"""Characters. Fixed: what a client is called is for people who read it."""
 EXPIRY_EVERY_MS: Final = 10_000
 
 
@@ -56,6 +57,7 @@ class Telemetry:
         """`new_id` draws an id for a client that has none."""
         self.subscriptions = subscriptions
         self.most_bytes = config.telemetry_max_bytes
+        self.most_points = config.client_telemetry_max_points
         self.series = Series(config.client_telemetry_max_series)
         self.instances = Instances(
             subscriptions, config.client_telemetry_max_instances, self.series.forget

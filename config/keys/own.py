@@ -23,6 +23,9 @@ class OwnKeys:
     client_telemetry_max_instances: int = integer(16_384, low=1, importance=LOW, acts=True)
     """Clients that push metrics, of which the broker remembers when they may push again."""
 
+    client_telemetry_max_points: int = integer(2000, low=1, importance=LOW, acts=True)
+    """Numbers taken of one push of a client's metrics; what is more is left out, and counted."""
+
     client_telemetry_max_series: int = integer(50_000, low=1, importance=LOW, acts=True)
     """Numbers kept of what clients have pushed; what is more is left out, and counted."""
 
@@ -120,6 +123,12 @@ class OwnKeys:
 
     reserved_file_descriptors: int = integer(-1, low=-1, importance=LOW, acts=True)
     """File descriptors that are not for connections; -1: a quarter of the limit, and 64."""
+
+    share_state_retry_timeout_ms: int = integer(6000, low=0, importance=LOW, acts=True)
+    """How long a share coordinator is asked again that moves, loads or cannot be reached.
+
+    After that, what was to be stored or read is refused.
+    """
 
     ssl_handshake_timeout_ms: int = integer(10_000, low=1, importance=LOW, acts=True)
     """How long a client may take over its TLS handshake."""

@@ -2,7 +2,7 @@
 
 The coordinator of a share-partition is on whichever broker leads its partition of the internal
 topic: on this one it is called, on another it is asked. While it moves, loads or cannot be reached,
-it is asked again, a few times.
+it is asked again, for a while (`share.state.retry.timeout.ms`).
 """
 
 from __future__ import annotations
@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 AnswerT = TypeVar("AnswerT")
 
 PURPOSE: Final = "share-state"
-ATTEMPTS: Final = 6
 FIRST_PAUSE_MS: Final = 200
-"""Doubled each time: six seconds in all. Fixed; who waits for longer asks again, or is asked."""
+"""Before the second attempt; doubled each time, until `share.state.retry.timeout.ms` is used up."""
 PASSING: Final = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -77,6 +76,8 @@ class Reach(NamedTuple):
     internal_topics: InternalTopics
     others: OtherBrokers
     timers: Timers
+    retry_timeout_ms: int
+    """The pauses between all attempts at one thing."""
 
 
 class ClusterShareState:
@@ -154,12 +155,11 @@ class _Attempts(Generic[AnswerT]):
         self._reach = reach
         self._operation = operation
         self._outcome = outcome
-        self._left = ATTEMPTS
+        self._left_ms = reach.retry_timeout_ms
         self._pause_ms = FIRST_PAUSE_MS
 
     def next(self) -> None:
         """Ask whoever coordinates the share-partition now."""
-        self._left -= 1
         ready = self._reach.internal_topics.when_ready(SHARE_KEY)
         ready.then(self._outcome.guard(self._ask), self._failed)
 
@@ -187,9 +187,11 @@ class _Attempts(Generic[AnswerT]):
 
     def _failed(self, error: Exception) -> None:
         is_passing = isinstance(error, ApiError) and error.code in PASSING
-        if not is_passing or not self._left:
+        if not is_passing or self._left_ms <= 0:
             self._outcome.fail(error)
             return
         again = self._outcome.guard(self.next)
-        self._reach.timers.schedule(self._pause_ms, again)
+        pause_ms = min(self._pause_ms, self._left_ms)
+        self._reach.timers.schedule(pause_ms, again)
+        self._left_ms -= pause_ms
         self._pause_ms *= 2

@@ -75,7 +75,8 @@ def push_telemetry(
     async def work() -> PushTelemetryResponse:
         try:
             async with telemetry.reading:
-                pushed = await asyncio.to_thread(otlp.read, codec, data, telemetry.most_bytes)
+                limits = telemetry.most_bytes, telemetry.most_points
+                pushed = await asyncio.to_thread(otlp.read, codec, data, *limits)
         except ApiError:
             telemetry.could_not_read(instance)
             raise

@@ -34,9 +34,11 @@ NodeEndpoint = ShareFetchResponse.NodeEndpoint
 RECORD_LIMIT: Final = 1
 """The `share_acquire_mode` in which batches are split rather than exceed `max_records`."""
 MOST_PARTITIONS: Final = 200
-"""Partitions looked at for one request, the next has others. Fixed: it takes a few milliseconds."""
+"""Partitions looked at for one request. Fixed by how long the loop may be held, a few milliseconds;
+a session with more gets the others with its next request, which begins behind these."""
 MOST_BATCHES: Final = 1000
-"""Batches in one answer. Fixed: each costs a look at its header, two milliseconds in all."""
+"""Batches in one answer. Fixed by how long the loop may be held: each costs a look at its header,
+two milliseconds in all. The next request begins behind them."""
 EMPTY: Final = b""
 
 _NO_LEADER: Final = Answer.CurrentLeader(leader_id=0, leader_epoch=0)

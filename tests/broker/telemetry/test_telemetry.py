@@ -206,7 +206,7 @@ def test_push_is_read_whatever_compresses_it(codec: Codec) -> None:
         ("histogram", "left.out", 1),
     )
 
-    pushed = otlp.read(codec, compress(codec, content), 1 << 20)
+    pushed = otlp.read(codec, compress(codec, content), 1 << 20, 2000)
 
     labels = (("attribute_node_id", "4"), ("attribute_zone", "here"))
     assert pushed.points == [
@@ -229,21 +229,25 @@ def test_push_is_read_whatever_compresses_it(codec: Codec) -> None:
 )
 def test_push_that_cannot_be_read_is_an_invalid_record(codec: int, data: bytes) -> None:
     with pytest.raises(ApiError) as raised:
-        otlp.read(codec, data, 1 << 16)
+        otlp.read(codec, data, 1 << 16, 2000)
     assert raised.value.code == ErrorCode.INVALID_RECORD
 
 
 def test_hostile_names_are_cut_and_cannot_pose_as_the_brokers() -> None:
     names = ["kafka_server_up", 'a"} 1\nb', "x" * 10_000, ""]
-    pushed = otlp.read(0, metrics(*(("gauge", name, 1.0) for name in names)), 1 << 20)
+    pushed = otlp.read(0, metrics(*(("gauge", name, 1.0) for name in names)), 1 << 20, 2000)
 
     for point in pushed.points:
         assert point.name.startswith("kafka_client_")
         assert point.name.isascii()
         assert point.name.replace("_", "").isalnum()
         assert len(point.name) <= 220
-    many = metrics(*(("gauge", f"n{number}", 1.0) for number in range(otlp.MOST_POINTS + 5)))
-    assert otlp.read(0, many, 1 << 20).left_out == 5
+
+
+def test_numbers_beyond_the_limit_are_left_out_and_counted() -> None:
+    many = metrics(*(("gauge", f"n{number}", 1.0) for number in range(105)))
+    pushed = otlp.read(0, many, 1 << 20, 100)
+    assert (len(pushed.points), pushed.left_out) == (100, 5)
 
 
 def point(name: str, value: float, *, is_delta: bool = False) -> Point:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from broker.coordinators.internal_topics import SHARE_KEY
-from broker.coordinators.share_state.cluster_store import ATTEMPTS, ClusterShareState, Reach
+from broker.coordinators.share_state.cluster_store import ClusterShareState, Reach
 from broker.runtime.deferred import awaited
 from coordinator.share_state.state import (
     NO_SUMMARY,
@@ -117,10 +117,10 @@ def test_another_broker_is_asked_as_this_one_is(tmp_path: Path) -> None:
         elsewhere: Any = Elsewhere(broker)
         timers: Any = InstantTimers(broker)
         coordinators = broker.services.share_coordinators
-        store = ClusterShareState(Reach(0, coordinators, elsewhere, elsewhere, timers))
-        elsewhere.lost = ATTEMPTS - 1
+        store = ClusterShareState(Reach(0, coordinators, elsewhere, elsewhere, timers, 6000))
+        elsewhere.lost = 5
         await awaited(store.initialise(key(broker), 1, 3))
-        assert timers.pauses == [200, 400, 800, 1600, 3200]
+        assert timers.pauses == [200, 400, 800, 1600, 3000]
 
         await awaited(store.write(key(broker), change((3, 4, 2, 1))))
         assert await awaited(store.read(key(broker), 0)) == StoredState(
@@ -132,7 +132,7 @@ def test_another_broker_is_asked_as_this_one_is(tmp_path: Path) -> None:
         assert fenced.value.code is ErrorCode.FENCED_STATE_EPOCH
         await awaited(store.delete(key(broker)))
 
-        elsewhere.lost = ATTEMPTS
+        elsewhere.lost = 6
         with pytest.raises(ApiError) as lost:
             await awaited(store.delete(key(broker)))
         assert lost.value.code is ErrorCode.NETWORK_EXCEPTION
@@ -146,7 +146,7 @@ def test_changes_keep_their_order_when_one_has_to_be_sent_again(tmp_path: Path) 
         elsewhere: Any = Elsewhere(broker)
         timers: Any = InstantTimers(broker)
         coordinators = broker.services.share_coordinators
-        store = ClusterShareState(Reach(0, coordinators, elsewhere, elsewhere, timers))
+        store = ClusterShareState(Reach(0, coordinators, elsewhere, elsewhere, timers, 6000))
         await awaited(store.initialise(key(broker), 1, 0))
         elsewhere.lost = 1
         writes = [store.write(key(broker), change(start=start)) for start in (1, 2, 3)]
