@@ -88,17 +88,20 @@ class OpenTransactions:
     def commit(
         self, producer_id: int, marker_offset: int, delays: LogDelays
     ) -> Iterator[DecidedBatch | None]:
-        """Its batches, in the order of the log; None is a step that found nothing."""
-        opened = self._close(producer_id)
+        """Its batches, in the order of the log; None is a step that found nothing.
+
+        The transaction counts as open until all are read: retention has to keep them.
+        """
+        opened = self._opened.get(producer_id)
         if opened is None:
             return
         yield from opened.kept
-        if opened.read_from is None:
-            return
-        for entry in delays.entries_from(opened.read_from):
-            if entry.offset >= marker_offset:
-                return
-            yield _read(entry, producer_id, delays) if entry.kind is DelayKind.WAITING else None
+        if opened.read_from is not None:
+            for entry in delays.entries_from(opened.read_from):
+                if entry.offset >= marker_offset:
+                    break
+                yield _read(entry, producer_id, delays) if entry.kind is DelayKind.WAITING else None
+        self._close(producer_id)
 
     def _close(self, producer_id: int) -> _Opened | None:
         opened = self._opened.pop(producer_id, None)

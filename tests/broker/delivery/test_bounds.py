@@ -140,6 +140,28 @@ def test_a_transaction_of_more_records_than_memory_has_room_for_is_delivered_who
     run_in_virtual_time(scenario())
 
 
+def test_retention_keeps_a_transaction_while_its_commit_is_being_read() -> None:
+    async def scenario() -> None:
+        leader = await leading()
+        others = append(leader, waiting(b"0"), waiting(b"1"), waiting(b"2"))
+        await passed(1)
+        append(leader, *[cancelling(others + index) for index in range(3)], sequence=0)
+        mine = append(leader, waiting(b"mine"), sequence=3)
+        await passed(2 * DELAY_MS)
+        assert leader.log.delays.needed_from() == mine - 3
+        end(leader, ControlType.COMMIT)
+
+        steps = 0
+        while not len(leader.deliveries):
+            assert leader.log.delays.needed_from() <= mine, steps
+            await asyncio.sleep(0)  # noqa: TID251 - a turn of the loop
+            steps += 1
+
+        assert steps > 3
+
+    run_in_virtual_time(scenario())
+
+
 def test_open_transactions_keep_no_more_numbers_than_they_may() -> None:
     opened = OpenTransactions(10)
     for number in range(20):
