@@ -49,10 +49,10 @@ html_additional_pages = {"index": "to_documentation.html"}
 html_copy_source = False
 html_show_sourcelink = False
 
+html_sidebars = {"docs/index": [], "docs/quick-start": []}  # pages that have no section
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "show_toc_level": 2,
-    "show_nav_level": 2,
     "navigation_with_keys": False,
     "article_header_start": ["breadcrumbs"],
     "secondary_sidebar_items": ["page-toc"],
