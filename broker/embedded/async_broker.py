@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Self
 
+from broker.embedded.errors import EmbeddedBrokerError
 from broker.embedded.faults.fault import Fault, Mischief
 from broker.embedded.machine.log_lines import LogLines, unwatch, watch
+from broker.embedded.machine.own_directory import remove_own_directory
 from broker.embedded.machine.reserved_port import ReservedPort
 from broker.embedded.machine.turned_time import TurnedTime, time_span
-from broker.embedded.settings import remove_directory, stated
+from broker.embedded.settings import stated
 from broker.embedded.stored_records import StoredRecord, partitions_of, stored_records
 
 if TYPE_CHECKING:
@@ -34,7 +37,8 @@ class AsyncBroker:
         self._lines = LogLines()
         from broker.embedded.hosted_broker import HostedBroker, Surroundings  # noqa: PLC0415
 
-        self._broker = HostedBroker(settings, Surroundings(self._lines, TurnedTime()))
+        self._loop = asyncio.get_running_loop()
+        self._hosted = HostedBroker(settings, Surroundings(self._lines, TurnedTime()))
 
     @classmethod
     async def started(cls, settings: BrokerSettings) -> Self:
@@ -51,8 +55,11 @@ class AsyncBroker:
 
     async def stop(self) -> None:
         """Have it stop in order, and leave nothing behind."""
+        if self._loop.is_closed():
+            self._give_back()
+        broker = self._broker
         try:
-            await self._broker.stop()
+            await broker.stop()
         finally:
             self._give_back()
 
@@ -167,13 +174,26 @@ class AsyncBroker:
 
     async def set_fault(self, fault: Fault) -> AsyncFault:
         """Set any fault there is."""
-        return AsyncFault(self._broker, await self._broker.add_fault(fault))
+        broker = self._broker
+        return AsyncFault(broker, await broker.add_fault(fault))
+
+    @property
+    def _broker(self) -> HostedBroker:
+        """The broker, for who is on its loop. Raises EmbeddedBrokerError for others."""
+        if asyncio.get_running_loop() is not self._loop:
+            state = "is closed" if self._loop.is_closed() else "is another one"
+            raise EmbeddedBrokerError(
+                f"the broker at {self.bootstrap_servers} runs on the event loop it was started on, "
+                f"which {state}: give its fixture the loop of the test (loop_scope), or start it "
+                "by with, which gives it a loop of its own"
+            )
+        return self._hosted
 
     def _give_back(self) -> None:
         unwatch()
         for port in self._ports:
             port.release()
-        remove_directory(self._settings.directory)
+        remove_own_directory(self._settings.directory)
 
 
 class AsyncFault:

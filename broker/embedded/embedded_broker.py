@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import weakref
 from typing import TYPE_CHECKING, Self
 
 from broker.embedded.controlled_broker import ControlledBroker
 from broker.embedded.errors import EmbeddedBrokerError
+from broker.embedded.machine.own_directory import remove_own_directory
 from broker.embedded.machine.reserved_port import ReservedPort
 from broker.embedded.operations import PRINCIPAL
 from broker.embedded.settings import (
@@ -16,7 +18,6 @@ from broker.embedded.settings import (
     BrokerSettings,
     check_choices,
     make_directory,
-    remove_directory,
     secured,
     stated,
     warn_of_unknown_keys,
@@ -103,6 +104,11 @@ class EmbeddedBroker(ControlledBroker):
 
         if self._isolation == "process":
             raise EmbeddedBrokerError("async with runs on this loop; isolation='process' does not")
+        if not _is_on_asyncio():
+            raise EmbeddedBrokerError(
+                "async with needs asyncio, which does not run here: start the broker by with, "
+                "which gives it a thread, and use it from any event loop (trio's, say)"
+            )
         self._async = await AsyncBroker.started(self._new_settings())
         return self._async
 
@@ -162,6 +168,11 @@ class EmbeddedBroker(ControlledBroker):
         return self._running.settings
 
     @property
+    def is_ours(self) -> bool:
+        """Whether this process has started it, if anybody has: not that of which it is a fork."""
+        return self._started is None or self._started.is_ours
+
+    @property
     def is_running(self) -> bool:
         """Whether it was started, and has neither been stopped or killed nor given up."""
         return self._started is not None and super().is_running
@@ -179,7 +190,7 @@ class EmbeddedBroker(ControlledBroker):
             super().restore()
 
     def _new_settings(self) -> BrokerSettings:
-        directory = make_directory(self._storage, "embedded-broker-")
+        directory = make_directory(self._storage, "broker")
         security = secured(self._security, directory)
         return BrokerSettings(0, 0, directory, self._config, self._log_dir, security=security)
 
@@ -214,6 +225,14 @@ class _Started:
             self._clean_up()
 
 
+def _is_on_asyncio() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _engine(settings: BrokerSettings, isolation: Isolation) -> Engine:
     if isolation == "process":
         from broker.embedded.engines.in_process import ProcessEngine  # noqa: PLC0415 - few need it
@@ -227,4 +246,4 @@ def _engine(settings: BrokerSettings, isolation: Isolation) -> Engine:
 def _remove(process: int, directory: Path) -> None:
     """At the latest when the interpreter ends, in the process that made the directory."""
     if process == os.getpid():
-        remove_directory(directory)
+        remove_own_directory(directory)

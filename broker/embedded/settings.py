@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import tempfile
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from broker.embedded.errors import EmbeddedBrokerError
+from broker.embedded.machine.own_directory import make_own_directory
 from broker.embedded.machine.reserved_port import HOST
 from config.loader import about_unknown_key
 
@@ -177,18 +177,12 @@ def secured(protocol: Protocol | None, directory: Path) -> Security | None:
     return make_security(protocol, directory)
 
 
-def make_directory(storage: Storage, prefix: str) -> Path:
+def make_directory(storage: Storage, name: str) -> Path:
     """A directory that nobody else has."""
-    if storage == "disk":
-        return Path(tempfile.mkdtemp(prefix=prefix))
-    if not MEMORY.is_dir():
+    if storage == "memory" and not MEMORY.is_dir():
         raise EmbeddedBrokerError(f"storage='memory' needs {MEMORY}, which is not there")
-    return Path(tempfile.mkdtemp(prefix=prefix, dir=MEMORY))
-
-
-def remove_directory(path: Path) -> None:
-    """Remove it with all it holds."""
-    shutil.rmtree(path, ignore_errors=True)
+    parent = MEMORY if storage == "memory" else Path(tempfile.gettempdir())
+    return make_own_directory(parent, name)
 
 
 def _text(value: Value) -> str:

@@ -13,6 +13,7 @@ from broker.embedded.cluster.cluster_time import ClusterTime, wait_until
 from broker.embedded.cluster.metadata_ensemble import EnsembleStore, MetadataEnsemble
 from broker.embedded.errors import EmbeddedBrokerError
 from broker.embedded.machine.log_lines import LogLines
+from broker.embedded.machine.own_directory import remove_own_directory
 from broker.embedded.machine.reserved_port import ReservedPort
 from broker.embedded.machine.turned_time import TurnedTime, time_span
 from broker.embedded.operations import PRINCIPAL
@@ -22,7 +23,6 @@ from broker.embedded.settings import (
     check_brokers,
     check_choices,
     make_directory,
-    remove_directory,
     secured,
     stated,
     warn_of_unknown_keys,
@@ -103,7 +103,7 @@ class EmbeddedCluster:
         if self.brokers:
             raise EmbeddedBrokerError("the cluster was started already")
         self._process = os.getpid()
-        directory = make_directory(self._storage, "embedded-cluster-")
+        directory = make_directory(self._storage, "cluster")
         finalizer = weakref.finalize(self, _remove, self._process, directory)
         self._resources.callback(finalizer)
         self._security = secured(self._protocol, directory)
@@ -119,7 +119,7 @@ class EmbeddedCluster:
 
     def stop(self) -> None:
         """Have all stop, and leave nothing behind."""
-        if self._process != os.getpid():
+        if not self.is_ours:
             return
         brokers, self.brokers = self.brokers, []
         with self._resources:
@@ -160,6 +160,11 @@ class EmbeddedCluster:
     def get_bootstrap_server(self) -> str:
         """As testcontainers call it."""
         return self.bootstrap_servers
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process has started it, if anybody has: not that of which it is a fork."""
+        return self._process == os.getpid()
 
     @property
     def log_lines(self) -> list[str]:
@@ -389,4 +394,4 @@ class CutNetwork:
 def _remove(process: int, directory: Path) -> None:
     """At the latest when the interpreter ends, in the process that made the directory."""
     if process == os.getpid():
-        remove_directory(directory)
+        remove_own_directory(directory)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from broker.embedded.engines.engine import DISMISS
 from broker.embedded.engines.on_thread import thread_engine
 from broker.embedded.errors import EmbeddedBrokerError
-from broker.embedded.settings import remove_directory
+from broker.embedded.machine.own_directory import remove_own_directory
 
 if TYPE_CHECKING:
     from broker.embedded.engines.on_thread import ThreadEngine
@@ -40,7 +40,7 @@ def main(number: int) -> None:
         engine.ask("stop")
         engine.close()
         if not is_dismissed:  # the parent was killed, and cannot tidy up
-            remove_directory(settings.directory)
+            remove_own_directory(settings.directory)
 
 
 def _serve(way: Connection[Any, Any], engine: ThreadEngine) -> bool:

@@ -45,6 +45,7 @@ class ThreadEngine:
 
     def ask(self, operation: str, *arguments: object) -> Any:  # noqa: ANN401 - see Engine
         """Do it on the broker's thread."""
+        self._thread.check_process()  # what a lock guards may be locked for ever in a fork
         work = getattr(self._broker, operation)(*arguments)
         if operation in FROM_ANY_THREAD:
             return _at_once(work)

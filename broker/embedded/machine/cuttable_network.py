@@ -9,6 +9,7 @@ at the end that has made it.
 from __future__ import annotations
 
 import asyncio
+import os
 from asyncio import selector_events
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -27,10 +28,16 @@ TURNS = 3
 
 
 class EmbeddedLoop(TurnableLoop):
-    """Its time can be turned, and its way to certain ports be cut."""
+    """Its time can be turned, and its way to certain ports be cut.
+
+    A fork of its process does not run it, and closes its own copies of the sockets at once: else
+    no client would hear that a connection was closed, or a port left, while the fork lives.
+    """
 
     def __init__(self, turned: TurnedTime) -> None:
         super().__init__(turned)
+        self._servers: WeakSet[asyncio.Server] = WeakSet()
+        _loops.add(self)
         self._cut: frozenset[int] = frozenset()
         self._made: WeakSet[_HeldUpTransport] = WeakSet()
         """Connections that were made here, and not accepted."""
@@ -41,6 +48,19 @@ class EmbeddedLoop(TurnableLoop):
         self._cut = frozenset(ports)
         for transport in tuple(self._made):
             transport.hold_up(is_held_up=transport.port in self._cut)
+
+    def leave_to_parent(self) -> None:
+        """This is a fork: close what it has inherited."""
+        wrapped: list[Any] = [one for server in tuple(self._servers) for one in server.sockets]
+        wrapped += [transport.get_extra_info("socket") for transport in tuple(self._all)]
+        for one in wrapped:  # asyncio covers sockets with what cannot close them
+            one._sock.close()  # noqa: SLF001
+
+    async def create_server(self, *arguments: Any, **options: Any) -> asyncio.Server:  # noqa: ANN401
+        """As asyncio's."""
+        server = await super().create_server(*arguments, **options)
+        self._servers.add(server)
+        return server
 
     async def break_off(self) -> None:
         """Break all connections off, those too that are just being accepted."""
@@ -94,6 +114,18 @@ class EmbeddedLoop(TurnableLoop):
         self._made.add(transport)
         self._all.add(transport)
         return transport
+
+
+_loops: WeakSet[EmbeddedLoop] = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for loop in tuple(_loops):
+        if not loop.is_closed():
+            loop.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class _HeldUpTransport(selector_events._SelectorSocketTransport):  # type: ignore[name-defined,misc] # noqa: SLF001

@@ -83,12 +83,16 @@ class LoopThread:
         self._thread.join()
         self._loop.close()
 
-    def _check(self) -> None:
+    def check_process(self) -> None:
+        """Raise EmbeddedBrokerError in a fork of the process that it runs in."""
         if self._process != os.getpid():
             raise EmbeddedBrokerError(
                 f"{self._name} runs in process {self._process}, and this one is its fork: clients "
                 "can connect, but only the process that started it can tell it anything"
             )
+
+    def _check(self) -> None:
+        self.check_process()
         if self._loop.is_closed():
             raise EmbeddedBrokerError(f"{self._name} is closed")
         if self.is_paused:

@@ -148,6 +148,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Forget what clients have sent to brokers before, and note where their logs are."""
     before = item.stash[_lines_before] = {}
     for name, server in item.config.stash.get(_running, {}).items():
+        if not server.is_ours:  # in a fork of pytest's own process
+            continue
         before[name] = _last(server.log_lines)
         for broker in getattr(server, "brokers", [server]):
             if broker.is_running:
@@ -203,7 +205,8 @@ def _server_name(names: Sequence[str], marks: list[pytest.Mark]) -> str:
 
 def _servers_of(item: pytest.Item) -> Mapping[str, Any]:
     arguments: Mapping[str, Any] = getattr(item, "funcargs", {})
-    return {name: arguments[name] for name in SERVERS if name in arguments}
+    servers = {name: arguments[name] for name in SERVERS if name in arguments}
+    return {name: server for name, server in servers.items() if server.is_ours}
 
 
 def _last(lines: list[str]) -> str | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import os
 import socket
 import subprocess
 import sys
@@ -17,7 +15,6 @@ import pytest
 from broker.testing import (
     EmbeddedBroker,
     EmbeddedBrokerError,
-    ErrorCode,
     NotReachedError,
     Produce,
 )
@@ -319,26 +316,6 @@ def test_a_full_disk_is_the_end_of_a_broker_with_one() -> None:
         assert next(record.value for record in broker.records("orders")) == b"one"
 
 
-def test_a_fork_leaves_the_broker_alone(broker: EmbeddedBroker, topic: str) -> None:
-    reader, writer = os.pipe()
-    child = os.fork()
-    if not child:  # nothing of pytest may run here
-        try:
-            broker.topics()
-            os.write(writer, b"no error")
-        except EmbeddedBrokerError as error:
-            os.write(writer, str(error).encode())
-        finally:
-            broker.stop()
-            os._exit(0)
-    os.waitpid(child, 0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as said:
-        assert b"fork" in said.read()
-    assert topic in broker.topics()
-    assert broker.log_dir.exists()
-
-
 def test_who_has_not_asked_for_its_log_lines_gets_warnings_alone(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -349,40 +326,3 @@ def test_who_has_not_asked_for_its_log_lines_gets_warnings_alone(
         produced(broker.bootstrap_servers, "orders", b"two", message_timeout_ms=100)
         until(lambda: not broker.is_running)
     assert {record.levelname for record in caplog.records} == {"ERROR"}
-
-
-def test_the_callers_loop_hosts_it() -> None:
-    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-
-    async def test() -> None:
-        threads = threading.active_count()
-        async with EmbeddedBroker() as broker:
-            assert threading.active_count() >= threads
-            await broker.create_topic("orders")
-            producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers)
-            await producer.start()
-            fault = await broker.fail(Produce, ErrorCode.NOT_LEADER_OR_FOLLOWER, times=1)
-            await producer.send_and_wait("orders", b"one")
-            assert await fault.count() == 1
-            async with await broker.drop_answer(Produce, times=1) as dropped:
-                await producer.send_and_wait("orders", b"two")
-                assert await dropped.count() == 1
-            await producer.stop()
-            consumer = AIOKafkaConsumer(
-                "orders",
-                bootstrap_servers=broker.bootstrap_servers,
-                group_id="readers",
-                auto_offset_reset="earliest",
-            )
-            await consumer.start()
-            assert (await consumer.getone()).value == b"one"
-            await consumer.commit()
-            await broker.wait_for("readers", lag=2)
-            await consumer.stop()
-            await broker.restart()
-            stored = [record.value for record in await broker.records("orders")]
-            assert stored == [b"one", b"two", b"two"]
-            with pytest.raises(EmbeddedBrokerError, match="there is no orders-1"):
-                await broker.records("orders", 1)
-
-    asyncio.run(test())
