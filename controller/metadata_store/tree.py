@@ -9,7 +9,7 @@ fails to make it durable undoes it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from controller.metadata_store.store import (
     ANY_VERSION,
@@ -26,6 +26,7 @@ from controller.metadata_store.store import (
     Result,
     SetData,
     StoreError,
+    TooLargeError,
     Watch,
     Znode,
 )
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 ROOT = "/"
+LONGEST_PATH_BYTES: Final = 60_000
+"""Clients name nodes: users, groups. The journal can write 65,535 bytes, sequence included."""
+SHOWN_OF_PATH: Final = 100
 
 
 @dataclass(slots=True)
@@ -147,6 +151,9 @@ class ZnodeTree:
 
     def _create(self, operation: Create, applied: Applied) -> str:
         path = operation.path
+        if len(path.encode()) > LONGEST_PATH_BYTES:
+            reason = f"a path has more than {LONGEST_PATH_BYTES} bytes"
+            raise TooLargeError(path[:SHOWN_OF_PATH], reason)
         parent = parent_of(path)
         above = self.nodes.get(parent)
         if above is None:

@@ -25,6 +25,7 @@ from controller.metadata_store.store import (
     SetData,
     StoreError,
     StoreUnavailableError,
+    TooLargeError,
 )
 from tests.controller.volatile_files import VolatileFiles
 
@@ -224,6 +225,20 @@ def test_a_transaction_that_cannot_be_encoded_is_refused_and_a_later_one_succeed
                     await store.create("/a", None)
             await store.create("/b", None)
         assert await store.children("/") == ["b"]
+
+    asyncio.run(scenario())
+
+
+def test_path_that_is_too_long_is_refused_and_costs_no_other_write() -> None:
+    async def scenario() -> None:
+        store = await EmbeddedStore.open(VolatileFiles())
+        long = [Create("/" + "é" * 40_000)]
+
+        refused, created = await store.multi_many([long, [Create("/a")]])
+
+        assert isinstance(refused, TooLargeError)
+        assert created == ["/a"]
+        assert await store.children("/") == ["a"]
 
     asyncio.run(scenario())
 
