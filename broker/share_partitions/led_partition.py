@@ -119,6 +119,8 @@ class LedSharePartition:
         """Whether more of what members have left behind is to be released."""
         self._lock_timer: Cancellable | None = None
         self._lock_timer_ms = NEVER_MS
+        self._acknowledging = 0
+        """Acknowledgements that are decided on in steps."""
 
     def __str__(self) -> str:
         partition = self.partition
@@ -126,9 +128,9 @@ class LedSharePartition:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits to be released, stored or loaded."""
-        is_busy = self._is_releasing or self.state is LedState.LOADING
-        return self._writer.is_idle and not is_busy
+        """Whether nothing waits to be released, stored or loaded, or is about to."""
+        is_busy = self._is_releasing or self._acknowledging > 0
+        return self._writer.is_idle and not is_busy and self.state is not LedState.LOADING
 
     @property
     def records_in_flight(self) -> int:
@@ -238,7 +240,19 @@ class LedSharePartition:
             raise ApiError(ErrorCode.INVALID_RECORD_STATE, "no records are in delivery")
         self._refresh()
         now_ms = self._parts.clock.monotonic_ms()
-        transition = yield from self._records.acknowledge(member_id, batches, now_ms)
+        self._acknowledging += 1
+        try:
+            transition = yield from self._records.acknowledge(member_id, batches, now_ms)
+        except BaseException:
+            # What was taken back is locked again, or available: locks that expired were passed by.
+            self._acknowledging -= 1
+            self._arm()
+            self._watchers.wake()
+            self._owner.has_stored(self)
+            raise
+        self._acknowledging -= 1
+        if not transition.ranges:
+            self._owner.has_stored(self)
         return self._store(transition)
 
     def leave(self, member_id: str) -> bool:

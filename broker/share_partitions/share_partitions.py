@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker.share_partitions.led_partition import LedSharePartition
 from broker.share_partitions.share_sessions import ShareSessions
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from broker.share_partitions.share_sessions import ShareSession, TopicPartition
 
 K = TypeVar("K")
+
+LEFT_AT_ONCE: Final = 500
+RELEASED_AT_ONCE: Final = 10
+"""Partitions of a session that has ended. Fixed: each of the two takes a few milliseconds."""
 
 
 class SharePartitions:
@@ -84,12 +89,32 @@ class SharePartitions:
 
     def _lost(self, session: ShareSession) -> None:
         """A session has ended."""
-        group_id, member_id = session.member
-        found = [self.find(group_id, each) for each in session.partitions]
-        # All are busy before the first is not: a group without sessions is forgotten then.
-        for led in [led for led in found if led is not None and led.leave(member_id)]:
+        self._leave(session, [])
+
+    def _leave(self, session: ShareSession, left: list[LedSharePartition]) -> None:
+        """Take the member out of all partitions, some at a time, and then release what it held.
+
+        All are busy before the first is not: a group without sessions is forgotten then.
+        """
+        partitions, (group_id, member_id) = session.partitions, session.member
+        for _ in range(min(LEFT_AT_ONCE, len(partitions))):
+            each, _ = partitions.popitem(last=False)
+            led = self.find(group_id, each)
+            if led is not None and led.leave(member_id):
+                left.append(led)
+        if partitions:
+            self._parts.timers.soon(partial(self._leave, session, left))
+        else:
+            self._release(group_id, left)
+
+    def _release(self, group_id: str, left: list[LedSharePartition]) -> None:
+        for led in left[:RELEASED_AT_ONCE]:
             led.release_departed()
-        self._drop_unused(group_id)
+        rest = left[RELEASED_AT_ONCE:]
+        if rest:
+            self._parts.timers.soon(partial(self._release, group_id, rest))
+        else:
+            self._drop_unused(group_id)
 
     def _drop_unused(self, group_id: str) -> None:
         """Forget a group without sessions: whoever comes next reads what is stored by then.

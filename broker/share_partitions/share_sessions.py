@@ -9,13 +9,14 @@ Source: `SharePartitionManager.newContext` and `ShareSessionCache` in Apache Kaf
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from uuid import UUID
 
 OPENING_EPOCH: Final = 0
@@ -52,11 +53,9 @@ class ShareSession:
 
     __slots__ = ("client", "epoch", "is_open", "member", "partitions")
 
-    def __init__(
-        self, member: Member, partitions: Iterable[TopicPartition], client: Client | None
-    ) -> None:
+    def __init__(self, member: Member, client: Client | None) -> None:
         self.member = member
-        self.partitions = dict.fromkeys(partitions)
+        self.partitions: OrderedDict[TopicPartition, None] = OrderedDict()
         """In the order in which they are read."""
         self.epoch = next_epoch(OPENING_EPOCH)
         """That of the request to come."""
@@ -66,8 +65,19 @@ class ShareSession:
     def served(self, partition: TopicPartition) -> None:
         """Records of it were sent: next time, others come first."""
         if partition in self.partitions:
-            del self.partitions[partition]
-            self.partitions[partition] = None
+            self.partitions.move_to_end(partition)
+
+    def turn(self, most: int) -> list[TopicPartition]:
+        """Those to look at now, `most` at most: other ones come first each time."""
+        partitions = self.partitions
+        if len(partitions) > most:
+            turn = list(islice(partitions, most))
+            for one in turn:
+                partitions.move_to_end(one)
+            return turn
+        turn = list(partitions)
+        at = self.epoch % max(1, len(turn))
+        return turn[at:] + turn[:at]
 
 
 class ShareSessions:
@@ -89,13 +99,8 @@ class ShareSessions:
         """Whether any member of the group has a session."""
         return group_id in self._by_group
 
-    def open(
-        self,
-        member: Member,
-        partitions: Iterable[TopicPartition],
-        client: Client | None,
-    ) -> ShareSession:
-        """A new session, in place of the one that the member may have had.
+    def open(self, member: Member, client: Client | None) -> ShareSession:
+        """A new session, of nothing yet, in place of the one that the member may have had.
 
         Raises ApiError SHARE_SESSION_LIMIT_REACHED; the old one has ended all the same.
         """
@@ -104,8 +109,7 @@ class ShareSessions:
             self.remove(old)
         if len(self._sessions) >= self._limit:
             raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
-        session = ShareSession(member, partitions, client)
-        self._count(len(session.partitions))
+        session = ShareSession(member, client)
         self._sessions[member] = session
         self._by_group[member.group_id] += 1
         if client is not None:
@@ -127,29 +131,26 @@ class ShareSessions:
         session.epoch = next_epoch(epoch)
         return session
 
-    def change(
-        self,
-        session: ShareSession,
-        added: Iterable[TopicPartition],
-        forgotten: Iterable[TopicPartition],
-    ) -> None:
-        """Read these too, and those no more.
+    def add(self, session: ShareSession, partition: TopicPartition) -> None:
+        """Read this one too; one that does not exist counts, as it may only be unknown here.
 
-        Raises ApiError SHARE_SESSION_LIMIT_REACHED, and nothing has changed then: topics that do
-        not exist count too, as they may only be unknown here.
+        Raises ApiError SHARE_SESSION_LIMIT_REACHED, and SHARE_SESSION_NOT_FOUND if the session has
+        ended: a long request adds in steps.
         """
-        new = [one for one in dict.fromkeys(added) if one not in session.partitions]
-        self._count(len(new))
-        session.partitions.update(dict.fromkeys(new))
-        for one in forgotten:
-            if one in session.partitions:
-                del session.partitions[one]
-                self._partition_count -= 1
-
-    def _count(self, more: int) -> None:
-        if self._partition_count + more > MOST_PARTITIONS:
+        if not session.is_open:
+            raise ApiError(ErrorCode.SHARE_SESSION_NOT_FOUND)
+        if partition in session.partitions:
+            return
+        if self._partition_count >= MOST_PARTITIONS:
             raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED, "too many partitions in sessions")
-        self._partition_count += more
+        session.partitions[partition] = None
+        self._partition_count += 1
+
+    def forget(self, session: ShareSession, partition: TopicPartition) -> None:
+        """Read it no more."""
+        if session.is_open and partition in session.partitions:
+            del session.partitions[partition]
+            self._partition_count -= 1
 
     def remove(self, session: ShareSession) -> bool:
         """End a session; returns False if it has ended before."""

@@ -63,7 +63,7 @@ class Acknowledgement:
                     ErrorCode.INVALID_REQUEST,
                     f"offsets {batch.first} to {batch.last} are past what was delivered",
                 )
-            for first, last, kind in _runs(batch):
+            for first, last, kind in _runs(batch, self._ranges.start):
                 self._apply(first, last, kind)
                 yield
 
@@ -124,13 +124,13 @@ def released(one: RecordRange, settings: ShareGroupSettings) -> RecordState:
     return RecordState.AVAILABLE
 
 
-def _runs(batch: AcknowledgementBatch) -> Iterator[tuple[int, int, AcknowledgeType]]:
-    """The batch in pieces of one type each."""
+def _runs(batch: AcknowledgementBatch, start: int) -> Iterator[tuple[int, int, AcknowledgeType]]:
+    """The batch, from `start` on, in pieces of one type each."""
     if len(batch.types) == 1:
         yield batch.first, batch.last, AcknowledgeType(batch.types[0])
         return
-    first = batch.first
-    for number, run in groupby(batch.types):
+    first = max(batch.first, start)
+    for number, run in groupby(batch.types[first - batch.first :]):
         count = sum(1 for _ in run)
         yield first, first + count - 1, AcknowledgeType(number)
         first += count

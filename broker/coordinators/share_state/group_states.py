@@ -13,7 +13,7 @@ from broker.coordinators.shard_runtime import Stage
 from broker.runtime.deferred import Deferred, awaited
 from coordinator.groups.responses import group_storage_error
 from coordinator.share_state.state import SharePartition
-from protocol.errors import ApiError, ErrorCode
+from protocol.errors import ApiError, ErrorCode, detached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,7 +83,7 @@ class GroupStates:
                 try:
                     await awaited(answer)
                 except ApiError as error:
-                    errors[place] = error
+                    errors[place] = detached(error)
         return errors
 
 

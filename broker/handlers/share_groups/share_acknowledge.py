@@ -55,13 +55,14 @@ def share_acknowledge(
     )
 
 
+@in_steps
 def _response(
     context: Context,
     request: ShareAcknowledgeRequest,
     session: ShareSession,
     access: TopicAccess,
     known: Outcomes,
-) -> ShareAcknowledgeResponse:
+) -> Steps[ShareAcknowledgeResponse]:
     shares = context.broker.share_partitions
     if request.share_session_epoch == CLOSING_EPOCH:
         shares.end_session(session)
@@ -72,6 +73,7 @@ def _response(
         if topic is None:
             topic = topics[wanted.topic_id] = Topic(topic_id=wanted.topic_id, partitions=[])
         topic.partitions.append(_answer(context, access, wanted, error, endpoints))
+        yield
     settings = shares.groups.settings_of(session.member.group_id)
     return ShareAcknowledgeResponse(
         error_code=ErrorCode.NONE,

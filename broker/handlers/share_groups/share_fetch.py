@@ -27,12 +27,16 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 if TYPE_CHECKING:
-    from broker.handlers.share_groups.acknowledgements import Outcomes
+    from collections.abc import Iterator
+
+    from broker.handlers.share_groups.acknowledgements import Batches, Outcomes
     from broker.requests.context import Context
     from broker.requests.steps import Steps
-    from broker.share_partitions.share_sessions import Member, ShareSession
+    from broker.share_partitions.share_sessions import Member, ShareSession, ShareSessions
 
 Topic = ShareFetchResponse.Response
+NAMED_AT_ONCE: Final = 16
+"""Partitions that are noted in one step, of twenty microseconds."""
 NO_RECORDS_WITH_RENEWAL: Final = ("max_bytes", "min_bytes", "max_records", "max_wait_ms")
 """Fields that are 0 in a request that renews locks."""
 
@@ -45,24 +49,20 @@ def share_fetch(
     """Answered when there are records or the time is over, and the acknowledgements are stored."""
     member = checked_member(context, request.group_id, request.member_id)
     _check_renewal(request)
-    has_acknowledgements = any(
-        partition.acknowledgement_batches
-        for topic in request.topics
-        for partition in topic.partitions
-    )
+    has_acknowledgements = yield from _has_acknowledgements(request)
     try:
-        session = _session(context, request, member, has_acknowledgements)
+        session = yield from _session(context, request, member, has_acknowledgements)
     except ApiError as error:
         if error.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
             return _refused_later(context, request.max_wait_ms, error)
         raise
     access = TopicAccess(context)
     acknowledging = Acknowledgements(context, member, access, is_renewal=request.is_renew_ack)
-    for topic in request.topics:
-        for partition in topic.partitions:
-            if partition.acknowledgement_batches:
-                wanted = TopicPartition(topic.topic_id, partition.partition_index)
-                yield from acknowledging.add(wanted, partition.acknowledgement_batches)
+    for count, (wanted, batches) in enumerate(_named(request)):
+        if batches:
+            yield from acknowledging.add(wanted, batches)
+            yield
+        elif not count % NAMED_AT_ONCE:
             yield
     acknowledging.close()
     outcomes = acknowledging.outcomes
@@ -85,30 +85,63 @@ def _check_renewal(request: ShareFetchRequest) -> None:
             )
 
 
+def _named(request: ShareFetchRequest) -> Iterator[tuple[TopicPartition, Batches]]:
+    """The partitions of a request, and what is acknowledged of each."""
+    for topic in request.topics:
+        for partition in topic.partitions:
+            named = TopicPartition(topic.topic_id, partition.partition_index)
+            yield named, partition.acknowledgement_batches
+
+
+def _has_acknowledgements(request: ShareFetchRequest) -> Steps[bool]:
+    for count, (_, batches) in enumerate(_named(request)):
+        if batches:
+            return True
+        if not count % NAMED_AT_ONCE:
+            yield
+    return False
+
+
 def _session(
     context: Context, request: ShareFetchRequest, member: Member, has_acknowledgements: bool
-) -> ShareSession:
+) -> Steps[ShareSession]:
     """The session of the request, with the partitions that it adds and forgets."""
     sessions = context.broker.share_partitions.sessions
-    named = [
-        TopicPartition(topic.topic_id, partition.partition_index)
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
     epoch = request.share_session_epoch
-    if epoch == OPENING_EPOCH:
-        if has_acknowledgements:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "acknowledgements before any record")
-        return sessions.open(member, named, context.client)
-    session = sessions.require(member, epoch)
-    if epoch != CLOSING_EPOCH:
-        forgotten = [
-            TopicPartition(topic.topic_id, index)
-            for topic in request.forgotten_topics_data
-            for index in topic.partitions
-        ]
-        sessions.change(session, named, forgotten)
+    if epoch != OPENING_EPOCH:
+        session = sessions.require(member, epoch)
+        if epoch != CLOSING_EPOCH:
+            yield from _added(sessions, session, request)
+            yield from _forgotten(sessions, session, request)
+        return session
+    if has_acknowledgements:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "acknowledgements before any record")
+    session = sessions.open(member, context.client)
+    try:
+        yield from _added(sessions, session, request)
+    except ApiError:
+        sessions.remove(session)
+        raise
     return session
+
+
+def _added(
+    sessions: ShareSessions, session: ShareSession, request: ShareFetchRequest
+) -> Steps[None]:
+    for count, (named, _) in enumerate(_named(request)):
+        sessions.add(session, named)
+        if not count % NAMED_AT_ONCE:
+            yield
+
+
+def _forgotten(
+    sessions: ShareSessions, session: ShareSession, request: ShareFetchRequest
+) -> Steps[None]:
+    for topic in request.forgotten_topics_data:
+        for count, index in enumerate(topic.partitions):
+            sessions.forget(session, TopicPartition(topic.topic_id, index))
+            if not count % NAMED_AT_ONCE:
+                yield
 
 
 def _refused_later(context: Context, wait_ms: int, error: ApiError) -> Deferred[ShareFetchResponse]:
@@ -135,14 +168,15 @@ def _fetch(context: Context, request: ShareFetchRequest, read: ShareRead) -> Def
 
 def _closed(
     context: Context, request: ShareFetchRequest, session: ShareSession, known: Outcomes
-) -> ShareFetchResponse:
+) -> ShareFetchResponse | Deferred[ShareFetchResponse]:
     context.broker.share_partitions.end_session(session)
     return _response(context, request, Fetched({}, {}), known)
 
 
+@in_steps
 def _response(
     context: Context, request: ShareFetchRequest, fetched: Fetched, known: Outcomes
-) -> ShareFetchResponse:
+) -> Steps[ShareFetchResponse]:
     answers = fetched.answers
     for wanted, error in known.items():
         answer = answers.get(wanted)
@@ -158,12 +192,14 @@ def _response(
         if error is not None:
             answer.acknowledge_error_code = error.code
             answer.acknowledge_error_message = error.message
+        yield
     topics: dict[object, Topic] = {}
     for wanted, answer in answers.items():
         topic = topics.get(wanted.topic_id)
         if topic is None:
             topic = topics[wanted.topic_id] = Topic(topic_id=wanted.topic_id, partitions=[])
         topic.partitions.append(answer)
+        yield
     groups = context.broker.share_partitions.groups
     return ShareFetchResponse(
         throttle_time_ms=fetched.throttle_ms,

@@ -15,7 +15,7 @@ from broker.handlers.records.fetch_quota import most_bytes
 from broker.handlers.records.fetch_read import LED_OTHERWISE
 from broker.share_partitions.led_partition import LedState
 from coordinator.share_partitions.acquisition import Wanted
-from protocol.errors import ApiError, ErrorCode
+from protocol.errors import ApiError, ErrorCode, detached
 from protocol.messages.share_fetch import ShareFetchResponse
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class ShareRead:
         self._access = access
         self._limit = most_bytes(context, request.max_bytes, is_by_follower=False)
         self._min_bytes = min(request.min_bytes, self._limit)
-        self._partitions = _turn(list(session.partitions), session.epoch)
+        self._partitions = session.turn(MOST_PARTITIONS)
         self._led: dict[TopicPartition, LedSharePartition] = {}
         self._errors: dict[TopicPartition, ApiError] = {}
         self._found: list[_Found] = []
@@ -109,6 +109,8 @@ class ShareRead:
     def run(self) -> None:
         """Look at all partitions anew."""
         self._found, self._bytes = [], 0
+        if not self._is_current:
+            return  # nothing is loaded for a member that is gone
         ready = []
         for wanted in self._partitions:
             try:
@@ -118,7 +120,7 @@ class ShareRead:
                 if led.can_acquire:
                     ready.append((wanted, led))
             except ApiError as error:
-                self._errors[wanted] = error
+                self._errors[wanted] = detached(error)
         for wanted, led in ready:
             self._read(wanted, led, self._limit // len(ready))
 
@@ -136,7 +138,7 @@ class ShareRead:
         try:
             piece = led.read(max_bytes, minimum_one_batch=not self._bytes)
         except ApiError as error:
-            self._errors[wanted] = error
+            self._errors[wanted] = detached(error)
             return
         if piece.length:
             self._bytes += piece.length
@@ -217,12 +219,3 @@ def _answer(wanted: TopicPartition, acquired: list[Acquired], records: Slice) ->
             for one in acquired
         ],
     )
-
-
-def _turn(partitions: list[TopicPartition], epoch: int) -> list[TopicPartition]:
-    """Those to look at in the request of an epoch: other ones come first each time."""
-    count = len(partitions)
-    if not count:
-        return partitions
-    at = epoch * (1 if count <= MOST_PARTITIONS else MOST_PARTITIONS) % count
-    return (partitions[at:] + partitions[:at])[:MOST_PARTITIONS]
