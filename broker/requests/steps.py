@@ -26,6 +26,9 @@ STEPS_AT_ONCE = 100
 """Steps before others are served: one or two milliseconds, as a step takes ten or twenty
 microseconds. Fixed by how long the loop may be held up."""
 
+APPENDS_AT_ONCE = 10
+"""The same of steps that append a record each."""
+
 Steps = Generator[None, None, R]
 """The steps of a handler that returns R."""
 
@@ -34,11 +37,23 @@ def in_steps(
     handler: Callable[Concatenate[Context, P], Steps[R]],
 ) -> Callable[Concatenate[Context, P], R | Deferred[Any]]:
     """Make a generator a handler that dispatch can call."""
+    return _handling(handler, STEPS_AT_ONCE)
 
+
+def in_appending_steps(
+    handler: Callable[Concatenate[Context, P], Steps[R]],
+) -> Callable[Concatenate[Context, P], R | Deferred[Any]]:
+    """The same for steps that append to a log, which takes ten times as long."""
+    return _handling(handler, APPENDS_AT_ONCE)
+
+
+def _handling(
+    handler: Callable[Concatenate[Context, P], Steps[R]], at_once: int
+) -> Callable[Concatenate[Context, P], R | Deferred[Any]]:
     @wraps(handler)
     def handle(context: Context, *args: P.args, **kwargs: P.kwargs) -> R | Deferred[Any]:
         steps = handler(context, *args, **kwargs)
-        for _ in range(STEPS_AT_ONCE):
+        for _ in range(at_once):
             try:
                 next(steps)
             except StopIteration as end:

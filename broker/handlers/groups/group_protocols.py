@@ -79,7 +79,7 @@ async def described_groups(
 ) -> list[DescribedT]:
     """The groups of a request, each with an error of its own."""
     groups = []
-    for group_id in request.group_ids:
+    async for group_id in context.broker.slices().each(request.group_ids):
         if is_served:
             group = await _described(context, group_id, kind)
         else:

@@ -75,7 +75,8 @@ def describe_share_group_offsets(
     """Where groups start in partitions, and how much they lag."""
 
     async def work() -> DescribeShareGroupOffsetsResponse:
-        groups = [await _described(context, wanted) for wanted in request.groups]
+        slices = context.broker.slices()
+        groups = [await _described(context, wanted) async for wanted in slices.each(request.groups)]
         return await encoded_in_slices(context, DescribeShareGroupOffsetsResponse(groups=groups))
 
     return in_background(context.broker.spawn, work(), "share group offsets described")

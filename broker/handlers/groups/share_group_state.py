@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_cluster
-from broker.requests.steps import in_steps
+from broker.requests.steps import in_appending_steps, in_steps
 from broker.runtime.countdown import Countdown
 from coordinator.share_state.records import batches_of, stored_batches
 from coordinator.share_state.state import SharePartition, StateChange
@@ -157,7 +157,7 @@ def _outcome(partition: int) -> ShareStateOutcome.Partition:
 
 
 @handles(InitializeShareGroupStateRequest, versions="0")
-@in_steps
+@in_appending_steps
 def initialize_share_group_state(
     context: Context, request: InitializeShareGroupStateRequest
 ) -> Steps[Deferred[InitializeShareGroupStateResponse]]:
@@ -173,7 +173,7 @@ def initialize_share_group_state(
 
 
 @handles(ReadShareGroupStateRequest, versions="0")
-@in_steps
+@in_appending_steps
 def read_share_group_state(
     context: Context, request: ReadShareGroupStateRequest
 ) -> Steps[Deferred[ReadShareGroupStateResponse]]:
@@ -205,7 +205,7 @@ def _tell_state(told: ReadShareGroupStateResponse.Result.Partition, state: Store
 
 
 @handles(WriteShareGroupStateRequest, versions="0-1")
-@in_steps
+@in_appending_steps
 def write_share_group_state(
     context: Context, request: WriteShareGroupStateRequest
 ) -> Steps[Deferred[WriteShareGroupStateResponse]]:
@@ -230,7 +230,7 @@ def _change(wanted: WriteShareGroupStateRequest.Topic.Partition) -> StateChange:
 
 
 @handles(DeleteShareGroupStateRequest, versions="0")
-@in_steps
+@in_appending_steps
 def delete_share_group_state(
     context: Context, request: DeleteShareGroupStateRequest
 ) -> Steps[Deferred[DeleteShareGroupStateResponse]]:
