@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
-from protocol.headers import response_header_bytes
+from protocol.headers import parse_request_header, response_header_bytes
 from protocol.messages.api_versions import ApiVersionsResponse
+from protocol.messages.consumer_groups import ConsumerGroupHeartbeatResponse
 from protocol.messages.fetch import FetchResponse
 from protocol.messages.group_membership import JoinGroupResponse
+from protocol.messages.log_dirs import DescribeLogDirsResponse
 from protocol.messages.metadata import MetadataResponse
 from protocol.messages.producer_ids import InitProducerIdResponse
+from protocol.messages.share_fetch import ShareAcknowledgeResponse, ShareFetchResponse
+from protocol.messages.share_groups import ShareGroupHeartbeatResponse
+from protocol.messages.streams_groups import StreamsGroupHeartbeatResponse
+from protocol.messages.telemetry import GetTelemetrySubscriptionsResponse
 from protocol.messages.topics import CreateTopicsResponse
 from protocol.wire import DecodeError
 from tests.hostile.frames.requests import declared
@@ -34,6 +40,7 @@ SIZE_BYTES: Final = 4
 LONGEST_TEXT: Final = 32_767
 
 _INT32 = struct.Struct(">i")
+_REQUESTS = {int(request.API_KEY): request for request, _ in declared()}
 _RESPONSES = {int(request.API_KEY): request.RESPONSE for request, _ in declared()}
 
 
@@ -64,7 +71,7 @@ class Answers:
             self._findings.add("unreadable answer", f"{error}: {content[:200].hex()}", frame)
             return
         code = getattr(answer, "error_code", 0)
-        if code == ErrorCode.UNKNOWN_SERVER_ERROR:
+        if code == ErrorCode.UNKNOWN_SERVER_ERROR and type(answer) not in _LIKE_APACHE:
             self._findings.add("unknown server error", repr(answer)[:500], frame)
         learn = _LESSONS.get(type(answer))
         if learn is not None:
@@ -165,10 +172,58 @@ def _learn_producer(known: Identifiers, frame: Frame, answer: Any) -> None:
     known.note_producer(frame.subject, answer.producer_id, answer.producer_epoch)
 
 
+def _learn_epoch(known: Identifiers, frame: Frame, answer: Any) -> None:
+    asked = _asked(frame)
+    if asked is not None and not answer.error_code:
+        known.epochs[asked.group_id, asked.member_id] = answer.member_epoch
+
+
+def _learn_share_session(known: Identifiers, frame: Frame, answer: Any) -> None:
+    asked = _asked(frame)
+    if asked is None:
+        return
+    key = asked.group_id, asked.member_id
+    if answer.error_code or asked.share_session_epoch == -1:
+        known.share_epochs.pop(key, None)
+        known.acquired.pop(key, None)
+        return
+    known.share_epochs[key] = asked.share_session_epoch + 1
+    for topic in answer.responses:
+        for each in topic.partitions:
+            for one in getattr(each, "acquired_records", ()):
+                place = topic.topic_id, each.partition_index
+                known.acquired[key] = *place, one.first_offset, one.last_offset
+
+
+def _learn_subscription(known: Identifiers, _: Frame, answer: Any) -> None:
+    if not answer.error_code:
+        known.subscription = answer.client_instance_id, answer.subscription_id
+
+
+def _learn_log_directory(known: Identifiers, _: Frame, answer: Any) -> None:
+    for result in answer.results:
+        known.log_directory = result.log_dir
+
+
+def _asked(frame: Frame) -> Any:
+    """The request of a frame, if it can be read."""
+    content = frame.data[SIZE_BYTES:]
+    try:
+        header, position = parse_request_header(content)
+        request, _ = _REQUESTS[header.api_key].decode_from(header.api_version, content, position)
+    except (DecodeError, ValueError, KeyError):
+        return None
+    return request
+
+
 def _learn_session(known: Identifiers, _: Frame, answer: Any) -> None:
     if answer.session_id > 0:
         known.sessions.append(answer.session_id)
 
+
+_LIKE_APACHE: Final = {JoinGroupResponse, StreamsGroupHeartbeatResponse}
+"""Have Apache Kafka's UNKNOWN_SERVER_ERROR: for metadata of a classic member that is no
+subscription, in a consumer group, and for a streams group without a topology."""
 
 _LESSONS: dict[type, Callable[[Identifiers, Frame, Any], None]] = {
     MetadataResponse: _learn_topics,
@@ -176,4 +231,11 @@ _LESSONS: dict[type, Callable[[Identifiers, Frame, Any], None]] = {
     JoinGroupResponse: _learn_member,
     InitProducerIdResponse: _learn_producer,
     FetchResponse: _learn_session,
+    ConsumerGroupHeartbeatResponse: _learn_epoch,
+    ShareGroupHeartbeatResponse: _learn_epoch,
+    StreamsGroupHeartbeatResponse: _learn_epoch,
+    ShareFetchResponse: _learn_share_session,
+    ShareAcknowledgeResponse: _learn_share_session,
+    GetTelemetrySubscriptionsResponse: _learn_subscription,
+    DescribeLogDirsResponse: _learn_log_directory,
 }

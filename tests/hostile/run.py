@@ -59,6 +59,8 @@ PROPERTIES: Final = {
     "share.coordinator.state.topic.num.partitions": "5",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
+    "group.share.record.lock.duration.ms": "15000",
+    "metrics.port": "0",
     "transaction.state.log.num.partitions": "5",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     "transactional.id.expiration.ms": str(EXPIRY_SECONDS * 1000),
@@ -115,6 +117,8 @@ class Run:
         self.outcome = Outcome(self.findings)
         self._zookeeper: ZooKeeperServer | None = None
         properties = dict(PROPERTIES)
+        data = settings.directory / "broker" / "data"
+        properties["log.dirs"] = f"{data},{data}-2"
         if settings.in_cluster:
             self._zookeeper = ZooKeeperServer(settings.directory / "zookeeper")
             properties["zookeeper.connect"] = self._zookeeper.address

@@ -57,9 +57,15 @@ def _watch_callbacks() -> None:
         run(handle)
         spent_ms = (time.thread_time() - begin) * 1000
         if spent_ms >= TOLD_MS:
-            _tell(spent_ms, f"callback {handle!r}"[:300])
+            _tell(spent_ms, f"callback {_named(handle)}"[:300])
 
     asyncio.Handle._run = timed  # type: ignore[assignment,method-assign]
+
+
+def _named(handle: asyncio.Handle) -> str:
+    """The callback; of a task which one, if Python can tell."""
+    owner = getattr(getattr(handle, "_callback", None), "__self__", None)
+    return owner.get_name() if isinstance(owner, asyncio.Task) else repr(handle)
 
 
 class _CollectorClock:

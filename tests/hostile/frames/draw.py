@@ -26,7 +26,7 @@ NOBODY = -1
 class Draw:
     """One frame's chance. Everything is decided by `chance`, or told by `known`."""
 
-    __slots__ = ("chance", "group", "known", "random", "topic", "transaction")
+    __slots__ = ("chance", "group", "known", "name", "random", "topic", "transaction")
 
     def __init__(self, chance: Random, known: Identifiers) -> None:
         self.chance = chance
@@ -35,6 +35,7 @@ class Draw:
         self.group = self.pick(names.GROUPS)
         self.topic = self.pick(names.TOPICS)
         self.transaction = self.pick(names.TRANSACTIONS)
+        self.name = self.pick(names.MEMBERS)
 
     def pick(self, values: Sequence[T]) -> T:
         """One of `values`."""
@@ -58,6 +59,14 @@ class Draw:
         back = 1 if self.happens(0.7) else 2 + self.below(4)
         members = self.known.members.get(self.group, ())
         return members[-back] if back <= len(members) else ("", NOBODY)
+
+    def group_of(self, groups: Sequence[str]) -> str:
+        """The frame's group among those of one kind."""
+        return groups[names.GROUPS.index(self.group) % len(groups)]
+
+    def epoch(self, groups: Sequence[str]) -> int:
+        """The epoch of the frame's member, which names itself, in its group of one kind."""
+        return self.known.epochs.get((self.group_of(groups), self.name), 0)
 
     def producer(self, transaction: str) -> tuple[int, int]:
         """Producer id and epoch of a transaction; of "" for an idempotent producer's."""

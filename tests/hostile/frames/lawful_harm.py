@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from config.catalogue import BROKER_KEYS, DYNAMIC_KEYS
 from config.key import CLUSTER_WIDE, DYNAMIC_ONLY
 from config.precedence import unprefixed
+from controller.features.levels import FEATURES
 from protocol.api_keys import ApiKey
 from protocol.headers import parse_request_header
 from protocol.messages.alter_partition import AlterPartitionRequest
+from protocol.messages.api_versions import UpdateFeaturesRequest
 from protocol.messages.configs import AlterConfigsRequest, IncrementalAlterConfigsRequest
 from protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from protocol.messages.leader_and_isr import LeaderAndIsrRequest
@@ -139,6 +141,12 @@ def _of_brokers(request: Any, _client: object) -> str:
     return "speaks for a broker" if is_obeyed else ""
 
 
+def _of_features(request: UpdateFeaturesRequest, _client: object) -> str:
+    known = {feature.name for feature in FEATURES}
+    named = {update.feature for update in request.feature_updates}
+    return "" if request.validate_only or not named & known else "changes what the cluster can do"
+
+
 _HARMFUL_KEYS: Final = {
     name
     for name, one in (BROKER_KEYS | DYNAMIC_KEYS).items()
@@ -148,6 +156,7 @@ _HARMFUL_KEYS: Final = {
 _RULES: Final[dict[int, tuple[type[Request], Callable[[Any, object], str]]]] = {
     ApiKey.ALTER_CONFIGS: (AlterConfigsRequest, _of_configs),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (IncrementalAlterConfigsRequest, _of_configs),
+    ApiKey.UPDATE_FEATURES: (UpdateFeaturesRequest, _of_features),
     ApiKey.CREATE_TOPICS: (CreateTopicsRequest, _of_new_topics),
     ApiKey.CREATE_PARTITIONS: (CreatePartitionsRequest, _of_new_partitions),
     ApiKey.DELETE_TOPICS: (DeleteTopicsRequest, _of_deleted_topics),

@@ -23,6 +23,12 @@ BULKY_TOPIC = f"{PREFIX}-bulky"
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 ODD_TOPICS = ("", ".", "..", "a/b", "x" * 249, "x" * 250, f"{PREFIX}.topic_1", f"{PREFIX}_topic.1")
 GROUPS = tuple(f"{PREFIX}-group-{number}" for number in range(8))
+SHARE_GROUPS = tuple(f"{PREFIX}-share-{number}" for number in range(4))
+CONSUMER_GROUPS = tuple(f"{PREFIX}-consumer-{number}" for number in range(4))
+STREAMS_GROUPS = tuple(f"{PREFIX}-streams-{number}" for number in range(4))
+"""A group is of the kind of its first member, so each kind has some to itself."""
+MEMBERS = tuple(f"{PREFIX}-member-{number}" for number in range(4))
+"""Members that name themselves, as those of the newer protocols do."""
 TRANSACTIONS = (*(f"{PREFIX}-transaction-{number}" for number in range(8)), "a" * 40)
 CLIENT_IDS = (f"{PREFIX}-client", f"{PREFIX}-other", "", None, "é" * 300, "x" * 32_767)
 
@@ -41,6 +47,16 @@ class Identifiers:
     """By group: the newest members, each with the generation it last joined."""
     producers: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Producer id and epoch by transactional id; the empty one stands for idempotent producers."""
+    epochs: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By group and member that names itself: the epoch it was told last."""
+    share_epochs: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By group and member: the epoch of the next request of its share session."""
+    acquired: dict[tuple[str, str], tuple[UUID, int, int, int]] = field(default_factory=dict)
+    """By group and member: topic id, partition, first and last offset of what it got last."""
+    subscription: tuple[UUID, int] | None = None
+    """Instance and subscription id of the last client that asked which metrics to push."""
+    log_directory: str = ""
+    """Where the broker keeps its logs, as it says."""
     sessions: deque[int] = field(default_factory=lambda: deque(maxlen=MOST_REMEMBERED))
     """Fetch sessions that may still be open."""
 

@@ -13,6 +13,7 @@ from broker.handlers import all_handlers
 from broker.requests.api_table import ROUTES
 from protocol.api_keys import ApiKey
 from protocol.fields import Field, Kind
+from protocol.messages.share_fetch import ShareAcknowledgeRequest, ShareFetchRequest
 from protocol.schema import Request
 from protocol.wire import encode_uvarint
 from tests.hostile.frames.values import extremes_of, maker_of
@@ -27,10 +28,17 @@ if TYPE_CHECKING:
 
 COUNTS: Final = (0, 1, 1, 1, 1, 1, 2, 2, 3, 5)
 SELDOM_COUNTS: Final = (0, 0, 0, 0, 0, 0, 1, 2)
-SELDOM: Final = frozenset({"assignments", "forgotten_topics_data"})
+SELDOM: Final = frozenset(
+    {
+        *("assignments", "forgotten_topics_data", "source_topic_regex", "copartition_groups"),
+        *("task_offsets", "task_end_offsets", "active_tasks", "standby_tasks", "warmup_tasks"),
+        *("topic_partitions", "repartition_sink_topics", "repartition_source_topics"),
+    }
+)
 """Arrays that contradict other fields when they are not empty."""
 
 NULL_PROBABILITY: Final = 0.06
+ABOUT_ACQUIRED_PROBABILITY: Final = 0.5
 LONG_TEXTS: Final = (256, 8191, 32_766, 32_767, 32_767, 32_768, 40_000, 65_535, 65_536, 200_000)
 ODD_TEXTS: Final = (
     *("", " ", ".", "..", "/", "../../etc", "\0", "a\0b", "\n", "%s%n{0}", "'", '"', "\\"),
@@ -48,6 +56,13 @@ WEIGHTS: Final[dict[int, int]] = {
     ApiKey.SYNC_GROUP: 4,
     ApiKey.INIT_PRODUCER_ID: 4,
     ApiKey.METADATA: 4,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: 5,
+    ApiKey.SHARE_GROUP_HEARTBEAT: 4,
+    ApiKey.SHARE_FETCH: 8,
+    ApiKey.SHARE_ACKNOWLEDGE: 5,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: 5,
+    ApiKey.PUSH_TELEMETRY: 3,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: 3,
 }
 
 _BUILDERS: dict[tuple[int, int], Callable[[Draw], Any]] = {}
@@ -91,7 +106,31 @@ def build(request: type[Request], version: int, draw: Draw) -> Request:
     if builder is None:
         builder = _BUILDERS[key] = _builder(request, version)
     built: Request = builder(draw)
+    if draw.happens(ABOUT_ACQUIRED_PROBABILITY):
+        _speak_of_acquired(built, draw)
     return built
+
+
+def _speak_of_acquired(built: Any, draw: Draw) -> None:
+    """Have a request of a share session acknowledge what its member has, if it has anything."""
+    if not isinstance(built, ShareFetchRequest | ShareAcknowledgeRequest):
+        return
+    kind = draw.pick((1, 1, 1, 2, 3, 4))
+    known = draw.known.acquired.get((built.group_id or "", built.member_id or ""))
+    if known is None:
+        return
+    topic_id, index, first, last = known
+    topic: Any = type(built).Topic
+    partition = topic.Partition
+    batch = partition.AcknowledgementBatch(
+        first_offset=first, last_offset=last, acknowledge_types=[kind]
+    )
+    built.topics = [
+        topic(
+            topic_id=topic_id,
+            partitions=[partition(partition_index=index, acknowledgement_batches=[batch])],
+        )
+    ]
 
 
 def _builder(cls: type[Struct], version: int) -> Callable[[Draw], Any]:
