@@ -49,7 +49,8 @@ html_additional_pages = {"index": "to_documentation.html"}
 html_copy_source = False
 html_show_sourcelink = False
 
-html_sidebars = {"docs/index": [], "docs/quick-start": []}  # pages that have no section
+# Pages that have no section.
+html_sidebars: dict[str, list[str]] = {"docs/index": [], "docs/quick-start": []}
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "show_toc_level": 2,
