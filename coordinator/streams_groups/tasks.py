@@ -34,6 +34,17 @@ class Tasks(NamedTuple):
             or _meet(self.warmup, owned.warmup)
         )
 
+    def contain(self, owned: OwnedTasks) -> bool:
+        """Whether a member that says this knows of all that it owns."""
+        return (
+            all(
+                partitions.keys() <= self.active.get(s, set())
+                for s, partitions in owned.active.items()
+            )
+            and _is_within(owned.standby, self.standby)
+            and _is_within(owned.warmup, self.warmup)
+        )
+
 
 class OwnedTasks(NamedTuple):
     """What a member owns, or has to give up."""
@@ -92,6 +103,10 @@ def task_set(listed: Iterable[ListedTasks]) -> TaskSet:
 
 def _meet(one: TaskSet, other: TaskSet) -> bool:
     return any(not partitions.isdisjoint(other.get(s, ())) for s, partitions in one.items())
+
+
+def _is_within(one: TaskSet, other: TaskSet) -> bool:
+    return all(partitions <= other.get(s, set()) for s, partitions in one.items())
 
 
 def _contain(

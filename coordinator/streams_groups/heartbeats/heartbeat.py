@@ -325,6 +325,8 @@ class Heartbeats:
             memory.endpoints.pop(member.member_id, None)
             if member.endpoint is not None:
                 memory.endpoint_epoch += 1
+        elif beat.said.tasks is not None and not beat.said.tasks.contain(member.assigned):
+            tell_assignment(response, member.assigned)  # an answer that told it may be lost
         if memory.endpoint_epoch != beat.request.endpoint_information_epoch:
             response.partitions_by_user_endpoint = partitions_by_endpoint(
                 group, member, topology, self._parts.topics

@@ -71,6 +71,8 @@ class StreamsSide(Side):
         shown["endpoints"] = _endpoints(answer.partitions_by_user_endpoint)
         if not answer.error_code:
             self._take_over(member, request.member_epoch, answer, shown["tasks"])
+            if isinstance(epoch, tuple) and owned in ("some", "none"):
+                shown["tasks"] = None  # told again by ours, see GAPS.md
         return shown
 
     def _take_over(self, member: str, epoch: int, answer: Any, told: Any) -> None:

@@ -27,6 +27,24 @@ DELAYED = replace(AT_ONCE, initial_rebalance_delay_ms=3_000)
 WITH_COPIES = replace(AT_ONCE, num_standby_replicas=1)
 
 
+def test_member_that_did_not_hear_of_its_tasks_is_told_again() -> None:
+    harness = streams_harness()
+    member, other = Member(harness, "a"), Member(harness, "b", process_id="q")
+    member.join()
+    settle(member)
+    other.join()
+    settle(member, other)
+    other.leave()
+    epoch, owned = member.epoch, member.owned
+    member.heartbeat()
+    assert member.count() == 6
+
+    member.epoch, member.owned = epoch, owned
+    assert member.heartbeat() is ErrorCode.NONE
+
+    assert member.count() == 6
+
+
 def test_tasks_are_given_out_once_internal_topics_are_there() -> None:
     harness = streams_harness()
     member = Member(harness, "a", topology("repartitioned", "app"))
