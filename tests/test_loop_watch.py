@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from storage.filesystem import LocalFile
-from tests.support.loop_watch import BASELINE_SECONDS, LIMIT_SECONDS, LoopWatch, waited_seconds
+from tests.support.loop_watch import (
+    BASELINE_SECONDS,
+    LIMIT_SECONDS,
+    SYNCS,
+    LoopWatch,
+    _stalled,
+    disk_in_place,
+    waited_seconds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,3 +208,41 @@ def test_a_thread_that_shares_its_processor_is_not_blamed() -> None:
         for other in others:
             other.kill()
             other.wait()
+
+
+def synced_on_a_loop(watch: LoopWatch) -> list[str]:
+    """What a watch says of a callback that waits until something is on the disk."""
+    sync = watch.telling(lambda: None)
+
+    async def write() -> None:
+        sync()
+
+    asyncio.run(write())
+    return watch.held
+
+
+def test_waiting_for_the_disk_on_a_loop_is_found_however_fast_it_is() -> None:
+    (held,) = synced_on_a_loop(LoopWatch())
+    assert held.startswith("os.<lambda> on the event loop: write:"), "it says who called"
+
+
+def test_waiting_for_the_disk_is_allowed_where_a_test_means_it_or_no_loop_runs() -> None:
+    watch = LoopWatch()
+    with disk_in_place():
+        assert not synced_on_a_loop(watch)
+    watch.telling(lambda: None)()
+    assert not watch.held
+
+
+def test_of_all_tests_those_are_watched_that_wait_for_the_disk() -> None:
+    for name in SYNCS:
+        assert getattr(os, name).__qualname__ == name
+        assert hasattr(getattr(os, name), "__wrapped__"), name
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/pressure/io"), reason="needs PSI")  # noqa: PTH110
+def test_waiting_for_a_disk_is_read_in_seconds() -> None:
+    before = _stalled("io")
+    assert 0.0 <= before <= time.monotonic() * 2, "microseconds in the file"
+    assert _stalled("io") >= before
+    assert _stalled("nothing of this name") == 0.0

@@ -107,7 +107,11 @@ class EmbeddedStore(TreeStore):
         Blocking work goes to `executor`; with None it is done in place, for tests and simulations.
         Raises DamagedStoreError, having changed nothing, if a file is damaged.
         """
-        store = cls(files, _load(files), executor)
+        if executor is None:
+            loaded = _load(files)
+        else:
+            loaded = await asyncio.get_running_loop().run_in_executor(executor, _load, files)
+        store = cls(files, loaded, executor)
         for session, paths in store._tree.ephemerals().items():
             deepest_first = sorted(paths, reverse=True)
             store._submit([Delete(path) for path in deepest_first], session)

@@ -19,6 +19,7 @@ from storage.disk import Disk
 from storage.filesystem import LocalFile, LocalFileSystem
 from storage.log.log_loader import LoadHints, create_log, load_log
 from storage.log.log_settings import LogPlace, LogSettings
+from tests.support.loop_watch import disk_in_place
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,7 +153,8 @@ def open_directories(
     disk = disk or Disk(LocalFileSystem())
     settings = settings or LogSettings()
     directories = LogDirectories.open([str(path) for path in paths], disk, settings)
-    directories.identify(1, "cluster", NOW_MS)
+    with disk_in_place():
+        directories.identify(1, "cluster", NOW_MS)
     return directories
 
 

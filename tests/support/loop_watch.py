@@ -6,16 +6,22 @@ What counts is time that passes, so that waiting counts as computing does: for a
     time that threads of this process were ready to run and had no processor (Linux says so in
     /proc/self/task/*/schedstat; of all threads, as ours may have waited for another one of them)
     time that the hypervisor gave to others (`steal` in /proc/stat)
+    time in which somebody on this machine waited for a disk or for memory (/proc/pressure): a page
+        that is read from a busy disk may take a second, whoever asks for it
     looking for garbage cycles, which among the objects of thousands of tests takes long
     the functions in `EXCUSED`
 
 On a quiet machine a callback that blocks is thus always found; on a busy one, where the limit is
 five times as long, it may be overlooked, but none is blamed for its neighbours.
+
+What waits until something is on the disk is found without a clock, however fast the disk is: each
+`fsync` that is called where an event loop runs. Tests that mean it say so, by `disk_in_place()`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import gc
 import inspect
@@ -24,10 +30,11 @@ import pkgutil
 import sys
 import threading
 import time
+import traceback
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 H = TypeVar("H")
 HANDLE: Final[Any] = asyncio.Handle
@@ -64,6 +71,10 @@ EXCUSED: Final = {
 What waits until something is on the disk is not among them, and must not be on the loop.
 """
 
+SYNCS: Final = ("fsync", "fdatasync", "sync")
+PRESSURES: Final = ("io", "memory")
+FRAMES_TOLD: Final = 6
+
 BASELINE_SECONDS: Final = 0.005
 """How old the reading of before may be: reading it for each callback would take too long."""
 
@@ -74,7 +85,7 @@ STEAL: Final = 8
 
 def waited_seconds() -> float:
     """How long this process was ready to run, and did not, since it began; 0.0 where unknown."""
-    return _waited_for_a_processor() + _stolen()
+    return _waited_for_a_processor() + _stolen() + sum(map(_stalled, PRESSURES))
 
 
 def _waited_for_a_processor() -> float:
@@ -101,6 +112,15 @@ def _stolen() -> float:
         return 0.0
 
 
+def _stalled(resource: str) -> float:
+    """Seconds since the start of the machine in which a process waited for it (`some`, PSI)."""
+    try:
+        with open(f"/proc/pressure/{resource}", "rb") as file:  # noqa: PTH123 (often)
+            return int(file.readline().rpartition(b"=")[2]) / 1e6
+    except (OSError, ValueError):
+        return 0.0
+
+
 def limit_seconds() -> float:
     """What a callback may take now: more on a busy machine, and when coverage is measured."""
     if _is_traced():
@@ -114,6 +134,20 @@ class _Excuses(threading.local):
 
     seconds = 0.0
     is_inside = False
+    may_sync = False
+
+
+_EXCUSES = _Excuses()
+
+
+@contextlib.contextmanager
+def disk_in_place() -> Iterator[None]:
+    """Wait for the disk where an event loop may run: for tests that stand in for a thread."""
+    before, _EXCUSES.may_sync = _EXCUSES.may_sync, True
+    try:
+        yield
+    finally:
+        _EXCUSES.may_sync = before
 
 
 class LoopWatch:
@@ -131,7 +165,7 @@ class LoopWatch:
         self._clock = clock
         self._baseline = 0.0
         self._baseline_at = -1.0
-        self._excuses = _Excuses()
+        self._excuses = _EXCUSES
         self._collecting = 0.0
         self._collection_began = 0.0
         self._run = HANDLE._run
@@ -141,7 +175,14 @@ class LoopWatch:
         """What held a loop up since `begin`, and for how long."""
 
     def excuse(self) -> None:
-        """From now on, in this process, time in the functions of `EXCUSED` does not count."""
+        """From now on, in this process, time in the functions of `EXCUSED` does not count.
+
+        And those that wait for the disk tell when they are called on an event loop.
+        """
+        for name in SYNCS:
+            function = getattr(os, name)
+            self._replaced.append((os, name, function))
+            setattr(os, name, self.telling(function))
         for name in EXCUSED:
             owner, attribute = resolved(name)
             function = getattr(owner, attribute)
@@ -184,6 +225,19 @@ class LoopWatch:
                 self._judge(handle, seconds)
 
         return timed_run
+
+    def telling(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, which waits for a disk, and is told of when an event loop calls it."""
+
+        @functools.wraps(function)
+        def synced(*arguments: Any, **keywords: Any) -> Any:
+            if asyncio._get_running_loop() is not None and not self._excuses.may_sync:
+                frames = traceback.extract_stack(limit=FRAMES_TOLD + 1)[:-1]
+                callers = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
+                self.held.append(f"os.{function.__name__} on the event loop: {callers}")
+            return function(*arguments, **keywords)
+
+        return synced
 
     def _judge(self, handle: object, seconds: float) -> None:
         if _coroutine_of(handle) in self._excused_coroutines:

@@ -92,7 +92,9 @@ class OneBroker:
         await self.broker_configs.load(self.store)
         if self.services.acls is not None:
             await self.services.acls.start()
-        self.logs.load(self.topic_configs.topic_config)
+        await asyncio.get_running_loop().run_in_executor(
+            self.disk_thread, self.logs.load, self.topic_configs.topic_config
+        )
         await configure(self.foundation, self.parts)
         self.spawn(self.channels.run(self.parts.applied), "channels")
         self.spawn(self.controller.run(), "controller")

@@ -15,6 +15,7 @@ from storage.append.append_source import FROM_CLIENT
 from tests.broker.partitions.test_partition import ManualTimers
 from tests.broker.replica_fetchers.harness import surroundings
 from tests.storage.produced import NOW_MS, TOPIC_ID, Producer, batch, open_directories
+from tests.support.loop_watch import disk_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +47,8 @@ class HeldDisk:
         """End what was started."""
         works, self.works = self.works, []
         for log, work in works:
-            work()
+            with disk_in_place():
+                work()
             log.ended(error)
 
     def flush(self) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from broker.partitions.partition_services import PartitionServices
 from broker.replication.replica_machine import ReplicaSettings
 from broker.runtime.clock import SystemClock
+from tests.support.loop_watch import disk_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -50,7 +51,8 @@ class ImmediateFlushes:
     """Waits for the disk at once."""
 
     def add(self, log: Durability) -> None:
-        log.start()()
+        with disk_in_place():
+            log.start()()
         log.ended(None)
 
 

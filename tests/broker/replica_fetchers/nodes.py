@@ -38,6 +38,7 @@ from tests.storage.produced import NOW_MS, TOPIC_ID, batch
 from tests.support.broker_parts.arrival import arrival
 from tests.support.broker_parts.disk_thread import DiskThread
 from tests.support.broker_parts.services import Adapters, parts_in_memory
+from tests.support.loop_watch import disk_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
@@ -84,7 +85,8 @@ class Node:
         settings = LogSettings(run_later=ensemble.disk_thread.run_later)
         self.logs = LogDirectories.open([str(directory)], Disk(LocalFileSystem()), settings)
         self.topic_configs = TopicConfigs()
-        self.logs.load(self.topic_configs.topic_config)
+        with disk_in_place():
+            self.logs.load(self.topic_configs.topic_config)
         self.services = parts_in_memory(config, Adapters(clock, logs=self.logs)).services
         self.timers, self.metadata = self.services.timers, self.services.metadata
         self.throttles = replication_throttles(config, clock.monotonic_ms)

@@ -22,6 +22,7 @@ from tests.broker.handlers.data_broker import (
     run_data_broker,
 )
 from tests.broker.partitions.test_durability import HeldDisk
+from tests.support.loop_watch import disk_in_place
 
 if TYPE_CHECKING:
     import asyncio
@@ -189,10 +190,12 @@ def test_a_request_for_two_partitions_waits_for_both(tmp_path: Path) -> None:
         (first, first_work), (second, second_work) = disk.works
         disk.works.clear()
 
-        first_work()
+        with disk_in_place():
+            first_work()
         first.ended(None)
         assert not waiting.is_complete
-        second_work()
+        with disk_in_place():
+            second_work()
         second.ended(None)
 
         answers = [
