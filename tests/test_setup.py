@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -13,6 +14,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+STEPS = ("check", "test", "wheel", "docs", "compile", "test-compiled")
 GROUPS = {"broker": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
 
 
@@ -131,5 +133,16 @@ def test_no_python_at_all_is_told_in_one_line(tmp_path: Path) -> None:
 
 
 def test_ci_runs_what_make_test_runs() -> None:
-    steps = re.findall(r"^step (.*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
-    assert steps == ["check", "test", "compile", "test-compiled", "wheel", "docs"]
+    steps = re.findall(r"\bstep ([a-z-]+)", (ROOT / ".ci" / "run").read_text())
+    assert steps == list(STEPS)
+
+
+@pytest.mark.parametrize("failing", [*STEPS, None])
+def test_ci_fails_if_and_only_if_one_of_its_steps_does(tmp_path: Path, failing: str | None) -> None:
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
+    rules = [f"{name}:\n\t@{'false' if name == failing else 'true'}\n" for name in STEPS]
+    (tmp_path / "Makefile").write_text("".join(rules))
+    done = subprocess.run([".ci/run"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) is (failing is None)
+    assert f"make {failing}: done" not in done.stdout
