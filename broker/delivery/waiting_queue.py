@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+from operator import itemgetter
 from struct import Struct
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
@@ -30,6 +31,7 @@ PAGE_ENTRIES: Final = 128
 SEARCHED_ENTRIES: Final = 4096
 """Looked through in one step: a millisecond."""
 _ENTRY = Struct(">qq")
+_offset_of = itemgetter(1)
 
 
 class Waiting(NamedTuple):
@@ -102,7 +104,7 @@ class WaitingQueue(Generic[Entry]):
 
     def least_offset(self) -> int | None:
         """No entry has a lower offset; of runs, those count that have been taken out, too."""
-        least = [min(offset for _, offset in self._heap)] if self._heap else []
+        least = [min(map(_offset_of, self._heap))] if self._heap else []
         least += [run.least_offset for run in self._runs.values()]
         return min(least, default=None)
 
@@ -200,7 +202,7 @@ class _Run(Generic[Entry]):
         self._read = 0
         self._page: list[Entry] = []
         """Those that come next, the last one first."""
-        self.least_offset = min(offset for _, offset in entries)
+        self.least_offset = min(map(_offset_of, entries))
 
     def next(self) -> Entry | None:
         """The entry after the last one that was returned; None at the end."""

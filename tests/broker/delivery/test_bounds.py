@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.delivery.due_batch import DueBatch
 from broker.delivery.open_transactions import DecidedBatch, OpenTransactions
 from broker.runtime.timers import Timers
 from config.key import LONG_MAX
@@ -243,5 +244,32 @@ def test_a_record_for_no_time_at_all_that_stands_in_a_log_keeps_no_other_waiting
 
         assert judge(leader.log).delivered_sources == sources
         assert leader.failures == []
+
+    run_in_virtual_time(scenario())
+
+
+def test_records_that_were_deleted_while_they_waited_are_passed_by_a_few_at_a_time() -> None:
+    """A million of them would hold up the event loop for seconds when they are due."""
+
+    async def scenario() -> None:
+        leader = await leading()
+        for number in range(10 * LIMITS.batch_records):
+            append(leader, waiting(b"%d" % number))
+        leader.log.advance_high_watermark(leader.log.log_end_offset)
+        leader.log.advance_log_start_offset(leader.log.log_end_offset)
+        left = append(leader, waiting(b"left"))
+        await passed(1)
+        delivery = leader.deliveries.of(leader.partition)
+        assert delivery is not None
+        followed = delivery.followed()
+        count = len(followed.queue)
+
+        due = DueBatch(DELAYING, LIMITS)
+        assert due.gather(followed, leader.clock.now_ms() + 2 * DELAY_MS) is None
+        assert count - len(followed.queue) == due.passed == LIMITS.batch_records
+
+        await passed(2 * DELAY_MS)
+        assert judge(leader.log).delivered_sources == [left]
+        assert len(followed.queue) == 0
 
     run_in_virtual_time(scenario())
