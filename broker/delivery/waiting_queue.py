@@ -13,6 +13,7 @@ that was left behind is removed when the log is loaded, as all files that end in
 from __future__ import annotations
 
 import heapq
+import itertools
 import logging
 from operator import itemgetter
 from struct import Struct
@@ -32,6 +33,7 @@ SEARCHED_ENTRIES: Final = 4096
 """Looked through in one step: a millisecond."""
 _ENTRY = Struct(">qq")
 _offset_of = itemgetter(1)
+_numbers = itertools.count()
 
 
 class Waiting(NamedTuple):
@@ -61,6 +63,8 @@ class WaitingQueue(Generic[Entry]):
     def __init__(self, place: RunPlace, entry: Callable[[int, int], Entry], most: int) -> None:
         """`entry` makes one of its numbers; `most` are kept in memory, and a page of each run."""
         self._place = place
+        self._number = next(_numbers)
+        """Part of the names of its files: one before it may still be about to remove its own."""
         self._entry = entry
         self._most = most
         self._heap: list[Entry] = []
@@ -153,7 +157,8 @@ class WaitingQueue(Generic[Entry]):
         kept = self._most // KEPT_SHARE
         later = self._heap[kept:]
         self._runs_made += 1
-        path = f"{self._place.directory}/{self._place.name}-{self._runs_made:020d}.tmp"
+        name = f"{self._place.name}-{self._number}-{self._runs_made:020d}.tmp"
+        path = f"{self._place.directory}/{name}"
         try:
             run = _Run(self._place.filesystem, path, later, self._entry)
         except OSError as error:
