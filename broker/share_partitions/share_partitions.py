@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker.share_partitions.led_partition import LedSharePartition
-from broker.share_partitions.looks_in_turn import LooksInTurn
 from broker.share_partitions.share_sessions import ShareSessions
 from coordinator.share_state.state import SharePartition
 from protocol.errors import ApiError, ErrorCode
@@ -30,8 +29,6 @@ class SharePartitions:
     def __init__(self, parts: ShareParts, replicas: Replicas, max_sessions: int) -> None:
         self.sessions = ShareSessions(max_sessions, self._lost)
         self.groups = parts.groups
-        self.looks = LooksInTurn(parts.timers)
-        """Of fetches that wait."""
         self._parts = parts
         self._replicas = replicas
         self._led: dict[SharePartition, LedSharePartition] = {}

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from broker.handlers.share_groups.share_read import Fetched
+    from broker.partitions.looks_in_turn import LooksInTurn
     from broker.partitions.watchers import Watcher
     from broker.runtime.timers import Timers
-    from broker.share_partitions.looks_in_turn import LooksInTurn
 
 
 class Watched(Protocol):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from broker.handlers.share_groups.delayed_share_fetch import DelayedShareFetch
 from broker.handlers.share_groups.share_read import Fetched
+from broker.partitions.looks_in_turn import WATCHED_AT_ONCE, LooksInTurn
 from broker.partitions.watchers import Watchers
 from broker.runtime.timers import Timers
-from broker.share_partitions.looks_in_turn import WATCHED_AT_ONCE, LooksInTurn
 from tests.controller.harness import turns
 from tests.support.broker_parts.virtual_time import run_in_virtual_time
 

@@ -1,4 +1,4 @@
-"""Share fetches that wait, and look again: once for all that has woken them, some in each turn.
+"""Fetches that wait, and look again: once for all that has woken them, some in each turn.
 
 One produce request may wake two hundred partitions, and a thousand fetches may wait for each. What
 one of them has to do is look at all its partitions, a millisecond or two. So a fetch that is woken
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from broker.runtime.timers import Timers
 
 WATCHED_AT_ONCE: Final = 400
-"""What is looked at in one turn of the event loop: each partition, and the group there.
+"""Partitions that are looked at in one turn of the event loop, and share groups in them.
 
-Fixed: two hundred partitions take a few milliseconds."""
+Fixed: four hundred take a few milliseconds."""
 
 
 class Looker(Protocol):
@@ -23,7 +23,7 @@ class Looker(Protocol):
 
     @property
     def watched_count(self) -> int:
-        """How many partitions, and groups in them, it looks at."""
+        """How many partitions, and share groups in them, it looks at."""
         ...
 
     def look(self) -> None:
