@@ -96,9 +96,9 @@ class HttpEndpoint:
 def say(
     status: str, text: str, start_response: StartResponse, *headers: tuple[str, str]
 ) -> list[bytes]:
-    """Answer with a few words."""
+    """Answer with a few words; what they repeat of the request need not be UTF-8."""
     start_response(status, [("Content-Type", "text/plain; charset=utf-8"), *headers])
-    return [text.encode()]
+    return [text.encode(errors="backslashreplace")]
 
 
 class _Handler(WSGIRequestHandler):

@@ -8,6 +8,7 @@ import select
 import socket
 import urllib.request
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import pytest
 
@@ -24,8 +25,9 @@ MOST_BYTES = 1000
 """Sent one by one, they take much longer than the limit."""
 
 
-def greet(_: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    return say("200 OK", "hello", start_response)
+def greet(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    name = unquote(environ["QUERY_STRING"], errors="surrogateescape")
+    return say("200 OK", f"hello{name}", start_response)
 
 
 @pytest.fixture
@@ -52,3 +54,8 @@ def test_client_that_sends_a_byte_now_and_then_is_not_waited_for(
 
     with urllib.request.urlopen(served.url) as answer:
         assert answer.read() == b"hello"
+
+
+def test_what_is_no_text_can_be_told_all_the_same(served: HttpEndpoint) -> None:
+    with urllib.request.urlopen(f"{served.url}/?%FFx") as answer:
+        assert answer.read() == rb"hello\udcffx"
