@@ -34,6 +34,8 @@ class DueBatch:
         self._due: list[DueRecord] = []
         self._codec = Codec.NONE
         self._size = 0
+        self.passed = 0
+        """Records that were taken out of the queue and are not to be delivered."""
 
     def __len__(self) -> int:
         return len(self._due)
@@ -44,14 +46,14 @@ class DueBatch:
         return Waiting(self._due[-1].due_ms, self._due[-1].record.offset)
 
     def gather(self, log: FollowedLog, now_ms: int) -> memoryview | None:
-        """Take what is due by `now_ms`, as much as fits.
+        """Take what is due by `now_ms`, as much as fits, and pass by no more than that.
 
         Returns a waiting batch that has to be opened beside the event loop, if nothing could be
         taken for want of it.
         """
         queue, sources = log.queue, log.sources
         most = self._limits.batch_records
-        while len(self._due) < most and self._size < self._most_bytes:
+        while len(self._due) + self.passed < most and self._size < self._most_bytes:
             head = queue.peek()
             if head is None or head.due_ms > now_ms:
                 break
@@ -59,6 +61,7 @@ class DueBatch:
             if found is None:
                 queue.pop()
                 log.records.cancelled.discard(head.offset)
+                self.passed += 1
             elif isinstance(found, OpenedBatch):
                 if not self._take(found, head):
                     break

@@ -126,6 +126,8 @@ class PartitionDelivery:
             elif len(batch):
                 self._append(batch, followed)
                 await slices.give_way()
+            elif batch.passed:
+                await slices.give_way()
             else:
                 await self._wait(self._pause_until_due(followed))
 

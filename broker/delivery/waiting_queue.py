@@ -13,7 +13,9 @@ that was left behind is removed when the log is loaded, as all files that end in
 from __future__ import annotations
 
 import heapq
+import itertools
 import logging
+from operator import itemgetter
 from struct import Struct
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
@@ -30,6 +32,8 @@ PAGE_ENTRIES: Final = 128
 SEARCHED_ENTRIES: Final = 4096
 """Looked through in one step: a millisecond."""
 _ENTRY = Struct(">qq")
+_offset_of = itemgetter(1)
+_numbers = itertools.count()
 
 
 class Waiting(NamedTuple):
@@ -59,6 +63,8 @@ class WaitingQueue(Generic[Entry]):
     def __init__(self, place: RunPlace, entry: Callable[[int, int], Entry], most: int) -> None:
         """`entry` makes one of its numbers; `most` are kept in memory, and a page of each run."""
         self._place = place
+        self._number = next(_numbers)
+        """Part of the names of its files: one before it may still be about to remove its own."""
         self._entry = entry
         self._most = most
         self._heap: list[Entry] = []
@@ -102,7 +108,7 @@ class WaitingQueue(Generic[Entry]):
 
     def least_offset(self) -> int | None:
         """No entry has a lower offset; of runs, those count that have been taken out, too."""
-        least = [min(offset for _, offset in self._heap)] if self._heap else []
+        least = [min(map(_offset_of, self._heap))] if self._heap else []
         least += [run.least_offset for run in self._runs.values()]
         return min(least, default=None)
 
@@ -151,7 +157,8 @@ class WaitingQueue(Generic[Entry]):
         kept = self._most // KEPT_SHARE
         later = self._heap[kept:]
         self._runs_made += 1
-        path = f"{self._place.directory}/{self._place.name}-{self._runs_made:020d}.tmp"
+        name = f"{self._place.name}-{self._number}-{self._runs_made:020d}.tmp"
+        path = f"{self._place.directory}/{name}"
         try:
             run = _Run(self._place.filesystem, path, later, self._entry)
         except OSError as error:
@@ -200,7 +207,7 @@ class _Run(Generic[Entry]):
         self._read = 0
         self._page: list[Entry] = []
         """Those that come next, the last one first."""
-        self.least_offset = min(offset for _, offset in entries)
+        self.least_offset = min(map(_offset_of, entries))
 
     def next(self) -> Entry | None:
         """The entry after the last one that was returned; None at the end."""

@@ -19,7 +19,7 @@ Every leader reads the same log and comes to the same conclusions; no clock and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.delivery.open_transactions import DecidedBatch, OpenTransactions
 from broker.delivery.waiting_queue import Waiting
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 PUSHED_AT_ONCE = 1_000
 """Records between two steps of `follow`."""
+LATEST_MS: Final = (1 << 63) - 1
+"""No later time can be written. Producers are held to less; a log of before may state more."""
 
 
 class WaitingRecords:
@@ -189,4 +191,4 @@ class WaitingRecords:
 def _due_ms(time: int, since_ms: int, reached_ms: int) -> int:
     """When a record is due with this number (`protocol.delays.delay_headers`)."""
     stated = since_ms + AT_ONCE - time if time < 0 else max(time, since_ms)
-    return max(stated, reached_ms)
+    return min(max(stated, reached_ms), LATEST_MS)

@@ -7,6 +7,7 @@ is waited for on the event loop.
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import socket
 import sys
@@ -95,16 +96,43 @@ class HttpEndpoint:
 def say(
     status: str, text: str, start_response: StartResponse, *headers: tuple[str, str]
 ) -> list[bytes]:
-    """Answer with a few words."""
+    """Answer with a few words; what they repeat of the request need not be UTF-8."""
     start_response(status, [("Content-Type", "text/plain; charset=utf-8"), *headers])
-    return [text.encode()]
+    return [text.encode(errors="backslashreplace")]
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = TIMEOUT_SECONDS
+    def setup(self) -> None:
+        """Begin a request: what reads it knows when it has to be there."""
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_RequestReader(self.connection))
 
     def log_message(self, *_: object) -> None:
         """Say nothing: a line for each request would bury what matters."""
+
+
+class _RequestReader(io.RawIOBase):
+    """Reads one request from a socket, which raises TimeoutError unless all comes in time."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__()
+        self._connection = connection
+        self._ends = time.monotonic() + TIMEOUT_SECONDS
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  (what the base class takes)
+        """Wait for some bytes. A timeout of the socket alone would begin anew with each."""
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the request takes too long")
+        self._connection.settimeout(left)
+        count = self._connection.recv_into(buffer)
+        self._connection.settimeout(TIMEOUT_SECONDS)  # for the answer
+        return count
 
 
 def _server_class(name: str, host: str, protection: Protection) -> type[WSGIServer]:

@@ -161,5 +161,6 @@ def _how(process: BrokerProcess) -> str:
     if code is None:
         return "why is not known, since another supervisor had started it"
     if code < 0:
-        return f"killed by {signal.Signals(-code).name}"
+        names = {number.value: number.name for number in signal.Signals}
+        return f"killed by {names.get(-code, f'signal {-code}')}"  # those for real time have none
     return f"exit code {code}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
+from broker.partitions.looks_in_turn import LooksInTurn
 from broker.partitions.partition import Partition
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.stop_replica import StopReplicaRequest
@@ -50,6 +51,8 @@ class Replicas:
         self._clock = services.clock
         self._topic_configs = topic_configs
         self._services = services
+        self.looks = LooksInTurn(services.timers)
+        """Of fetches that wait for any of them."""
         self._live_brokers: frozenset[int] = frozenset()
         self._listeners: list[Callable[[Partition, bool], None]] = []
         self._assignment_listeners: list[Callable[[Partition], None]] = []

@@ -195,7 +195,8 @@ class LedSharePartition:
             logger.error("%s: not loaded", self, exc_info=error)
             told = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"not loaded: {error!r}")
         else:
-            logger.info("%s: not loaded: %s", self, error)
+            # Not louder: a member of no group may ask for hundreds of partitions, again and again.
+            logger.debug("%s: not loaded: %s", self, error)
         self.end(told)
         self._owner.is_over(self)
 

@@ -42,6 +42,9 @@ MOST_CANCELLED: Final = 300
 """Records that one batch may cancel. Fixed: the event loop looks at each of them, for 30 µs."""
 AT_ONCE: Final = -1
 """The number of a record without a delay."""
+LONGEST_DELAY_MS: Final = 1 << 62
+"""Whatever a topic allows: then each time of delivery can be written as an int64, and no delay has
+the number of a dead letter."""
 
 _UNITS_MS: Final = {
     b"": 1,

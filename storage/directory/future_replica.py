@@ -22,6 +22,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from config.key import LONG_MAX
+from protocol.errors import ApiError, ErrorCode
 from storage.errors import DeletedLogError, LogDirectoryError
 from storage.log.segments import WHOLE_LOG
 from storage.segment import file_names
@@ -56,8 +57,12 @@ class FutureReplica:
     # Copying
 
     def align(self) -> None:
-        """Cut from the copy what the log does not have, or has no more."""
+        """Cut from the copy what the log does not have, or has no more.
+
+        Raises ApiError if the log cannot move any more.
+        """
         log, copy = self.log, self.copy
+        check_delays(log)
         start = log.log_start_offset
         common = self._common_end()
         if common < start:
@@ -192,6 +197,14 @@ class FutureReplica:
             if filesystem.exists(path):
                 filesystem.remove(path)
                 filesystem.sync_directory(log.path)
+
+
+def check_delays(log: Log) -> None:
+    """Raises ApiError for a log in which records wait, or may: what delivers them stays here."""
+    if log.prepare_delays():
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_VERSION, f"{log.name} has delayed records: it cannot be moved"
+        )
 
 
 def is_marked(log: Log) -> bool:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError, ErrorCode
-from storage.directory.future_replica import FutureReplica, go_on_at, is_marked
+from storage.directory.future_replica import FutureReplica, check_delays, go_on_at, is_marked
 from storage.log.log_loader import create_log
 from storage.log.log_settings import LogPlace
 from storage.segment import file_names
@@ -191,10 +191,7 @@ def _nothing() -> None:
 
 
 def _check(log: Log) -> None:
-    if log.prepare_delays():
-        raise ApiError(
-            ErrorCode.UNSUPPORTED_VERSION, f"{log.name} has delayed records: it cannot be moved"
-        )
+    check_delays(log)
     longest = file_names.future_directory(log.topic, log.partition, f"{0:032x}")
     if len(longest) > file_names.MAX_DIRECTORY_NAME:
         raise ApiError(

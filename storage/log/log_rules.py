@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from config.key import LONG_MAX
 from config.rules import milliseconds
-from protocol.delays.delay_headers import DelayLimits
+from protocol.delays.delay_headers import LONGEST_DELAY_MS, DelayLimits
 from protocol.delays.retry_headers import RetryRules, doubling, levels
 from protocol.records.compression import Codec
 from protocol.records.validation import ProduceRules
@@ -86,17 +86,20 @@ def _delay_limits(config: TopicConfig) -> DelayLimits | None:
     if not has_delays(config):
         return None
     largest = min(config.max_message_bytes, config.segment_bytes)
-    times = config.delivery_delay_ms, config.delivery_delay_max_ms
-    return DelayLimits(*times, largest, _retry_rules(config))
+    default_ms = min(config.delivery_delay_ms, LONGEST_DELAY_MS)
+    most_ms = min(config.delivery_delay_max_ms, LONGEST_DELAY_MS)
+    return DelayLimits(default_ms, most_ms, largest, _retry_rules(config))
 
 
 def _retry_rules(config: TopicConfig) -> RetryRules | None:
     attempts = config.retry_max_attempts
     match config.retry_policy:
         case "levels":
-            return levels(list(map(milliseconds, config.retry_levels)), attempts)
+            delays_ms = map(milliseconds, config.retry_levels)
+            return levels([min(delay, LONGEST_DELAY_MS) for delay in delays_ms], attempts)
         case "exponential":
-            return doubling(config.retry_backoff_ms, config.retry_backoff_max_ms, attempts)
+            most_ms = min(config.retry_backoff_max_ms, LONGEST_DELAY_MS)
+            return doubling(config.retry_backoff_ms, most_ms, attempts)
     return None
 
 

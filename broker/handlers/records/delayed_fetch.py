@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from broker.fetch.fetch_sessions import FetchSession
     from broker.fetch.follower_batching import FollowerBatching
+    from broker.partitions.looks_in_turn import LooksInTurn
     from broker.partitions.partition import Partition
     from broker.runtime.timers import Cancellable, Timers
     from protocol.messages.fetch import FetchResponse
@@ -55,15 +56,22 @@ class DelayedFetch:
     """Waits no longer than `max_wait_ms`; a follower's may be held back although it has records."""
 
     __slots__ = (
-        *("_hold", "_is_look_due", "_is_over", "_news", "_pace", "_read", "_timer", "_timers"),
-        *("_watched", "deferred"),
+        *("_hold", "_is_look_due", "_is_over", "_looks", "_news", "_pace", "_read", "_timer"),
+        *("_timers", "_watched", "deferred"),
     )
 
     def __init__(
-        self, timers: Timers, read: Read, max_wait_ms: int, *, is_held: bool = False
+        self,
+        timers: Timers,
+        looks: LooksInTurn,
+        read: Read,
+        max_wait_ms: int,
+        *,
+        is_held: bool = False,
     ) -> None:
         """`is_held`: there are records to answer with, and the answer is held back all the same."""
         self.deferred: Deferred[FetchResponse] = Deferred(on_abandon=self._forget)
+        self._looks = looks
         self._read = read
         self._timers = timers
         self._is_look_due = False
@@ -82,9 +90,24 @@ class DelayedFetch:
         if is_held:
             self._hold_back()
 
+    @property
+    def watched_count(self) -> int:
+        """How many partitions it reads."""
+        return len(self._watched)
+
     def check(self) -> None:
-        """Read again, and answer if there is enough."""
-        self._guarded(self._check)
+        """Read again, and answer if there is enough; a consumer's once for all that has grown.
+
+        A follower's is answered with whatever has grown first.
+        """
+        if self._read.is_by_follower:
+            self._guarded(self._check)
+        elif not self._is_over:
+            self._looks.add(self)
+
+    def look(self) -> None:
+        """Read again now."""
+        self._guarded(self._answer)
 
     def _check(self) -> None:
         if self._hold is not None:
@@ -151,6 +174,7 @@ class DelayedFetch:
     def _forget(self) -> None:
         self._is_over = True
         self._timer.cancel()
+        self._looks.drop(self)
         if self._hold is not None:
             self._hold.cancel()
         session = self._read.session

@@ -38,13 +38,13 @@ def fetch(context: Context, request: FetchRequest) -> FetchResponse | Deferred[F
     if context.is_long:
         return _fetch_in_steps(context, request, read)
     read.run()
-    timers = context.broker.timers
+    timers, looks = context.broker.timers, context.broker.replicas.looks
     if request.max_wait_ms <= 0 or opened.is_empty:
         return read.response()
     if not read.is_satisfied:
-        return DelayedFetch(timers, read, request.max_wait_ms).deferred
+        return DelayedFetch(timers, looks, read, request.max_wait_ms).deferred
     if read.may_be_held:
-        return DelayedFetch(timers, read, request.max_wait_ms, is_held=True).deferred
+        return DelayedFetch(timers, looks, read, request.max_wait_ms, is_held=True).deferred
     return read.response()
 
 
@@ -55,7 +55,8 @@ def _fetch_in_steps(
     """As `fetch`, for a request that names many partitions."""
     yield from read.run_in_steps()
     if request.max_wait_ms > 0 and not read.is_satisfied:
-        delayed = DelayedFetch(context.broker.timers, read, request.max_wait_ms)
+        timers, looks = context.broker.timers, context.broker.replicas.looks
+        delayed = DelayedFetch(timers, looks, read, request.max_wait_ms)
         delayed.look_again()  # for records appended to a partition after it was read
         return delayed.deferred
     return (yield from read.response_in_steps())

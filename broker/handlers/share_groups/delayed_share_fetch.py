@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from broker.handlers.share_groups.share_read import Fetched
+    from broker.partitions.looks_in_turn import LooksInTurn
     from broker.partitions.watchers import Watcher
     from broker.runtime.timers import Timers
 
@@ -48,19 +49,30 @@ class Read(Protocol):
 class DelayedShareFetch:
     """Waits no longer than the read says."""
 
-    __slots__ = ("_read", "_timer", "_watched", "deferred")
+    __slots__ = ("_looks", "_read", "_timer", "_watched", "deferred")
 
-    def __init__(self, timers: Timers, read: Read) -> None:
+    def __init__(self, timers: Timers, looks: LooksInTurn, read: Read) -> None:
         self.deferred: Deferred[Fetched] = Deferred(on_abandon=self._forget)
+        self._looks = looks
         self._read = read
         self._watched = read.watched()
         for each in self._watched:
             each.watch(self)
         self._timer = timers.schedule(read.max_wait_ms, lambda: self._guarded(self._expire))
 
+    @property
+    def watched_count(self) -> int:
+        """How much it looks at."""
+        return len(self._watched)
+
     def check(self) -> None:
+        """Something has changed: look again soon, after all that has in this turn."""
+        if not self.deferred.is_complete:
+            self._looks.add(self)
+
+    def look(self) -> None:
         """Look again, and answer if there is enough."""
-        self._guarded(self._check)
+        self._guarded(self._look)
 
     def _guarded(self, step: Callable[[], None]) -> None:
         """Take a step; an error that it raises is the answer, and does not reach the caller."""
@@ -72,7 +84,7 @@ class DelayedShareFetch:
             self._forget()
             self.deferred.fail(error)
 
-    def _check(self) -> None:
+    def _look(self) -> None:
         self._read.run()
         if self._read.is_satisfied:
             self._complete()
@@ -87,5 +99,6 @@ class DelayedShareFetch:
 
     def _forget(self) -> None:
         self._timer.cancel()
+        self._looks.drop(self)
         for each in self._watched:
             each.unwatch(self)

@@ -163,7 +163,8 @@ def _fetch(context: Context, request: ShareFetchRequest, read: ShareRead) -> Def
     if read.is_satisfied or read.max_wait_ms <= 0:
         at_once.complete(read.acquired())
         return at_once
-    return DelayedShareFetch(context.broker.timers, read).deferred
+    looks = context.broker.replicas.looks
+    return DelayedShareFetch(context.broker.timers, looks, read).deferred
 
 
 def _closed(

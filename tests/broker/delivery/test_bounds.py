@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.delivery.due_batch import DueBatch
 from broker.delivery.open_transactions import DecidedBatch, OpenTransactions
 from broker.runtime.timers import Timers
+from config.key import LONG_MAX
+from protocol.delays.waiting_batch import build_waiting
 from protocol.errors import ApiError, ErrorCode
+from protocol.records.batch import parse_header
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.control import ControlType, EndTransactionMarker, build_marker
 from tests.broker.delivery.judged_log import check_complete, check_order, judge
 from tests.broker.delivery.replicated import DELAYING, LIMITS, Replica
 from tests.storage.produced import NOW_MS
 from tests.support.broker_parts.virtual_time import run_in_virtual_time
+
+if TYPE_CHECKING:
+    from config.topic import TopicConfig
 
 PRODUCER = 1000
 DELAY_MS = 5000
@@ -48,8 +57,8 @@ def end(replica: Replica, kind: ControlType) -> None:
     replica.append_marker(memoryview(batch))
 
 
-async def leading() -> Replica:
-    replica = Replica(1, DELAYING)
+async def leading(config: TopicConfig = DELAYING) -> Replica:
+    replica = Replica(1, config)
     replica.begin_life()
     replica.lead(0)
     await passed(1)
@@ -191,5 +200,76 @@ def test_a_cancellation_that_is_sent_again_is_recognised_when_nothing_waits_any_
 
         assert again.is_duplicate
         assert again.first_offset == sent.first_offset
+
+    run_in_virtual_time(scenario())
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        ("deliver-after", b"%d" % LONG_MAX),
+        ("deliver-after", b"%d" % (LONG_MAX - 1)),
+        ("deliver-at", b"%d" % LONG_MAX),
+        ("deliver-at", b"%d" % (LONG_MAX + NOW_MS)),
+    ],
+)
+def test_where_any_delay_is_allowed_a_record_for_no_time_at_all_is_refused(
+    header: tuple[str, bytes],
+) -> None:
+    """It would be due at a time that cannot be written, and keep others from being delivered."""
+
+    async def scenario() -> None:
+        leader = await leading(replace(DELAYING, delivery_delay_max_ms=LONG_MAX))
+        with pytest.raises(ApiError) as refused:
+            append(leader, NewRecord(NOW_MS, None, b"never", (header,)))
+        assert refused.value.code is ErrorCode.INVALID_RECORD
+
+        sources = [append(leader, waiting(b"%d" % number)) for number in range(9)]
+        await passed(2 * DELAY_MS)
+
+        assert judge(leader.log).delivered_sources == sources
+        assert leader.failures == []
+
+    run_in_virtual_time(scenario())
+
+
+def test_a_record_for_no_time_at_all_that_stands_in_a_log_keeps_no_other_waiting() -> None:
+    async def scenario() -> None:
+        leader = await leading()
+        sent = build_batch([NewRecord(NOW_MS, None, b"never")])
+        never = build_waiting(sent, parse_header(sent), [-LONG_MAX], leader.clock.now_ms())
+        leader.append_marker(memoryview(never))
+        sources = [append(leader, waiting(b"%d" % number)) for number in range(9)]
+        await passed(2 * DELAY_MS)
+
+        assert judge(leader.log).delivered_sources == sources
+        assert leader.failures == []
+
+    run_in_virtual_time(scenario())
+
+
+def test_records_that_were_deleted_while_they_waited_are_passed_by_a_few_at_a_time() -> None:
+    """A million of them would hold up the event loop for seconds when they are due."""
+
+    async def scenario() -> None:
+        leader = await leading()
+        for number in range(10 * LIMITS.batch_records):
+            append(leader, waiting(b"%d" % number))
+        leader.log.advance_high_watermark(leader.log.log_end_offset)
+        leader.log.advance_log_start_offset(leader.log.log_end_offset)
+        left = append(leader, waiting(b"left"))
+        await passed(1)
+        delivery = leader.deliveries.of(leader.partition)
+        assert delivery is not None
+        followed = delivery.followed()
+        count = len(followed.queue)
+
+        due = DueBatch(DELAYING, LIMITS)
+        assert due.gather(followed, leader.clock.now_ms() + 2 * DELAY_MS) is None
+        assert count - len(followed.queue) == due.passed == LIMITS.batch_records
+
+        await passed(2 * DELAY_MS)
+        assert judge(leader.log).delivered_sources == [left]
+        assert len(followed.queue) == 0
 
     run_in_virtual_time(scenario())

@@ -101,6 +101,20 @@ def test_close_removes_the_files(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_one_that_ends_late_leaves_the_files_of_the_next_alone(tmp_path: Path) -> None:
+    """A broker that leads again at once may begin before what it did as leader has ended."""
+    old, new = queue_in(tmp_path), queue_in(tmp_path)
+    entries = drawn(COUNT)
+    for entry in entries:
+        old.push(Waiting(entry.due_ms + 1, entry.offset))
+        new.push(entry)
+
+    old.close()
+
+    assert drained(new) == sorted(entries)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_room_for_files_all_is_kept_in_memory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -168,3 +169,19 @@ def test_what_nobody_foresaw_ends_one_move_alone(logs: LogDirectories) -> None:
     assert sum(supervising.failures.values()) == 1
     assert first.directory is logs.directories[0]
     assert second.directory is logs.directories[1]
+
+
+def test_log_in_which_records_may_wait_by_now_stays(logs: LogDirectories) -> None:
+    """What waits is kept in files beside the log, which its copy would not have."""
+    log, other = begin(logs, "first"), begin(logs, "second")
+    delaying = replace(CONFIG, delivery_delay_enable=True)
+
+    def is_over(_: LogMover) -> bool:
+        logs.configure(log, delaying)
+        return not len(logs.moves)
+
+    move_until(logs, is_over)
+
+    assert log.directory is logs.directories[0]
+    assert other.directory is logs.directories[1]
+    append(log, batch())

@@ -73,12 +73,13 @@ def kept(scenario: Callable[[Member], Coroutine[None, None, None]], plan: Member
     return asyncio.run(run())
 
 
-def test_one_that_is_killed_is_started_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGRTMIN + 1])
+def test_one_that_is_killed_is_started_again(tmp_path: Path, number: int) -> None:
     async def scenario(member: Member) -> None:
         await until(lambda: member.state is State.SERVING)
         assert member.process is not None
         first = member.process.pid
-        os.kill(first, signal.SIGKILL)
+        os.kill(first, number)
         await until(lambda: member.restarts == 1 and member.state is State.SERVING)
         assert member.process is not None
         assert member.process.pid == holder(member.plan.lock) != first

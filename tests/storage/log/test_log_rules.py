@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from config.key import LONG_MAX
 from config.topic import TopicConfig
+from protocol.delays.delay_headers import AT_ONCE
+from protocol.delays.retry_headers import DEAD
 from protocol.records.compression import Codec
 from storage.log.log_rules import LogRules
 
@@ -50,3 +55,19 @@ def test_logs_of_the_same_configuration_share_what_follows_from_it() -> None:
     other.change(TopicConfig(max_message_bytes=7))
     assert (one.produce_rules.max_message_bytes, other.produce_rules.max_message_bytes) != (7, 7)
     assert other.produce_rules.max_message_bytes == other.config.max_message_bytes == 7
+
+
+@pytest.mark.parametrize(
+    "retries",
+    [
+        TopicConfig(retry_policy="exponential", retry_backoff_max_ms=LONG_MAX),
+        TopicConfig(retry_policy="levels", retry_levels=("1s", "999999999999d")),
+    ],
+)
+def test_no_delay_of_a_retry_topic_makes_a_dead_letter_of_a_record(retries: TopicConfig) -> None:
+    config = replace(retries, retry_max_attempts=100)
+    limits = LogRules(config).produce_rules.delays
+    assert limits is not None
+    assert limits.retries is not None
+    assert len(limits.retries.delays_ms) == 100
+    assert all(AT_ONCE - delay_ms > DEAD for delay_ms in limits.retries.delays_ms)

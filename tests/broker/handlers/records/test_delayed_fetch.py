@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker.handlers.records.delayed_fetch import DelayedFetch
+from broker.partitions.looks_in_turn import LooksInTurn
+from broker.runtime.timers import Timers
 from protocol.errors import ErrorCode
+from protocol.messages.fetch import FetchResponse
 from tests.broker.handlers.data_broker import (
     TOPIC,
     DataBroker,
@@ -19,9 +24,12 @@ from tests.broker.handlers.data_broker import (
     wanted,
 )
 from tests.controller.harness import turns
+from tests.support.broker_parts.virtual_time import run_in_virtual_time
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from broker.partitions.partition import Partition
 
 BATCH_BYTES = len(records(3))
 
@@ -137,3 +145,44 @@ def test_reader_that_hung_up_is_not_looked_after(tmp_path: Path) -> None:
         assert not response.is_complete
 
     run_data_broker(tmp_path, scenario)
+
+
+class CountedRead:
+    """Counts how often partitions are read, and finds too little each time."""
+
+    is_satisfied = False
+    session = None
+
+    def __init__(self, *, is_by_follower: bool) -> None:
+        self.is_by_follower = is_by_follower
+        self.count = 0
+
+    def run(self) -> None:
+        self.count += 1
+
+    def watched(self) -> list[Partition]:
+        return []
+
+    def response(self) -> FetchResponse:
+        return FetchResponse(responses=[])
+
+
+@pytest.mark.parametrize(("is_by_follower", "count"), [(False, 1), (True, 50)])
+def test_consumer_reads_once_however_many_of_its_partitions_have_grown(
+    *, is_by_follower: bool, count: int
+) -> None:
+    """A follower is answered with the first, so for that one there is nothing to wait for."""
+
+    async def scenario() -> None:
+        timers = Timers(asyncio.get_running_loop())
+        read = CountedRead(is_by_follower=is_by_follower)
+        fetch = DelayedFetch(timers, LooksInTurn(timers), read, 1000)
+
+        for _ in range(50):
+            fetch.check()
+        await turns(3)
+
+        assert read.count == count
+        fetch.deferred.abandon()
+
+    run_in_virtual_time(scenario())

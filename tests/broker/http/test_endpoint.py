@@ -1,0 +1,61 @@
+"""An address at which something is served over HTTP: what one client may take from others."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import select
+import socket
+import urllib.request
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pytest
+
+from broker.http import endpoint
+from broker.http.endpoint import HttpEndpoint, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+LIMIT_SECONDS = 0.3
+PAUSE_SECONDS = 0.02
+MOST_BYTES = 1000
+"""Sent one by one, they take much longer than the limit."""
+
+
+def greet(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    name = unquote(environ["QUERY_STRING"], errors="surrogateescape")
+    return say("200 OK", f"hello{name}", start_response)
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpEndpoint]:
+    monkeypatch.setattr(endpoint, "TIMEOUT_SECONDS", LIMIT_SECONDS)
+    served = HttpEndpoint("test", "127.0.0.1", 0)
+    served.serve(greet)
+    yield served
+    served.close()
+
+
+@pytest.mark.parametrize("begin", [b"", b"GET / HTTP/1.1\r\n"])
+def test_client_that_sends_a_byte_now_and_then_is_not_waited_for(
+    served: HttpEndpoint, begin: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", served.port)) as slow:
+        slow.sendall(begin)
+        with contextlib.suppress(ConnectionError):
+            for sent in itertools.count():
+                assert sent < MOST_BYTES, "it would be waited for as long as it likes"
+                slow.sendall(b"x")
+                if select.select([slow], [], [], PAUSE_SECONDS)[0] and not slow.recv(1):
+                    break
+
+    with urllib.request.urlopen(served.url) as answer:
+        assert answer.read() == b"hello"
+
+
+def test_what_is_no_text_can_be_told_all_the_same(served: HttpEndpoint) -> None:
+    with urllib.request.urlopen(f"{served.url}/?%FFx") as answer:
+        assert answer.read() == rb"hello\udcffx"
