@@ -176,6 +176,27 @@ def test_the_log_of_the_time_of_a_failed_test_is_in_its_report(suite: pytest.Pyt
     result.stdout.no_fnmatch_line("*topic before created*")
 
 
+def test_logs_that_pytest_captures_are_those_that_a_test_would_have_anyway(
+    suite: pytest.Pytester,
+) -> None:
+    suite.makepyfile(
+        """
+        from broker.testing import Produce
+        from send import send
+
+        def test_starts_it(kafka_broker):
+            pass
+
+        def test_it(kafka_broker, kafka_topic, caplog):
+            kafka_broker.disconnect(Produce, times=1)
+            send(kafka_broker.bootstrap_servers, kafka_topic)
+            (record,) = [one for one in caplog.records if one.name.startswith("broker")]
+            assert record.levelname == "WARNING"
+        """
+    )
+    run(suite).assert_outcomes(passed=2)
+
+
 def test_fixtures_of_the_users_own_scopes_may_stand_on_the_broker(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
