@@ -68,7 +68,7 @@ class _Sorter(logging.Handler):
         self._level = logger.level
         self._propagated = logger.propagate
         self._above = logger.parent
-        self._between = logging.Logger(logger.name)
+        self._between = logging.Logger(logger.name)  # noqa: LOG001 - nobody shall find it by name
         self._between.propagate = False
         self._between.addHandler(self)
         self.setFormatter(logging.Formatter(FORMAT))

@@ -105,12 +105,18 @@ def test_testcontainers_users_swap_one_import(suite: pytest.Pytester) -> None:
         def test_it():
             with KafkaContainer("confluentinc/cp-kafka:7.6.0").with_env(
                 "KAFKA_AUTO_CREATE_TOPICS_ENABLE", "true"
-            ).with_kraft() as kafka:
+            ).with_envs(
+                KAFKA_HEAP_OPTS="-Xmx1g",
+                KAFKA_LISTENERS="PLAINTEXT://0.0.0.0:9093",
+                KAFKA_NUM_PARTITIONS="3",
+            ).with_name("kafka").with_kraft() as kafka:
                 address = kafka.get_bootstrap_server()
                 send(address, "orders")
                 host, port = address.split(":")
                 assert host == kafka.get_container_host_ip()
                 assert int(port) == kafka.get_exposed_port(9093)
+                out, _ = kafka.get_logs()
+                assert b"topic orders auto-created: partitions 3" in out
         """
     )
     run(suite).assert_outcomes(passed=1)
