@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
+from broker.embedded.async_faults import AsyncFaultyRequests
 from broker.embedded.errors import EmbeddedBrokerError
-from broker.embedded.faults.fault import Fault, Mischief
 from broker.embedded.machine.log_lines import LogLines, unwatch, watch
 from broker.embedded.machine.own_directory import remove_own_directory
 from broker.embedded.machine.reserved_port import ReservedPort
@@ -16,15 +16,18 @@ from broker.embedded.stored_records import StoredRecord, partitions_of, stored_r
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from broker.embedded.faults.sent_requests import SentRequest
     from broker.embedded.hosted_broker import HostedBroker
+    from broker.embedded.security import Security
     from broker.embedded.settings import BrokerSettings, Value
-    from protocol.errors import ErrorCode
     from protocol.schema import Request
 
+R = TypeVar("R", bound="Request")
 
-class AsyncBroker:
+
+class AsyncBroker(AsyncFaultyRequests):
     """What `async with EmbeddedBroker(...)` gives. Made by `started`.
 
     A client that blocks this loop blocks the broker, too: for one that does, use `with`. It cannot
@@ -87,6 +90,26 @@ class AsyncBroker:
         return self._settings.client_config
 
     @property
+    def kafka_python_config(self) -> dict[str, str]:
+        """What a client of kafka-python is constructed with to connect."""
+        return self._settings.kafka_python_config
+
+    @property
+    def security(self) -> Security | None:
+        """Protocol, certificate, user and password for clients; None if anyone may connect."""
+        return self._settings.security
+
+    @property
+    def config(self) -> dict[str, str]:
+        """What it was configured to be: the keys of its property file."""
+        return self._settings.properties
+
+    @property
+    def log_dir(self) -> Path:
+        """Where its logs are."""
+        return self._settings.logs
+
+    @property
     def log_lines(self) -> list[str]:
         """The newest 2,000 lines of its log."""
         return self._lines()
@@ -122,47 +145,22 @@ class AsyncBroker:
         """Wait until a group has committed all but `lag` records. Raises NotReachedError."""
         await self._broker.wait_for(group, lag, timeout_seconds)
 
+    async def is_running(self) -> bool:
+        """Whether it has neither been killed nor given up."""
+        return await self._broker.is_running()
+
+    async def failure(self) -> str | None:
+        """Why it ended by itself, if it did: its last disk has failed, say."""
+        return await self._broker.failure()
+
     async def requests(self) -> list[SentRequest]:
         """What clients have sent."""
         return await self._broker.sent_requests()
 
-    async def fail(
-        self,
-        request: type[Request] | None,
-        error: ErrorCode,
-        *,
-        times: int | None = None,
-        topic: str | None = None,
-    ) -> AsyncFault:
-        """Answer with an error, and do not handle it."""
-        return await self.set_fault(
-            Fault(Mischief.FAIL, request, error=error, times=times, topic=topic)
-        )
-
-    async def delay(
-        self,
-        request: type[Request] | None,
-        seconds: float,
-        *,
-        times: int | None = None,
-        topic: str | None = None,
-    ) -> AsyncFault:
-        """Handle it later; its connection waits meanwhile."""
-        return await self.set_fault(
-            Fault(Mischief.DELAY, request, seconds=seconds, times=times, topic=topic)
-        )
-
-    async def disconnect(
-        self, request: type[Request] | None, *, times: int | None = None, topic: str | None = None
-    ) -> AsyncFault:
-        """Close its connection, and do not handle it."""
-        return await self.set_fault(Fault(Mischief.DISCONNECT, request, times=times, topic=topic))
-
-    async def drop_answer(
-        self, request: type[Request] | None, *, times: int | None = None, topic: str | None = None
-    ) -> AsyncFault:
-        """Handle it, and close its connection in the place of an answer."""
-        return await self.set_fault(Fault(Mischief.DROP_ANSWER, request, times=times, topic=topic))
+    async def requests_of(self, request: type[R]) -> list[R]:
+        """Those of one kind, as they were decoded."""
+        sent = await self.requests()
+        return [one.message for one in sent if isinstance(one.message, request)]
 
     async def advance(self, *, seconds: float = 0, hours: float = 0, days: float = 0) -> None:
         """Turn the broker's clock forward: what is due by then happens now. The loop's stays."""
@@ -171,11 +169,6 @@ class AsyncBroker:
     async def fill_disk(self, *, is_full: bool = True) -> None:
         """Have its disk refuse, or take again, what needs room."""
         await self._broker.fill_disk(is_full)
-
-    async def set_fault(self, fault: Fault) -> AsyncFault:
-        """Set any fault there is."""
-        broker = self._broker
-        return AsyncFault(broker, await broker.add_fault(fault))
 
     @property
     def _broker(self) -> HostedBroker:
@@ -194,25 +187,3 @@ class AsyncBroker:
         for port in self._ports:
             port.release()
         remove_own_directory(self._settings.directory)
-
-
-class AsyncFault:
-    """Strikes until it is removed, or has struck often enough. As a context, until its end."""
-
-    def __init__(self, broker: HostedBroker, number: int) -> None:
-        self._broker = broker
-        self._number = number
-
-    async def count(self) -> int:
-        """How many requests it has struck."""
-        return await self._broker.fault_count(self._number)
-
-    async def remove(self) -> None:
-        """Have it strike no more."""
-        await self._broker.remove_fault(self._number)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.remove()

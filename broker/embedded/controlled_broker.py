@@ -55,8 +55,6 @@ class ControlledBroker(FaultyRequests):
     def restore(self) -> None:
         """Have it be well again: it goes on, or is started, without faults, its disk has room."""
         self.resume()
-        if not self.is_running:
-            self.start()
         self._engine.ask("restore")
 
     @property

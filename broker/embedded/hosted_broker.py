@@ -230,9 +230,13 @@ class HostedBroker:
         return self._faults.count(number)
 
     async def restore(self) -> None:
-        """Take all faults back, and let the disk take things in."""
+        """Take all faults back, let the disk take things in, and have it run."""
         self._faults.clear()
         self._disk.is_full = False
+        if self._life is not None and self._broker is not None and self._broker.failure is not None:
+            await self._life  # it is about to end
+        if not await self.is_running():
+            await self.start()
 
     async def sent_requests(self) -> list[SentRequest]:
         """What clients have sent."""

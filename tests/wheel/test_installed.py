@@ -146,6 +146,9 @@ def test_installed_broker_compacts_and_restarts_beside_a_users_modules_of_the_sa
 
 
 SUITE = """
+import sys
+from importlib.machinery import SourceFileLoader
+
 import broker, config
 from kafka_broker_python.broker.testing import EmbeddedBroker
 
@@ -157,6 +160,10 @@ def test_a_process():
     with EmbeddedBroker(isolation="process") as embedded:
         embedded.create_topic("orders")
         assert "orders" in embedded.topics()
+
+def test_its_assertions_are_not_rewritten(kafka_broker):
+    app = sys.modules["kafka_broker_python.broker.app"]
+    assert type(app.__spec__.loader) is SourceFileLoader
 """
 
 
@@ -168,7 +175,7 @@ def test_the_plugin_serves_a_suite_whose_own_modules_have_our_names(
     (tmp_path / "test_suite.py").write_text(SUITE)
     python = str(environment / "bin" / "python")
     said = _said(tmp_path, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_suite.py")
-    assert "2 passed" in said
+    assert "3 passed" in said
 
 
 @pytest.mark.parametrize("word", ["node", "key-index", "compiled"])

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 CHILD: Final = __name__.replace("in_process", "child")
 """Not imported here, where the collector of garbage is the user's."""
 STOP_SECONDS: Final = 30
+BEGINNINGS: Final = frozenset({"restore", "start"})
+"""Operations for which a killed broker gets another process."""
 
 
 class ProcessEngine:
@@ -45,7 +47,7 @@ class ProcessEngine:
         if operation == "is_running" and (self._child is None or self._is_paused):
             return self._child is not None
         self._check()
-        if operation == "start" and self._child is None:
+        if operation in BEGINNINGS and self._child is None:
             self._spawn()
         with self._lock:
             try:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Final, Self
 
 from broker.embedded.embedded_broker import EmbeddedBroker
 from broker.embedded.machine.reserved_port import HOST
 
-PREFIX = "KAFKA_"
+PREFIX: Final = "KAFKA_"
+WHERE: Final = frozenset(
+    {"ADVERTISED_LISTENERS", "BROKER_ID", "LISTENERS", "LOG_DIRS", "NODE_ID", "ZOOKEEPER_CONNECT"}
+)
+"""Keys, as the environment has them, that say where a container keeps and finds things."""
+OF_ITS_MACHINE: Final = ("HEAP_OPTS", "JMX_", "JVM_", "LOG4J_", "OPTS", "GC_LOG_OPTS", "DEBUG")
+"""What such names begin with that are no keys, but tell the image how to run its JVM."""
+OF_ITS_MODE: Final = ("CONTROLLER_", "PROCESS_", "INTER_BROKER_LISTENER_", "LISTENER_SECURITY_")
+"""What keys begin with that say how an image's broker finds its controller, which is in ours."""
 
 
 class KafkaContainer:
@@ -21,9 +29,35 @@ class KafkaContainer:
         self._broker: EmbeddedBroker | None = None
 
     def with_env(self, key: str, value: str) -> Self:
-        """`KAFKA_NUM_PARTITIONS` stands for `num.partitions`, as in Kafka's images."""
-        if key.startswith(PREFIX):
-            self._config[key.removeprefix(PREFIX).lower().replace("_", ".")] = value
+        """`KAFKA_NUM_PARTITIONS` stands for `num.partitions`, as in Kafka's images.
+
+        What says where the container is or how its JVM runs has no effect.
+        """
+        word = key.removeprefix(PREFIX)
+        if word != key and word not in WHERE and not word.startswith(OF_ITS_MACHINE + OF_ITS_MODE):
+            self._config[word.lower().replace("_", ".")] = value
+        return self
+
+    def with_envs(self, **variables: str) -> Self:
+        """Several at once."""
+        for key, value in variables.items():
+            self.with_env(key, value)
+        return self
+
+    def with_name(self, _: str) -> Self:
+        """It has none."""
+        return self
+
+    def with_network(self, _: object) -> Self:
+        """It is on the loopback interface."""
+        return self
+
+    def with_network_aliases(self, *_: str) -> Self:
+        """As `with_network`."""
+        return self
+
+    def with_kwargs(self, **_: object) -> Self:
+        """There is no container to be told these."""
         return self
 
     def with_kraft(self) -> Self:
@@ -51,6 +85,11 @@ class KafkaContainer:
         """What clients connect to, `host:port`."""
         assert self._broker is not None, "start it first"
         return self._broker.bootstrap_servers
+
+    def get_logs(self) -> tuple[bytes, bytes]:
+        """What it has logged, and nothing on standard error."""
+        assert self._broker is not None, "start it first"
+        return "\n".join(self._broker.log_lines).encode(), b""
 
     def get_container_host_ip(self) -> str:
         """Where it listens."""

@@ -10,7 +10,7 @@ from broker.embedded.embedded_broker import EmbeddedBroker
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from broker.embedded.settings import Value
+    from broker.embedded.settings import Isolation, Protocol, Storage, Value
 
 _numbers = itertools.count(1)
 
@@ -18,11 +18,15 @@ _numbers = itertools.count(1)
 class KafkaTestMixin:
     """Gives a class of tests `self.kafka_broker`, and each test a `self.kafka_topic` of its own.
 
-    Put it before `TestCase`, and before Django's.
+    Put it before `TestCase`, `IsolatedAsyncioTestCase`, and those of Django. What a test has done
+    to the broker is undone after it, and before it the requests of others are forgotten.
     """
 
     kafka_config: ClassVar[Mapping[str, Value]] = {}
     """Keys of `server.properties`."""
+    kafka_storage: ClassVar[Storage] = "disk"
+    kafka_isolation: ClassVar[Isolation] = "thread"
+    kafka_security: ClassVar[Protocol | None] = None
     kafka_broker: ClassVar[EmbeddedBroker]
     kafka_topic: str
     addClassCleanup: ClassVar[Callable[..., None]]  # noqa: N815 - TestCase has it
@@ -31,7 +35,12 @@ class KafkaTestMixin:
     @classmethod
     def setUpClass(cls) -> None:
         """Start the broker."""
-        cls.kafka_broker = EmbeddedBroker(cls.kafka_config).start()
+        cls.kafka_broker = EmbeddedBroker(
+            cls.kafka_config,
+            storage=cls.kafka_storage,
+            isolation=cls.kafka_isolation,
+            security=cls.kafka_security,
+        ).start()
         cls.addClassCleanup(cls.kafka_broker.stop)
         super().setUpClass()  # type: ignore[misc] # TestCase has it
 
@@ -41,3 +50,5 @@ class KafkaTestMixin:
         self.kafka_topic = f"{type(self).__name__}-{next(_numbers)}"
         self.kafka_broker.create_topic(self.kafka_topic)
         self.addCleanup(self.kafka_broker.delete_topic, self.kafka_topic)
+        self.addCleanup(self.kafka_broker.restore)  # the last to be added is the first to be done
+        self.kafka_broker.requests.clear()

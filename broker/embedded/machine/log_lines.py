@@ -56,13 +56,21 @@ OWNER: Final[contextvars.ContextVar[LogLines | None]] = contextvars.ContextVar(
 
 
 class _Sorter(logging.Handler):
-    """Gives lines to their broker, and all others of them to whom they would have gone."""
+    """Gives lines to their broker, and all others of them to whom they would have gone.
+
+    It is the handler of a logger that is put between ours and the one above, and which alone does
+    not propagate. Ours still does: to loggers that do not, pytest adds its own handlers.
+    """
 
     def __init__(self, logger: logging.Logger) -> None:
         super().__init__()
         self._logger = logger
         self._level = logger.level
         self._propagated = logger.propagate
+        self._above = logger.parent
+        self._between = logging.Logger(logger.name)  # noqa: LOG001 - nobody shall find it by name
+        self._between.propagate = False
+        self._between.addHandler(self)
         self.setFormatter(logging.Formatter(FORMAT))
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -72,22 +80,23 @@ class _Sorter(logging.Handler):
             if owner.is_muted:
                 return
             owner.add(self.format(record))
-        above = self._logger.parent
-        if self._propagated and above is not None:
-            least = self._level or above.getEffectiveLevel()
+        if self._propagated and self._above is not None:
+            least = self._level or self._above.getEffectiveLevel()
             if record.levelno >= least:
-                above.callHandlers(record)
+                self._above.callHandlers(record)
 
     def install(self) -> None:
         """Begin to sort."""
-        self._logger.addHandler(self)
-        self._logger.propagate = False
-        if self._logger.getEffectiveLevel() > logging.INFO:
-            self._logger.setLevel(logging.INFO)
+        is_quiet = self._logger.getEffectiveLevel() > logging.INFO
+        self._logger.parent = self._between
+        self._logger.propagate = True
+        self._logger.setLevel(logging.INFO if is_quiet else self._level)
+        if not is_quiet and self._above is not None:
+            self._between.setLevel(self._above.getEffectiveLevel())
 
     def remove(self) -> None:
         """Leave the logger as it was found."""
-        self._logger.removeHandler(self)
+        self._logger.parent = self._above
         self._logger.propagate = self._propagated
         self._logger.setLevel(self._level)
 

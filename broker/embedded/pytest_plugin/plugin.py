@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker.embedded.pytest_plugin.plain_imports import PlainImports
 from broker.embedded.pytest_plugin.wanted import (
     MARKER,
     TOPIC_OPTIONS,
@@ -46,7 +47,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Say what the marker takes."""
+    """Say what the marker takes, and have pytest leave the modules of the broker as they are."""
+    imports = PlainImports(config.pluginmanager.rewrite_hook)
+    imports.install()
+    config.add_cleanup(imports.remove)
     text = (
         "kafka(config, brokers, storage, isolation, security, partitions, topic_config): the "
         "broker, cluster and topic that the fixtures give this test"

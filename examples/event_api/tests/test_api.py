@@ -11,11 +11,18 @@ from fastapi.testclient import TestClient
 from broker.testing import ErrorCode, Produce
 from config import Settings
 
-SHORT = 1.0
+LONG, SHORT = 30.0, 0.5
 
 
 @pytest.fixture
 def client(kafka_broker, kafka_topic):
+    settings = Settings(kafka_broker.bootstrap_servers, kafka_topic, LONG)
+    with TestClient(application(settings)) as client:
+        yield client
+
+
+@pytest.fixture
+def impatient(kafka_broker, kafka_topic):
     settings = Settings(kafka_broker.bootstrap_servers, kafka_topic, SHORT)
     with TestClient(application(settings)) as client:
         yield client
@@ -53,10 +60,10 @@ def test_a_refusal_for_good_is_told_at_once(kafka_broker, kafka_topic, client):
 
 
 def test_a_broker_that_stands_still_costs_a_client_no_more_than_its_patience(
-    kafka_broker, kafka_topic, client
+    kafka_broker, kafka_topic, client, impatient
 ):
     assert post(client, 1).status_code == 202
     with kafka_broker.paused():
-        assert post(client, 2).status_code == 503
+        assert post(impatient, 2).status_code == 503
     assert post(client, 3).status_code == 202
     assert stored(kafka_broker, kafka_topic)[-1] == "3"

@@ -47,6 +47,46 @@ def test_the_callers_loop_hosts_it() -> None:
     asyncio.run(test())
 
 
+def test_it_tells_and_mistreats_as_one_on_a_thread_does() -> None:
+    from aiokafka import AIOKafkaProducer
+    from aiokafka.errors import MessageSizeTooLargeError, RequestTimedOutError
+
+    async def test() -> None:
+        async with EmbeddedBroker({"num.partitions": 2}, security="sasl_plaintext") as broker:
+            assert broker.config["num.partitions"] == "2"
+            assert broker.log_dir.is_dir()
+            assert broker.security is not None
+            assert broker.kafka_python_config["sasl_plain_username"] == broker.security.username
+            assert (await broker.is_running(), await broker.failure()) == (True, None)
+            await broker.create_topic("orders")
+            async with AIOKafkaProducer(
+                bootstrap_servers=broker.bootstrap_servers,
+                client_id="sick",
+                request_timeout_ms=300,
+                security_protocol=broker.security.protocol,
+                sasl_mechanism="PLAIN",
+                sasl_plain_username=broker.security.username,
+                sasl_plain_password=broker.security.password,
+            ) as producer:
+                error = ErrorCode.MESSAGE_TOO_LARGE
+                async with (
+                    await broker.fail(Produce, error, client_id="sick") as sick,
+                    await broker.fail(Produce, error, client_id="well") as well,
+                ):
+                    with pytest.raises(MessageSizeTooLargeError):
+                        await producer.send_and_wait("orders", b"one")
+                    assert (await sick.count(), await well.count()) == (1, 0)
+                await broker.drop_answer(Produce, times=1, disconnects=False)
+                with pytest.raises(RequestTimedOutError):
+                    await producer.send_and_wait("orders", b"two")
+            assert {record.value for record in await broker.records("orders")} == {b"two"}
+            assert len(await broker.requests_of(Produce)) >= 2
+            await broker.kill()
+            assert not await broker.is_running()
+
+    asyncio.run(test())
+
+
 def test_another_loop_than_its_own_is_told() -> None:
     """As when a fixture has the loop of the session, and a test one of its own."""
     made = EmbeddedBroker()

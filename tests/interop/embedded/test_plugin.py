@@ -176,6 +176,27 @@ def test_the_log_of_the_time_of_a_failed_test_is_in_its_report(suite: pytest.Pyt
     result.stdout.no_fnmatch_line("*topic before created*")
 
 
+def test_logs_that_pytest_captures_are_those_that_a_test_would_have_anyway(
+    suite: pytest.Pytester,
+) -> None:
+    suite.makepyfile(
+        """
+        from broker.testing import Produce
+        from send import send
+
+        def test_starts_it(kafka_broker):
+            pass
+
+        def test_it(kafka_broker, kafka_topic, caplog):
+            kafka_broker.disconnect(Produce, times=1)
+            send(kafka_broker.bootstrap_servers, kafka_topic)
+            (record,) = [one for one in caplog.records if one.name.startswith("broker")]
+            assert record.levelname == "WARNING"
+        """
+    )
+    run(suite).assert_outcomes(passed=2)
+
+
 def test_fixtures_of_the_users_own_scopes_may_stand_on_the_broker(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
@@ -277,47 +298,6 @@ def test_an_interrupted_run_leaves_nothing_behind(suite: pytest.Pytester, tmp_pa
     assert "Error" not in said
 
 
-def test_unittest_has_a_mixin(suite: pytest.Pytester) -> None:
-    suite.makepyfile(
-        """
-        import unittest
-        from broker.testing import KafkaTestMixin
-        from send import send
-
-        class TestOrders(KafkaTestMixin, unittest.TestCase):
-            kafka_config = {"num.partitions": 2}
-
-            def test_one(self):
-                send(self.kafka_broker.bootstrap_servers, self.kafka_topic)
-                self.assertEqual(len(self.kafka_broker.records(self.kafka_topic)), 1)
-
-            def test_two(self):
-                self.assertEqual(self.kafka_broker.topics(), {self.kafka_topic: 1})
-        """
-    )
-    run(suite).assert_outcomes(passed=2)
-
-
-def test_testcontainers_users_swap_one_import(suite: pytest.Pytester) -> None:
-    suite.makepyfile(
-        """
-        from broker.testing import KafkaContainer
-        from send import send
-
-        def test_it():
-            with KafkaContainer("confluentinc/cp-kafka:7.6.0").with_env(
-                "KAFKA_AUTO_CREATE_TOPICS_ENABLE", "true"
-            ).with_kraft() as kafka:
-                address = kafka.get_bootstrap_server()
-                send(address, "orders")
-                host, port = address.split(":")
-                assert host == kafka.get_container_host_ip()
-                assert int(port) == kafka.get_exposed_port(9093)
-        """
-    )
-    run(suite).assert_outcomes(passed=1)
-
-
 def test_pytest_without_a_kafka_test_does_not_import_the_broker(
     suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,13 +313,15 @@ def test_pytest_without_a_kafka_test_does_not_import_the_broker(
     suite.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
 
 
+@pytest.mark.parametrize("options", [(), ("--kafka-isolation=process",)])
 def test_faults_and_full_disks_end_with_the_test_that_has_made_them(
-    suite: pytest.Pytester,
+    suite: pytest.Pytester, options: tuple[str, ...]
 ) -> None:
     suite.makepyfile(
         """
         import pytest
         from broker.testing import ErrorCode, Produce
+        from confluent_kafka import Producer
         from send import send
 
         def test_one(kafka_broker):
@@ -361,6 +343,16 @@ def test_faults_and_full_disks_end_with_the_test_that_has_made_them(
         def test_requests_of_its_fixtures_are_seen(kafka_broker, sent):
             assert len(kafka_broker.requests.of(Produce)) == 1
 
+        def test_has_it_give_up(kafka_broker, kafka_topic):
+            producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
+            kafka_broker.fill_disk()
+            producer.produce(kafka_topic, "one")
+            while kafka_broker.is_running:
+                producer.flush(0.01)
+
+        def test_it_has_another_life(kafka_broker, kafka_topic):
+            send(kafka_broker.bootstrap_servers, kafka_topic)
+
         def test_stops_it(kafka_broker):
             kafka_broker.stop()
 
@@ -368,4 +360,4 @@ def test_faults_and_full_disks_end_with_the_test_that_has_made_them(
             send(kafka_broker.bootstrap_servers, kafka_topic)
         """
     )
-    run(suite).assert_outcomes(passed=6)
+    run(suite, *options).assert_outcomes(passed=8)

@@ -44,8 +44,17 @@ FRAMEWORKS = {
 }
 """The module that is imported, and the package that has it."""
 
-PLACES = ("examples/*", "spark_jobs", "tests/broker/embedded", "tests/interop/embedded")
+PLACES = (
+    "docs/testing.md",
+    "examples/*",
+    "spark_jobs",
+    "tests/broker/embedded",
+    "tests/interop/embedded",
+)
 """Where frameworks are used, rather than by what tests are made with."""
+
+PAGES = frozenset({".md"})
+"""What names pages, whose blocks of Python the tests run."""
 
 SUBJECTS = {
     "clients": "producing, consuming, administration",
@@ -132,13 +141,16 @@ def _frameworks() -> Iterable[str]:
 
 
 def _places() -> list[str]:
-    found = (path for pattern in PLACES for path in sorted(ROOT.glob(pattern)) if path.is_dir())
-    return [str(path.relative_to(ROOT)) for path in found]
+    found = (path for pattern in PLACES for path in sorted(ROOT.glob(pattern)))
+    return [str(path.relative_to(ROOT)) for path in found if path.is_dir() or path.suffix in PAGES]
 
 
 def _has(place: str, words: set[str]) -> bool:
     """Whether a program there imports one of the words, or its project asks for it."""
     folder = ROOT / place
+    if folder.suffix in PAGES:
+        blocks = re.findall(r"```python\n(.*?)```", folder.read_text(encoding="utf-8"), re.DOTALL)
+        return any(words & _imported_by(block) for block in blocks)
     asked = "".join(path.read_text(encoding="utf-8") for path in folder.glob("pyproject.toml"))
     return any(f'"{word}>=' in asked for word in words) or any(
         words & _imported(path) for path in folder.rglob("*.py")
@@ -146,9 +158,13 @@ def _has(place: str, words: set[str]) -> bool:
 
 
 def _imported(path: Path) -> set[str]:
-    """Return the first words of the modules that a file imports, and the names from them."""
+    return _imported_by(path.read_text(encoding="utf-8"))
+
+
+def _imported_by(program: str) -> set[str]:
+    """Return the first words of the modules that it imports, and the names from them."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(program)):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -50,13 +50,50 @@ def test_others_get_what_they_would_have_got(caplog: pytest.LogCaptureFixture) -
 
 def test_loggers_are_left_as_they_were_found_by_the_last_to_leave() -> None:
     found = logging.getLogger("broker")
-    before = (found.level, found.propagate, list(found.handlers))
+    before = (found.level, found.propagate, list(found.handlers), found.parent)
     watch()
     watch()
     unwatch()
-    assert not found.propagate
+    assert found.parent is not before[-1]
     unwatch()
-    assert (found.level, found.propagate, list(found.handlers)) == before
+    assert (found.level, found.propagate, list(found.handlers), found.parent) == before
+
+
+def test_a_logger_that_was_made_not_to_propagate_is_heard_by_its_broker_alone(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("broker"), "propagate", False)
+    lines = LogLines()
+    watch()
+    before = OWNER.set(lines)
+    try:
+        logger.warning("for the broker's lines alone")
+    finally:
+        OWNER.reset(before)
+        unwatch()
+    assert len(lines()) == 1
+    assert caplog.records == []
+
+
+def test_debug_lines_are_made_where_somebody_above_asks_for_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    watch()
+    try:
+        logger.debug("for who has asked")
+    finally:
+        unwatch()
+    assert [record.message for record in caplog.records] == ["for who has asked"]
+
+
+def test_pytest_finds_no_logger_to_which_it_would_add_its_handlers() -> None:
+    watch()
+    try:
+        loggers = logging.root.manager.loggerDict.values()
+        assert all(one.propagate for one in loggers if isinstance(one, logging.Logger))
+    finally:
+        unwatch()
 
 
 def test_the_newest_lines_are_kept() -> None:
