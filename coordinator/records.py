@@ -196,6 +196,12 @@ def encode_value(record: OffsetsRecord) -> bytes | None:
     return None if value is None else value.encode_versioned()
 
 
+def step_of(record: OffsetsRecord) -> str:
+    """The kind of record: its key's name, and whether it is a tombstone."""
+    name = type(record.key).__name__.removesuffix("Key")
+    return f"{name}Tombstone" if record.value is None else name
+
+
 def decode(key: bytes, value: bytes | None) -> OffsetsRecord | None:
     """Inverse of the two above; None for kinds of record that no group here has.
 

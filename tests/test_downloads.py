@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.options import CONNECTOR
-from tests.support import downloads, jars
+from tests.interop.go import franz_go
+from tests.support import downloads, go_programs, jars
 
 MAVEN = """#!/bin/sh
 echo mvn >>"$CALLS"
@@ -18,14 +19,25 @@ mkdir -p libs
 JAVAC = """#!/bin/sh
 echo javac >>"$CALLS"
 """
+OLD_GO = """#!/bin/sh
+echo go1.19.8
+"""
+GO = f"""#!/bin/sh
+case $1 in
+    env) echo go{go_programs.pinned()["go"]} ;;
+    build) [ ! -e "$CALLS.fails" ] || {{ echo 'no network' >&2; exit 1; }}
+        echo "go $GOTOOLCHAIN" >>"$CALLS"
+        for last; do [ "$before" = -o ] && touch "$last"; before=$last; done ;;
+esac
+"""
 
 
 @pytest.fixture
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have an empty cache, and a Maven and a javac that note their calls in this file."""
+    """Have an empty cache, Maven and javac that note their calls in this file, and an old Go."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name, text in (("mvn", MAVEN), ("javac", JAVAC)):
+    for name, text in (("mvn", MAVEN), ("javac", JAVAC), ("go", OLD_GO)):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
@@ -83,6 +95,35 @@ def test_a_connector_whose_jars_are_gone_is_fetched_again(calls: Path) -> None:
     downloads.connector_stamp().write_text(f"{CONNECTOR}\n{calls}.jar\n")
     [(what, _)] = downloads.missing()
     assert what == f"Fetching {CONNECTOR}"
+
+
+def test_go_that_is_missing_or_old_is_said_and_fails_nothing(
+    calls: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = go_programs.pinned()["go"]
+    assert go_programs.why_not() == f"Go 1.19.8 is older than {wanted}"
+    with pytest.raises(pytest.skip.Exception, match=r"franz-go: Go 1\.19\.8 is older"):
+        franz_go.run_scenarios("nowhere:1", "acks")
+
+    monkeypatch.setenv("PATH", str(calls.parent))
+    assert go_programs.why_not() == "Go is not installed"
+
+
+def test_go_clients_are_built_once_where_go_is_new_enough(calls: Path) -> None:
+    fetched()
+    (calls.parent / "bin" / "go").write_text(GO)
+    failing = calls.with_name("calls.fails")
+    failing.touch()
+    with pytest.raises(jars.JarsUnavailableError, match="cannot be built: no network"):
+        fetched()
+    with pytest.raises(jars.JarsUnavailableError, match=r"python -m tests\.support\.downloads"):
+        franz_go.run_scenarios("nowhere:1", "acks")
+    failing.unlink()
+    calls.unlink()
+
+    assert fetched() == ["Building franz-go's clients"]
+    assert calls.read_text() == "go local\n"
+    assert fetched() == []
 
 
 @pytest.mark.usefixtures("calls")

@@ -43,6 +43,10 @@ class RecordFormat(Protocol[RecordT]):
         """
         ...
 
+    def step_of(self, record: RecordT, /) -> str:
+        """What is done once the record is in the log: see `broker.runtime.failpoints`."""
+        ...
+
 
 def to_batch(
     changes: Sequence[RecordT],

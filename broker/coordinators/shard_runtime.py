@@ -79,6 +79,8 @@ class ShardRuntime(Generic[RecordT]):
         self._format = record_format
         self._replay = replay
         self._appended_to = 0
+        self.step_reached: Callable[[str], None] | None = None
+        """Is told of each record in the log, for tests (`broker.runtime.failpoints`)."""
 
     # Implemented by each kind of shard
 
@@ -210,6 +212,9 @@ class ShardRuntime(Generic[RecordT]):
         producer_id = NO_PRODUCER if producer is None else producer.producer_id
         for offset, record in enumerate(records, info.first_offset):
             self.apply(record, offset, producer_id)
+        if self.step_reached is not None:
+            for record in records:
+                self.step_reached(self._format.step_of(record))
         return None
 
     def _run_failed(self, effects: ShardEffects[RecordT], failure: ErrorCode) -> None:

@@ -53,6 +53,8 @@ class Shards(Generic[ShardT]):
         self._make = make
         self._partition_count = partition_count
         self._shards: dict[int, ShardT] = {}
+        self.step_reached: Callable[[str], None] | None = None
+        """Is told what shards made from now on have in their logs, for tests."""
 
     def stop(self) -> None:
         """Refuse all parked requests, and serve no more."""
@@ -77,6 +79,7 @@ class Shards(Generic[ShardT]):
     def _begin(self, partition: Partition, pause_ms: int) -> None:
         """Load a shard, at once if its log is empty; retry after the pause if that fails."""
         shard = self._shards[partition.index] = self._make(partition)
+        shard.step_reached = self.step_reached
         if partition.log.log_start_offset == partition.log.log_end_offset:
             self._activate(shard, pause_ms)
         else:

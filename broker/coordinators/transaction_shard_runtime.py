@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from broker.coordinators.marker_sender import MarkerSender
     from broker.partitions.partition import Partition
-    from coordinator.effects import ProducerIdentity, ShardEffects
+    from coordinator.effects import ShardEffects
     from coordinator.transactions.ports import ProducerIdBlocks
     from coordinator.transactions.settings import TransactionSettings
     from coordinator.transactions.transaction import Transaction
@@ -63,19 +63,6 @@ class TransactionShardRuntime(ShardRuntime[TransactionRecord]):
             mark = partial(self._mark, effects.to_mark)
             self.partition.when_committed(self._appended_to, mark)
         return is_stored
-
-    def _append(
-        self,
-        records: Sequence[TransactionRecord],
-        producer: ProducerIdentity | None = None,
-        guard: VerificationGuard | None = None,
-    ) -> ErrorCode | None:
-        failure = super()._append(records, producer, guard)
-        reached = self._sender.step_reached
-        if failure is None and reached is not None:
-            for _, transaction in records:
-                reached("Dead" if transaction is None else transaction.state.shown)
-        return failure
 
     def _mark(self, decided: Sequence[Transaction], code: ErrorCode) -> None:
         """With any other code leadership is lost: the next leader sends the markers."""

@@ -1,9 +1,9 @@
-"""Steps of a transaction at which a test can have the broker killed: in production, nothing.
+"""Steps of coordinators at which a test can have the broker killed: in production, nothing.
 
 What a broker that dies between two steps leaves behind can only be shown by one that does. With
 `BROKER_FAILPOINT=PrepareCommit` in its environment a broker kills itself, as SIGKILL does, when a
 transaction has been decided and nothing of it is marked; `BROKER_FAILPOINT=PrepareCommit:3` lets
-two pass before. The steps, in their order:
+two pass before. The steps of a transaction, in their order:
 
     Empty                           the record of a new epoch is in the log
     Ongoing                         the record of added partitions is in the log
@@ -11,6 +11,11 @@ two pass before. The steps, in their order:
     SomeMarked                      one partition of several has its marker
     AllMarked                       all partitions have
     CompleteCommit, CompleteAbort   the record that says so is in the log
+
+Those of groups and of share state are the kinds of their records, as `coordinator.records.step_of`
+and `coordinator.share_state.records.step_of` name them: `ConsumerGroupTargetAssignmentMember`,
+`GroupMetadataTombstone`, `ShareUpdate`. What a request changes is one batch, so that a group that
+turns from one protocol to the other dies at one moment, whichever of its records is named.
 
 Nobody has been answered about a step that is in the log, and what was answered before may not have
 been sent.

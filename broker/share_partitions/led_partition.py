@@ -161,7 +161,7 @@ class LedSharePartition:
         reading.map(self._begin).then(lambda _: self._watchers.wake(), self._not_loaded)
 
     def _begin(self, stored: StoredState) -> Deferred[None] | None:
-        self._writer.epoch = stored.state_epoch
+        self._writer.epoch, self._writer.start_offset = stored.state_epoch, stored.start_offset
         start: int | Deferred[int] = stored.start_offset
         if start == NO_START_OFFSET:
             reset = self._settings.auto_offset_reset
@@ -252,9 +252,15 @@ class LedSharePartition:
             self._owner.has_stored(self)
             raise
         self._acknowledging -= 1
-        if not transition.ranges:
+        start = self._records.ranges.start
+        # Else the next leader may deliver again what is finished here without being stored, as
+        # when a lock expired for the last time and no replica was there.
+        is_start_owed = start > self._writer.start_offset and any(
+            batch.first < start for batch in batches
+        )
+        if not transition.ranges and not is_start_owed:
             self._owner.has_stored(self)
-        return self._store(transition)
+        return self._store(transition, is_start_owed=is_start_owed)
 
     def leave(self, member_id: str) -> bool:
         """The member is gone; returns whether `release_departed` has to be called for that."""
@@ -290,9 +296,9 @@ class LedSharePartition:
         self._is_releasing = False
         self._not_stored(error)
 
-    def _store(self, transition: Transition) -> Deferred[None]:
+    def _store(self, transition: Transition, *, is_start_owed: bool = False) -> Deferred[None]:
         done: Deferred[None] = Deferred()
-        if not transition.ranges:
+        if not transition.ranges and not is_start_owed:
             done.complete(None)
             return done
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from broker.runtime.deferred import Deferred
-from coordinator.share_state.state import StateChange
+from coordinator.share_state.state import NO_START_OFFSET, StateChange
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
@@ -33,7 +33,16 @@ TOLD: Final = {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITIO
 class StateWriter:
     """Writes of one leader epoch."""
 
-    __slots__ = ("_is_writing", "_key", "_leader_epoch", "_position", "_store", "_waiting", "epoch")
+    __slots__ = (
+        "_is_writing",
+        "_key",
+        "_leader_epoch",
+        "_position",
+        "_store",
+        "_waiting",
+        "epoch",
+        "start_offset",
+    )
 
     def __init__(
         self,
@@ -54,6 +63,8 @@ class StateWriter:
         self._is_writing = False
         self.epoch = -1
         """The state epoch, once it is known."""
+        self.start_offset = NO_START_OFFSET
+        """What is stored of it, as far as is known."""
 
     @property
     def is_idle(self) -> bool:
@@ -83,10 +94,13 @@ class StateWriter:
         writing = self._next()
         self._is_writing = True
         batches = tuple(batch for some, _ in writing for batch in some)
-        change = StateChange(self.epoch, self._leader_epoch, *self._position(), batches)
+        start, final_count = self._position()
+        change = StateChange(self.epoch, self._leader_epoch, start, final_count, batches)
 
         def end(error: Exception | None) -> None:
             self._is_writing = False
+            if error is None:
+                self.start_offset = start
             for _, stored in writing:
                 if error is None:
                     stored.complete(None)

@@ -247,9 +247,12 @@ def _coordination(base: Foundation, cluster: ClusterParts) -> _Coordination:
             config.share_state_retry_timeout_ms,
         )
     )
-    sender = MarkerSender(peers, loop.clock, loop.timers, failpoints.armed(os.environ))
+    reached = failpoints.armed(os.environ)
+    groups.step_reached = share_coordinators.step_reached = reached
+    sender = MarkerSender(peers, loop.clock, loop.timers, reached)
     rules = TransactionRules(config, base.settings.features)
     transactions = TransactionCoordinators(rules, loop, producer_ids, sender, peers)
+    transactions.step_reached = reached
     return _Coordination(
         topics,
         auto_topics,

@@ -72,6 +72,13 @@ def encode_value(record: ShareStateRecord) -> bytes | None:
     ).encode_versioned()
 
 
+def step_of(record: ShareStateRecord) -> str:
+    """The kind of record: `ShareSnapshot`, `ShareUpdate` or `ShareSnapshotTombstone`."""
+    if record.value is None:
+        return "ShareSnapshotTombstone"
+    return "ShareUpdate" if isinstance(record.value, ShareUpdate) else "ShareSnapshot"
+
+
 def stored_batches(batches: Batches) -> list[StoredBatch]:
     """Batches as they are in records and requests."""
     return [StoredBatch(**batch._asdict()) for batch in batches]

@@ -58,6 +58,10 @@ class TransactionFormat:
             client_transaction_version=transaction.client_version,
         ).encode_versioned(1 if self._version() >= FLEXIBLE_SINCE else 0)
 
+    def step_of(self, record: TransactionRecord, /) -> str:
+        """The state that is stored, by the name that it is shown with; Dead for a tombstone."""
+        return "Dead" if record.transaction is None else record.transaction.state.shown
+
     def decode(self, key: bytes, value: bytes | None, /) -> TransactionRecord | None:
         """Inverse of the two; None for keys of another kind.
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.options import CONNECTOR
-from tests.support import jars
+from tests.support import go_programs, jars
 from tests.support.jars import JarsUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 TIMEOUT_SECONDS = 1200
 """For each thing: a registry that says nothing for so long is as good as away."""
@@ -68,6 +68,8 @@ def missing() -> Iterator[tuple[str, Callable[[], None]]]:
                 yield what, partial(_compile, version, source)
     if not _has_connector():
         yield f"Fetching {CONNECTOR}", _resolve_connector
+    if not go_programs.program().is_file() and go_programs.why_not() is None:
+        yield "Building franz-go's clients", _build_go
 
 
 def _resolve(version: str) -> None:
@@ -116,7 +118,22 @@ def _resolve_connector() -> None:
     connector_stamp().write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _run(command: list[str], directory: Path) -> subprocess.CompletedProcess[str]:
+def _build_go() -> None:
+    """Build beside the place, then rename: what is there is whole."""
+    program = go_programs.program()
+    program.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = program.with_suffix(".unfinished")
+    command = ["go", "build", "-trimpath", "-buildvcs=false", "-o", str(unfinished), "."]
+    outcome = _run(command, go_programs.FRANZ_GO, go_programs.environment())
+    if outcome.returncode != 0:
+        reason = outcome.stderr.strip().rpartition("\n")[2]
+        raise JarsUnavailableError(f"franz-go's clients cannot be built: {reason}")
+    unfinished.rename(program)
+
+
+def _run(
+    command: list[str], directory: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
             command,
@@ -125,6 +142,7 @@ def _run(command: list[str], directory: Path) -> subprocess.CompletedProcess[str
             text=True,
             timeout=TIMEOUT_SECONDS,
             check=False,
+            env=environment,
         )
     except subprocess.TimeoutExpired as error:
         message = f"{Path(command[0]).name} gave no answer in {TIMEOUT_SECONDS} s"

@@ -1,7 +1,7 @@
 """Write docs/clients.md: `python -m tests.support.documents.clients_page docs/clients.md`.
 
 A client counts as tried where a test imports it, a framework where a test or an example does.
-Versions are those that requirements/ and `tests.support.jars` pin.
+Versions are those that requirements/, `tests.support.jars` and `go.mod` pin.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.support import jars
+from tests.support import go_programs, jars
 from tests.support.tools import CLASSES
 
 if TYPE_CHECKING:
@@ -27,8 +27,12 @@ CLIENTS = {
     "kafka-python": ("kafka-python", {"kafka", "kafka_python"}),
     "aiokafka": ("aiokafka", {"aiokafka", "aio"}),
     "kcat (librdkafka)": (None, {"kcat"}),
+    "franz-go": ("github.com/twmb/franz-go", {"franz_go"}),
 }
 """By name: the package with its version, and what a test imports that uses it."""
+
+WRAPPERS = ("tests.interop.clients", "tests.interop.go")
+"""Where what tests import is named after its client."""
 
 FRAMEWORKS = {
     "AnyIO": ("anyio", "anyio"),
@@ -169,14 +173,16 @@ def _imported_by(program: str) -> set[str]:
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module.split(".")[0])
-            if node.module.startswith("tests.interop.clients"):
+            if node.module.startswith(WRAPPERS):
                 names |= {node.module.rpartition(".")[2], *(alias.name for alias in node.names)}
     return names
 
 
 def _pinned() -> dict[str, set[str]]:
-    """Return the versions of each package in requirements/: the examples may have another."""
+    """Return the versions of packages in requirements/ (examples may have others), and of Go's."""
     pins: dict[str, set[str]] = defaultdict(set)
+    for module, version in go_programs.pinned().items():
+        pins[module].add(version)
     for path in (ROOT / "requirements").glob("*.txt"):
         for line in path.read_text(encoding="utf-8").splitlines():
             if not line.startswith("#"):

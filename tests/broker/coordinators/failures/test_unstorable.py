@@ -83,6 +83,9 @@ class Unwritable:
     def decode(self, key: bytes, value: bytes | None, /) -> object | None:
         raise AssertionError
 
+    def step_of(self, record: object, /) -> str:
+        raise AssertionError
+
 
 def test_what_cannot_be_encoded_is_refused_and_nothing_is_replayed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -17,6 +17,7 @@ from tests.broker.handlers.share_groups.share_broker import (
     REJECT,
     RELEASE,
     RENEW,
+    SETTINGS,
     ShareBroker,
     acquired,
     later,
@@ -232,6 +233,34 @@ def test_acknowledgement_that_is_not_stored_is_refused_and_can_be_repeated(tmp_p
 
         assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
         assert accepted.error_code == ErrorCode.NONE
+
+    run_share_broker(tmp_path, scenario)
+
+
+def test_what_was_finished_without_being_stored_is_stored_before_it_is_acknowledged(
+    tmp_path: Path,
+) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=1)
+        taken: list[tuple[int, int, int]] = []
+        while taken != [(2, 2, SETTINGS.delivery_count_limit)]:
+            taken = acquired(await broker.fetched())
+            assert taken, "each is delivered alone for the last time"
+            broker.state.refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            broker.time.pass_(LOCK_MS)
+            broker.state.refusal = None
+        assert broker.state.start_offset == 0
+        broker.state.refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+        refused = await broker.acknowledge(1, (2, 2, ACCEPT))
+        broker.state.refusal = None
+        accepted = await broker.acknowledge(2, (2, 2, ACCEPT))
+        again = await broker.acknowledge(3, (2, 2, ACCEPT))
+
+        assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert accepted.error_code == again.error_code == ErrorCode.NONE
+        assert broker.state.start_offset == 3
+        assert len(broker.state.changes) == 2, "once it is stored, that is enough"
 
     run_share_broker(tmp_path, scenario)
 

@@ -1,0 +1,17 @@
+"""franz-go (Go) produces, reads and administers."""
+
+from __future__ import annotations
+
+from tests.interop.go import franz_go
+
+EXPECTED = {
+    "codecs": "[200 200 200 200 200]",
+    "acks": "3",
+    "topics": "created, TOPIC_ALREADY_EXISTS, produced, enlarged, 3, delete, deleted,"
+    " UNKNOWN_TOPIC_OR_PARTITION",
+}
+"""What Apache Kafka 4.3.1 makes each scenario print."""
+
+
+def test_franz_go_sees_what_apaches_broker_shows_it(bootstrap: str) -> None:
+    assert franz_go.run_scenarios(bootstrap, *EXPECTED) == EXPECTED

@@ -1,0 +1,1 @@
+"""Coordinators that are killed, under load and at named steps, with a group of each kind."""
