@@ -5,27 +5,12 @@ Each runs in a process of its own, whose hashes are the same in every run.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
 from tests.simulation.delay_defects import DELAY_DEFECTS
-from tests.support.jars import REPOSITORY
-
-
-def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tests.simulation", *arguments],
-        cwd=REPOSITORY,
-        env={**os.environ, "PYTHONHASHSEED": "0"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+from tests.simulation.processes import is_bad, simulate
 
 
 @pytest.mark.timeout(600)
@@ -107,8 +92,3 @@ def test_a_planted_defect_is_found(defect: str) -> None:
     (found,) = (line for line in done.stdout.splitlines() if is_bad(line))
     assert re.search(SHOWS[defect], found), found
     assert done.returncode == 1
-
-
-def is_bad(line: str) -> bool:
-    """Whether a line is of a seed that is not fine."""
-    return line.startswith("seed ") and ": fine (" not in line

@@ -1,0 +1,68 @@
+"""Seeds of groups of all kinds that must be fine, and defects that they have to find."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.simulation.group_defects import GROUP_DEFECTS
+from tests.simulation.processes import is_bad, simulate
+
+SEEDS = "0-300"
+"""Among which each defect shows; the first that shows it ends the search."""
+
+LIKELY = {
+    "owners": "0-1",
+    "answers of coordinators": "0-1",
+    "removals": "5-6",
+    "acknowledgements of shares": "10-11",
+    "delivery counts": "6-7",
+    "state of shares": "0-1",
+}
+"""Seeds that showed those; any change of the broker may have others show them."""
+
+QUICK = ("owners", "answers of coordinators")
+
+OWNERS = "was accepted, though|both own"
+SHOWS = {
+    "fencing of commits": OWNERS,
+    "owners": OWNERS,
+    "answers of coordinators": OWNERS,
+    "removals": "not settled",
+    "acknowledgements of shares": "it comes again",
+    "delivery counts": "though the count was|its count fell",
+    "state of shares": "it comes again",
+    "locks": "while .* has it",
+    "releases": "never got|not settled",
+    "fencing of share leaders": "comes again|count|has it",
+}
+"""What is told of each, so that none is found by accident."""
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 30), marks=pytest.mark.slow)])
+def test_groups_keep_every_promise(seeds: range) -> None:
+    done = simulate("--groups", "--seeds", f"{seeds.start}-{seeds.stop}", "--trace")
+
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert done.stdout.count(": fine") == len(seeds)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "defect",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SHOWS],
+)
+def test_a_planted_defect_of_groups_is_found(defect: str) -> None:
+    done = simulate("--groups", "--seeds", LIKELY.get(defect, SEEDS), "--defect", defect)
+    if done.returncode == 0:
+        done = simulate("--groups", "--seeds", SEEDS, "--defect", defect)
+
+    (found,) = (line for line in done.stdout.splitlines() if is_bad(line))
+    assert re.search(SHOWS[defect], found), found
+    assert done.returncode == 1
+
+
+def test_each_planted_defect_is_looked_for() -> None:
+    assert SHOWS.keys() == GROUP_DEFECTS.keys()
