@@ -61,8 +61,10 @@ def acknowledge_before_it_is_stored() -> None:
     """A member of a share group hears that its acknowledgements hold before they do."""
     store = LedSharePartition._store
 
-    def store_later(self: LedSharePartition, transition: Transition) -> Deferred[None]:
-        store(self, transition).then(lambda _: None, lambda _: None)
+    def store_later(
+        self: LedSharePartition, transition: Transition, *, is_start_owed: bool = False
+    ) -> Deferred[None]:
+        store(self, transition, is_start_owed=is_start_owed).then(lambda _: None, lambda _: None)
         done: Deferred[None] = Deferred()
         done.complete(None)
         return done

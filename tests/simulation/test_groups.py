@@ -19,6 +19,8 @@ LIKELY = {
     "acknowledgements of shares": "10-11",
     "delivery counts": "6-7",
     "state of shares": "0-1",
+    "locks": "13-14",
+    "releases": "3-4",
 }
 """Seeds that showed those; any change of the broker may have others show them."""
 
