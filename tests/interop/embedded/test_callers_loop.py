@@ -87,6 +87,18 @@ def test_it_tells_and_mistreats_as_one_on_a_thread_does() -> None:
     asyncio.run(test())
 
 
+def test_what_a_broker_that_dies_leaves_undone_is_told() -> None:
+    async def test() -> None:
+        async with EmbeddedBroker() as broker:
+            creation = asyncio.ensure_future(broker.create_topic("orders"))
+            await asyncio.sleep(0)
+            await broker.kill()
+            with pytest.raises(EmbeddedBrokerError, match="the broker stops"):
+                await creation
+
+    asyncio.run(test())
+
+
 def test_another_loop_than_its_own_is_told() -> None:
     """As when a fixture has the loop of the session, and a test one of its own."""
     made = EmbeddedBroker()
