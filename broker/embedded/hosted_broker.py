@@ -193,6 +193,10 @@ class HostedBroker:
         """The newest of its log."""
         return self._surroundings.lines()
 
+    async def fall_silent(self) -> None:
+        """Log nothing more, until it is started again."""
+        self._surroundings.lines.is_muted = True
+
     async def process_id(self) -> int:
         """Where it runs."""
         return os.getpid()

@@ -13,7 +13,7 @@ from broker.embedded.errors import EmbeddedBrokerError
 from broker.embedded.stored_records import LogPiece, next_offset, read_piece
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
-from broker.runtime.deferred import Deferred, awaited
+from broker.runtime.deferred import AbandonedError, Deferred, awaited
 from controller.features.levels import NEWEST
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -155,7 +155,10 @@ async def _ask(services: BrokerServices, request: Request, version: int) -> Resp
     )
     answer = ROUTES[int(request.API_KEY)].handler(context, request)
     if isinstance(answer, Deferred):
-        answer = await awaited(answer)
+        try:
+            answer = await awaited(answer)
+        except AbandonedError as error:
+            raise EmbeddedBrokerError(f"{type(request).__name__}: {error}") from None
     if isinstance(answer, request.RESPONSE):
         return answer
     return request.RESPONSE.decode(version, b"".join(answer.encode_parts(version)))

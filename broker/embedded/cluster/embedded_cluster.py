@@ -123,6 +123,8 @@ class EmbeddedCluster:
             return
         brokers, self.brokers = self.brokers, []
         with self._resources:
+            for broker in brokers:  # none of which shall warn of the others' end
+                broker.ask("fall_silent")
             for broker in brokers:  # in no order that could matter: what they have written goes
                 broker.end()
         self._resources = contextlib.ExitStack()

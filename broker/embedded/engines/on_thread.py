@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 FROM_ANY_THREAD: Final = frozenset(
     {
         "add_fault",
+        "fall_silent",
         "fault_count",
         "forget_requests",
         "is_running",

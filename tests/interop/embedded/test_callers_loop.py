@@ -87,6 +87,17 @@ def test_it_tells_and_mistreats_as_one_on_a_thread_does() -> None:
     asyncio.run(test())
 
 
+def test_what_a_broker_that_dies_leaves_undone_is_told() -> None:
+    async def test() -> None:
+        async with EmbeddedBroker() as broker:
+            creation = broker.create_topic("orders")
+            error, _ = await asyncio.gather(creation, broker.kill(), return_exceptions=True)
+            assert isinstance(error, EmbeddedBrokerError)
+            assert "the broker stops" in str(error)
+
+    asyncio.run(test())
+
+
 def test_another_loop_than_its_own_is_told() -> None:
     """As when a fixture has the loop of the session, and a test one of its own."""
     made = EmbeddedBroker()

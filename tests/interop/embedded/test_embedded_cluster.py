@@ -190,6 +190,16 @@ def test_nothing_is_left_behind() -> None:
     assert set(threading.enumerate()) <= threads
 
 
+def test_the_end_of_a_cluster_warns_of_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(3):  # whose threads end in another order each time
+        with EmbeddedCluster() as cluster:
+            cluster.create_topic("ha", replication_factor=3)
+            assert produced(cluster.bootstrap_servers, "ha", b"one") == [0]
+            cluster.brokers[2].pause()
+            caplog.clear()
+        assert [record.message for record in caplog.records] == []
+
+
 def _stored(broker: ClusterBroker, topic: str) -> list[StoredRecord]:
     return stored_records(broker.ask("read", topic, 0, False))
 
