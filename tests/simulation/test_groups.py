@@ -16,7 +16,6 @@ LIKELY = {
     "owners": "0-1",
     "answers of coordinators": "0-1",
     "removals": "5-6",
-    "acknowledgements of shares": "10-11",
     "delivery counts": "6-7",
     "state of shares": "0-1",
     "locks": "13-14",
