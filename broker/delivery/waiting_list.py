@@ -22,6 +22,8 @@ from storage.delays.delay_index import DelayKind
 from storage.key_index.key_hashes import ID_HEADER
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.delivery.followed_log import FollowedLog
     from broker.delivery.partition_delivery import PartitionDelivery
     from broker.runtime.slices import Slices
@@ -32,6 +34,11 @@ PAGE_ENTRIES: Final = 256
 """Fixed: between two of them a client that has left is noticed."""
 FIRST: Final = Waiting(-1, -1)
 """Where a list begins."""
+
+
+def never() -> bool:
+    """There is time."""
+    return False
 
 
 def size_of(record: Record) -> int:
@@ -59,9 +66,13 @@ class WaitingPage(NamedTuple):
 class WaitingList:
     """What waits in one partition. Every method raises ApiError if this broker ceases to lead."""
 
-    def __init__(self, delivery: PartitionDelivery, slices: Slices) -> None:
+    def __init__(
+        self, delivery: PartitionDelivery, slices: Slices, is_late: Callable[[], bool] = never
+    ) -> None:
+        """Once it `is_late`, a search ends with the record it is at."""
         self._delivery = delivery
         self._slices = slices
+        self._is_late = is_late
         self._sources = Sources(delivery.partition.log.delays.read_holding)
         """Its own: what is delivered next shall not be pushed out."""
 
@@ -88,7 +99,8 @@ class WaitingList:
     async def search(self, start: Waiting, limits: PageLimits, message_id: bytes) -> WaitingPage:
         """Those whose header `message-id` holds this, in at most PAGE_ENTRIES batches.
 
-        It goes through the log, from the offset in `start`: each batch is opened once.
+        It goes through the log, from the offset in `start`: each batch is opened once. For each
+        record with the id it goes through all that waits.
         """
         followed, delays = self._delivery.followed(), self._delivery.partition.log.delays
         first = max(start.offset, followed.needed_from())
@@ -104,10 +116,11 @@ class WaitingList:
                 if found is not None:
                     records.append(found)
                     size += size_of(found.record)
-                    if len(records) >= limits.records or size >= limits.bytes:
+                    is_full = len(records) >= limits.records or size >= limits.bytes
+                    if is_full or self._is_late():
                         return WaitingPage(records, Waiting(-1, offset + 1))
             looked += 1
-            if looked == PAGE_ENTRIES:
+            if looked == PAGE_ENTRIES or self._is_late():
                 return WaitingPage(records, Waiting(-1, entry.offset + len(opened.starts)))
         return WaitingPage(records, None)
 

@@ -68,13 +68,17 @@ class WaitingLookups:
         require_access(self._services, TopicAccess("WaitingLookup", address, request.topic))
         config, clock = self._services.config, self._services.clock
         deadline_ms = clock.monotonic_ms() + config.key_index_lookup_timeout_ms
+
+        def is_late() -> bool:
+            return clock.monotonic_ms() >= deadline_ms
+
         answer = _Answer(
             min(request.limit, config.key_index_lookup_max_records),
             config.key_index_lookup_max_bytes,
         )
         mine, elsewhere = self._partitions(request)
         for number, delivery in mine:
-            waiting = WaitingList(delivery, self._services.slices())
+            waiting = WaitingList(delivery, self._services.slices(), is_late)
             place: Waiting | None = request.start[1] if number == request.start[0] else FIRST
             while place is not None and answer.next is None:
                 wanted = request.message_id
@@ -85,7 +89,7 @@ class WaitingLookups:
                 )
                 answer.take(number, page)
                 place = page.next
-                if answer.is_full or clock.monotonic_ms() >= deadline_ms:
+                if answer.is_full or is_late():
                     answer.stop(number, place)
         waits = sum(len(one) for _, one in mine)
         return partial(answer.encoded, request.topic, elsewhere, waits)

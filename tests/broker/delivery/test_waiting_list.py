@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 PLENTY = PageLimits(1000, 1 << 20)
 
 
-def list_of(leader: Replica) -> WaitingList:
+def list_of(leader: Replica, *, is_late: bool = False) -> WaitingList:
     delivery = leader.deliveries.of(leader.partition)
     assert delivery is not None
-    return WaitingList(delivery, one_step_at_a_time())
+    return WaitingList(delivery, one_step_at_a_time(), lambda: is_late)
 
 
 async def offsets(leader: Replica, limits: PageLimits = PLENTY) -> list[int]:
@@ -46,8 +46,10 @@ async def offsets(leader: Replica, limits: PageLimits = PLENTY) -> list[int]:
         place = page.next
 
 
-@pytest.mark.parametrize("most", [1, 2, 1000])
-def test_records_are_found_by_their_id_while_they_wait(most: int) -> None:
+@pytest.mark.parametrize(("most", "is_late"), [(1, False), (2, False), (1000, False), (1000, True)])
+def test_records_are_found_by_their_id_while_they_wait(most: int, *, is_late: bool) -> None:
+    """A search that is late goes on by a record each time."""
+
     async def scenario() -> None:
         leader = await leading()
         named = ("message-id", b"7")
@@ -62,8 +64,9 @@ def test_records_are_found_by_their_id_while_they_wait(most: int) -> None:
         async def found() -> list[int]:
             offsets, place = [], FIRST
             while True:
-                page = await list_of(leader).search(place, PageLimits(most, 1 << 20), b"7")
-                assert len(page.records) <= most
+                looking = list_of(leader, is_late=is_late)
+                page = await looking.search(place, PageLimits(most, 1 << 20), b"7")
+                assert len(page.records) <= (1 if is_late else most)
                 offsets += [one.record.offset for one in page.records]
                 if page.next is None:
                     return offsets
