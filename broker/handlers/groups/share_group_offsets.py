@@ -8,7 +8,6 @@ have answered.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from broker.coordinators.share_state.group_states import store
@@ -24,7 +23,7 @@ from coordinator.share_state.state import (
     SharePartition,
 )
 from protocol.acl_types import AclOperation
-from protocol.errors import ApiError, ErrorCode
+from protocol.errors import ApiError, ErrorCode, detached
 from protocol.messages.share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsResponse,
@@ -146,8 +145,10 @@ async def _topic(
             for index in existing[start : start + READ_AT_ONCE]
         }
         for index, answer in asked.items():
-            with suppress(ApiError):  # nothing is known of it then, as in Apache Kafka
+            try:
                 summaries[index] = await awaited(answer)
+            except ApiError as error:  # nothing is known of it then, as in Apache Kafka
+                detached(error)  # it is held by its answer, and that from here
     begun = [
         (name, index)
         for index in existing

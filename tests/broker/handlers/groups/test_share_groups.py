@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker.runtime.deferred import Deferred
 from controller.features.levels import SHARE_VERSION
 from coordinator.share_groups.initialisation import Initialisation
 from protocol.acl_types import AclOperation, ResourceType
-from protocol.errors import ErrorCode
+from protocol.errors import ApiError, ErrorCode
 from protocol.messages.groups import DeleteGroupsRequest
 from protocol.messages.share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -18,10 +20,13 @@ from protocol.messages.share_group_offsets import (
 )
 from protocol.messages.share_groups import ShareGroupDescribeRequest, ShareGroupHeartbeatRequest
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
+from tests.controller.harness import turns
 from tests.support.broker_parts.allowing import allowing
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from coordinator.share_state.state import SharePartition, StateSummary
 
 TOPIC = "t"
 KEYS = {
@@ -38,6 +43,15 @@ def group(operation: AclOperation) -> Any:
 
 def topic(operation: AclOperation) -> Any:
     return (ResourceType.TOPIC, TOPIC, operation)
+
+
+class Unavailable:
+    """In place of the share coordinators, of which none answers."""
+
+    def read_summary(self, _: SharePartition) -> Deferred[StateSummary]:
+        answer: Deferred[StateSummary] = Deferred()
+        answer.fail(ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return answer
 
 
 async def ready(broker: GroupBroker) -> None:
@@ -263,5 +277,23 @@ def test_what_share_coordinators_refuse_is_not_read(tmp_path: Path) -> None:
         found = broker.groups.shard_for(GROUP).groups.shares.groups.find(GROUP)
         assert found is not None
         assert found.states.initialising == found.states.initialised == {}
+
+    run_group_broker(tmp_path, scenario, **KEYS)
+
+
+def test_errors_of_partitions_without_offsets_are_freed_with_the_answer(tmp_path: Path) -> None:
+    """Else the request stays until the next collection of garbage, which comes rarely."""
+
+    async def scenario(broker: GroupBroker) -> None:
+        await ready(broker)
+        broker.services.share_state = Unavailable()  # type: ignore[assignment]
+        gc.collect()
+        gc.disable()
+        try:
+            await offsets(broker, TOPIC)
+            await turns()
+            assert not [one for one in gc.get_objects() if isinstance(one, ApiError)]
+        finally:
+            gc.enable()
 
     run_group_broker(tmp_path, scenario, **KEYS)
