@@ -162,6 +162,7 @@ class ShareHeartbeats:
             request.member_epoch == JOINING_EPOCH
             or request.subscribed_topic_names is not None
             or stepped.assigned != member.assigned
+            or request.member_epoch != member.member_epoch  # the answer that told it was lost
         )
         interval_ms = self._parts.settings.heartbeat_interval_of(group.group_id)
         return _success(stepped, interval_ms, tells_assignment=tells_assignment), begun

@@ -44,6 +44,18 @@ def test_a_partition_is_read_once_it_has_state() -> None:
     assert len(shares.harness.log) == length, "a heartbeat that changes nothing stores nothing"
 
 
+def test_an_assignment_whose_answer_was_lost_is_told_again() -> None:
+    shares = share_harness(t=2)
+    shares.beat("a", "t")
+    shares.initialise()
+    shares.beat("a")
+    shares.epochs["a"], shares.told["a"] = 2, {}
+
+    assert shares.beat("a").member_epoch == 3
+    assert shares.told["a"] == {"t": [0, 1]}
+    assert shares.beat("a").assignment is None
+
+
 def test_members_share_partitions_and_leave_them_to_others() -> None:
     shares = share_harness(t=4)
     for member in "ab":
