@@ -15,6 +15,7 @@ SEEDS = "0-300"
 LIKELY = {
     "owners": "0-1",
     "answers of coordinators": "0-1",
+    "acknowledgements of shares": "6-7",
     "removals": "5-6",
     "delivery counts": "6-7",
     "state of shares": "0-1",
