@@ -66,6 +66,7 @@ SUBJECTS = {
     "coordinators": "groups",
     "documents": "this documentation",
     "embedded": "brokers inside tests",
+    "go": "programs in Go",
     "hostility": "hostile neighbours",
     "logs": "logs, compaction, retention",
     "messaging": "delays and retries",
