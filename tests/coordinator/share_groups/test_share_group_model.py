@@ -33,7 +33,7 @@ class ShareGroupModel(RuleBasedStateMachine):
     @initialize(few=st.integers(1, 3), more=st.integers(1, 5))
     def begin(self, few: int, more: int) -> None:
         self.partitions = {"t": few, "u": more}
-        self.shares = share_harness(**self.partitions)
+        self.shares = share_harness(t=few, u=more)
         self.topics: dict[str, tuple[str, ...]] = {}
         self.initialised: set[tuple[str, int]] = set()
         self.epoch = 0
