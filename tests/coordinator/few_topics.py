@@ -14,6 +14,7 @@ class FewTopics:
         self.revision = 1
         self.created_revision = 1
         self._views: dict[str, TopicView] = {}
+        self._names: dict[UUID, str] = {}
 
     def put(self, name: str, partitions: int) -> UUID:
         """Create a topic, or give it more partitions."""
@@ -23,17 +24,18 @@ class FewTopics:
             self.created_revision = self.revision
         topic_id = UUID(int=100 + len(self._views)) if known is None else known.topic_id
         self._views[name] = TopicView(name, topic_id, partitions, self.revision)
+        self._names[topic_id] = name
         return topic_id
 
     def remove(self, name: str) -> None:
         self.revision += 1
-        del self._views[name]
+        del self._names[self._views.pop(name).topic_id]
 
     def find(self, name: str) -> TopicView | None:
         return self._views.get(name)
 
     def name_of(self, topic_id: UUID) -> str | None:
-        return next((each.name for each in self._views.values() if each.topic_id == topic_id), None)
+        return self._names.get(topic_id)
 
     def names(self) -> list[str]:
         return list(self._views)

@@ -134,11 +134,31 @@ class Harness:
 
     def append(self, records: Iterable[OffsetsRecord], producer_id: int = NO_PRODUCER) -> None:
         for record in records:
-            self.load(LogEntry(len(self.log), record, producer_id))
+            self.load(LogEntry(self._log_end, record, producer_id))
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         """Write a marker."""
-        self.load(LogEntry(len(self.log), None, producer_id, is_commit))
+        self.load(LogEntry(self._log_end, None, producer_id, is_commit))
+
+    @property
+    def _log_end(self) -> int:
+        return self.log[-1].offset + 1 if self.log else 0
+
+    def compact(self, share: float, *, drops_tombstones: bool) -> None:
+        """Keep of the first part of the log what comes last of each key there."""
+        count = int(len(self.log) * share)
+        cleaned, rest = self.log[:count], self.log[count:]
+        last = {repr(one.record.key): one.offset for one in cleaned if one.record is not None}
+        self.log = [
+            one
+            for one in cleaned
+            if one.record is None
+            or one.producer_id != NO_PRODUCER
+            or (
+                last[repr(one.record.key)] == one.offset
+                and not (drops_tombstones and one.record.value is None)
+            )
+        ] + rest
 
     def load(self, entry: LogEntry) -> None:
         """Put an entry at the end of the log, and replay it."""

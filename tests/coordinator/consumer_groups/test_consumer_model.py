@@ -201,6 +201,11 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
     def replicas_change(self, error: ErrorCode | None) -> None:
         self.harness.append_error = error
 
+    @rule(share=st.sampled_from([0.3, 0.7, 1.0]), drops_tombstones=st.booleans())
+    def log_is_compacted(self, share: float, *, drops_tombstones: bool) -> None:
+        """The next coordinator reads what is left."""
+        self.harness.compact(share, drops_tombstones=drops_tombstones)
+
     @rule()
     def coordinator_moves(self) -> None:
         error, before = self.harness.append_error, self._stored()

@@ -42,7 +42,8 @@ class ShareGroupModel(RuleBasedStateMachine):
 
     @rule(name=NAMES, topics=TOPICS)
     def join(self, name: str, topics: tuple[str, ...]) -> None:
-        self.shares.epochs[name] = 0
+        """Whoever is refused is a member no more as far as it knows, and has to join again."""
+        self._forget(name)
         if not self.shares.beat(name, *topics).error_code:
             self.topics[name] = topics
 
@@ -105,6 +106,11 @@ class ShareGroupModel(RuleBasedStateMachine):
     def time_passes(self, delay_ms: int) -> None:
         self.shares.harness.advance(delay_ms)
 
+    @rule(share=st.sampled_from([0.3, 0.7, 1.0]), drops_tombstones=st.booleans())
+    def log_is_compacted(self, share: float, *, drops_tombstones: bool) -> None:
+        """The next coordinator reads what is left."""
+        self.shares.harness.compact(share, drops_tombstones=drops_tombstones)
+
     @rule()
     def coordinator_moves(self) -> None:
         before, error = self._stored(), self.shares.harness.append_error
@@ -147,8 +153,9 @@ class ShareGroupModel(RuleBasedStateMachine):
         for _ in range(6):  # the dead are missed, what is initialising is asked for again
             self.shares.harness.advance(16_000)
             for name in list(self.topics):
+                topics = self.topics[name]
                 if self.shares.beat(name).error_code:
-                    self.join(name, self.topics[name])
+                    self.join(name, topics)
             self.share_coordinators_answer(is_refused=False)
         told = {name: self._told(name) for name in self.topics}
         assert told == self._assigned()

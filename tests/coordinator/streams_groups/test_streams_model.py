@@ -80,6 +80,11 @@ class StreamsModel(RuleBasedStateMachine):
     def half_a_session_passes(self) -> None:
         self.harness.advance(25_000)
 
+    @rule(share=st.sampled_from([0.3, 0.7, 1.0]), drops_tombstones=st.booleans())
+    def log_is_compacted(self, share: float, *, drops_tombstones: bool) -> None:
+        """The next coordinator reads what is left."""
+        self.harness.compact(share, drops_tombstones=drops_tombstones)
+
     @rule()
     def coordinator_moves(self) -> None:
         before = self._shown()

@@ -291,6 +291,21 @@ def test_regular_expression_is_resolved_beside_the_heartbeat() -> None:
     assert member.count == 6
 
 
+def test_regular_expression_that_matches_ten_thousand_topics() -> None:
+    harness = consumer_harness(**{f"topic-{number}": 1 for number in range(10_000)})
+    members = [Member(harness, name, []) for name in "ab"]
+    for member in members:
+        member.join(subscribed_topic_names=None, subscribed_topic_regex="topic-.*")
+    settle(*members)
+    assert [member.count for member in members] == [5_000, 5_000]
+
+    loaded = harness.restarted()
+
+    group = loaded.shard.consumers.groups.find("orders")
+    assert group is not None
+    assert [len(each.assigned) for each in group.members.values()] == [5_000, 5_000]
+
+
 def test_regular_expression_that_is_none_is_refused() -> None:
     harness = consumer_harness()
     member = Member(harness, "a", [])
