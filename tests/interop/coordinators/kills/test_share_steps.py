@@ -49,7 +49,6 @@ STEPS = (
     "ShareUpdate:2",
     "ShareGroupMemberMetadataTombstone",
 )
-DELETION = ("ShareSnapshotTombstone", "ShareGroupMetadataTombstone")
 
 
 @pytest.fixture(scope="module")
@@ -128,30 +127,3 @@ def test_share_consumer_goes_on(
     second = send(mortal, name, "second")
     again = read(tools, mortal, name, "--max-messages", str(RECORDS), "--timeout-ms", LIMIT_MS)
     assert again == second
-
-
-@pytest.mark.parametrize("step", DELETION)
-def test_group_can_be_deleted_again(
-    mortal: BrokerProcess, tools: Tools, new_name: NewName, step: str
-) -> None:
-    name = new_name("deleted")
-    begin(mortal, tools, name)
-    first = send(mortal, name, "first")
-    some = ("--max-messages", str(RECORDS), "--timeout-ms", LIMIT_MS)
-    assert read(tools, mortal, name, *some) == first
-    restart(mortal, step)
-    deletion = ("share-groups", "--bootstrap-server", mortal.bootstrap, "--delete", "--group", name)
-    with ThreadPoolExecutor(1) as beside, closing(Tools(jars.KAFKA_4)) as others:
-        deleting = beside.submit(others.run, *deletion)
-        mortal.wait_until_ended()
-        restart(mortal)
-        deleting.result()
-    eventually(lambda: "not found" in gone(tools, deletion))
-
-    assert read(tools, mortal, name, *some) == first
-
-
-def gone(tools: Tools, deletion: tuple[str, ...]) -> str:
-    """What the tool says of a group that it is to delete once more."""
-    said = tools.run(*deletion)
-    return (said.output + said.errors).lower()
