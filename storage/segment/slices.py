@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from storage.filesystem import File
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Slice:
-    """Batches as they stand on disk; the last may be cut off. It keeps its file open."""
+    """Batches as they stand on disk; the last may be cut off. It keeps its file open.
+
+    Never changed, but not frozen: one is made for each fetch, and that would take twice as long.
+    """
 
     file: File | None
     """None when the slice is empty."""
