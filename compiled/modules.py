@@ -34,7 +34,6 @@ SINGLE: Final[tuple[str, ...]] = (
     "broker/network/send_queue.py",
     "broker/partitions/commit_waiters.py",
     "broker/partitions/watchers.py",
-    "broker/requests/context.py",
     "broker/requests/dispatch.py",
     "broker/requests/versioned_route.py",
     "broker/fetch/fetch_sessions.py",
