@@ -10,7 +10,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from broker.network.connection import SIZE_BYTES
 from broker.requests.api_table import ROUTES
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from broker.requests.services import BrokerServices
     from protocol.schema import Part, Response
 
-SECOND_NS: Final = 1_000_000_000
-BOUNDS_SECONDS: Final = (
+SECOND_NS = 1_000_000_000
+BOUNDS_SECONDS = (
     *(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
     *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
 )
-_BOUNDS_NS: Final = tuple(int(bound * SECOND_NS) for bound in BOUNDS_SECONDS)
-_API_KEY_BYTES: Final = 2
+_BOUNDS_NS = tuple(int(bound * SECOND_NS) for bound in BOUNDS_SECONDS)
+_API_KEY_BYTES = 2
 
 
 class RequestCounts:
