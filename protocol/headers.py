@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import struct as structs
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.api_keys import ApiKey
 from protocol.wire import SHORT, Buffer, DecodeError, skip_tags
@@ -27,9 +27,9 @@ from protocol.wire import SHORT, Buffer, DecodeError, skip_tags
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_NEVER = 32768
+_NEVER: Final = 32768
 
-_FIRST_FLEXIBLE: dict[ApiKey, int] = {
+_FIRST_FLEXIBLE: Final[dict[ApiKey, int]] = {
     ApiKey.PRODUCE: 9,
     ApiKey.FETCH: 12,
     ApiKey.LIST_OFFSETS: 6,
@@ -116,21 +116,21 @@ _FIRST_FLEXIBLE: dict[ApiKey, int] = {
 }
 """The first version of each request, and of its response, that is flexible."""
 
-_CONTROLLED_SHUTDOWN = 7
-_UNPACK_V0 = structs.Struct(">hhi").unpack_from
-_UNPACK_V1 = structs.Struct(">hhih").unpack_from
-_UNPACK_LENGTH = structs.Struct(">h").unpack_from
-_V0_BYTES = 8
-_V1_BYTES = 10
+_CONTROLLED_SHUTDOWN: Final = 7
+_UNPACK_V0: Final = structs.Struct(">hhi").unpack_from
+_UNPACK_V1: Final = structs.Struct(">hhih").unpack_from
+_UNPACK_LENGTH: Final = structs.Struct(">h").unpack_from
+_V0_BYTES: Final = 8
+_V1_BYTES: Final = 10
 """Up to the first character of the client id."""
 
-_PACK_SIZED_PLAIN = structs.Struct(">ii").pack
-_PACK_SIZED_TAGGED = structs.Struct(">iix").pack
-_PACK_REQUEST = structs.Struct(">ihhih").pack
-_PLAIN_BYTES = 4
-_TAGGED_BYTES = 5
-_FLEXIBLE_REQUEST = {int(key): first for key, first in _FIRST_FLEXIBLE.items()}
-_FLEXIBLE_RESPONSE = _FLEXIBLE_REQUEST | {int(ApiKey.API_VERSIONS): _NEVER}
+_PACK_SIZED_PLAIN: Final = structs.Struct(">ii").pack
+_PACK_SIZED_TAGGED: Final = structs.Struct(">iix").pack
+_PACK_REQUEST: Final = structs.Struct(">ihhih").pack
+_PLAIN_BYTES: Final = 4
+_TAGGED_BYTES: Final = 5
+_FLEXIBLE_REQUEST: Final = {int(key): first for key, first in _FIRST_FLEXIBLE.items()}
+_FLEXIBLE_RESPONSE: Final = _FLEXIBLE_REQUEST | {int(ApiKey.API_VERSIONS): _NEVER}
 
 
 class UnknownApiKeyError(DecodeError):
@@ -155,8 +155,8 @@ class RequestHeader(NamedTuple):
     client_id: str | None
 
 
-_make_header: Callable[[tuple[int, int, int, str | None]], RequestHeader] = functools.partial(
-    tuple.__new__, RequestHeader
+_make_header: Final[Callable[[tuple[int, int, int, str | None]], RequestHeader]] = (
+    functools.partial(tuple.__new__, RequestHeader)
 )
 
 

@@ -20,7 +20,7 @@ When all slots are taken, `session_eviction` says who gives way: consumers to fo
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from broker.fetch.follower_batching import FollowerBatching
 from broker.fetch.session_eviction import NO_RANK, EvictionOrder
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from broker.replication.followers import Follower
     from protocol.messages.fetch import FetchRequest, FetchResponse
 
-NO_SESSION = 0
-FINAL_EPOCH = -1
-INITIAL_EPOCH = 0
-LAST_EPOCH = 2**31 - 1
-FIRST_VERSION_BY_ID = 13
-UNSENT = -1
+NO_SESSION: Final = 0
+FINAL_EPOCH: Final = -1
+INITIAL_EPOCH: Final = 0
+LAST_EPOCH: Final = 2**31 - 1
+FIRST_VERSION_BY_ID: Final = 13
+UNSENT: Final = -1
 
 
 class Waiting(Protocol):
@@ -164,7 +164,7 @@ class FetchSession:
     def __init__(
         self,
         identity: int,
-        partitions: OrderedDict[tuple[str | UUID, int], FetchedPartition],
+        partitions: dict[tuple[str | UUID, int], FetchedPartition],
         now_ms: int,
         *,
         is_by_id: bool,
@@ -328,7 +328,7 @@ class FetchSessions:
     def _create(
         self,
         request: FetchRequest,
-        partitions: OrderedDict[tuple[str | UUID, int], FetchedPartition],
+        partitions: dict[tuple[str | UUID, int], FetchedPartition],
         now_ms: int,
         *,
         is_by_id: bool,
@@ -360,10 +360,10 @@ def _listed(
     request: FetchRequest,
     *,
     is_by_id: bool,
-    known: OrderedDict[tuple[str | UUID, int], FetchedPartition] | None = None,
-) -> OrderedDict[tuple[str | UUID, int], FetchedPartition]:
+    known: dict[tuple[str | UUID, int], FetchedPartition] | None = None,
+) -> dict[tuple[str | UUID, int], FetchedPartition]:
     """The partitions that a request lists, each once; known ones keep what they were told."""
-    listed: OrderedDict[tuple[str | UUID, int], FetchedPartition] = OrderedDict()
+    listed: dict[tuple[str | UUID, int], FetchedPartition] = {}
     for topic in request.topics:
         name = topic.topic_id if is_by_id else topic.topic
         for partition in topic.partitions:

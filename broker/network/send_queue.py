@@ -21,7 +21,7 @@ import logging
 import os
 import socket
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-INLINE_REGION_BYTES = 32 * 1024
+INLINE_REGION_BYTES: Final = 32 * 1024
 """Smaller regions are read and sent with the bytes around them, which saves a system call."""
 
-RUN_BYTES = 256 * 1024
+RUN_BYTES: Final = 256 * 1024
 """Bytes gathered for one write, or read of a region that cannot be sent from its file."""
 
-_BYTES = (bytes, bytearray, memoryview)
+_BYTES: Final = (bytes, bytearray, memoryview)
 """A tuple, as `bytes | bytearray` in a loop would make a type each time round."""
 
-_PEER_IS_GONE = (ConnectionError, TimeoutError)
+_PEER_IS_GONE: Final = (ConnectionError, TimeoutError)
 
 
 class Readable(Protocol):
@@ -173,13 +173,15 @@ class SendQueue:
         queue = self._parts.append
         for part in parts:
             length = len(part)
+            if not length:  # as what follows the last records of a fetch
+                continue
             size += length
             if isinstance(part, _BYTES):
                 queue(part)
-            elif length:
-                queue(_Rest(part))  # type: ignore[arg-type]  # `cast` costs a call
-                if length > INLINE_REGION_BYTES:
-                    self._has_large_region = True
+                continue
+            queue(_Rest(part, length))  # type: ignore[arg-type]  # `cast` costs a call
+            if length > INLINE_REGION_BYTES:
+                self._has_large_region = True
         self.size += size
         self._most_bytes += size
 
@@ -252,11 +254,14 @@ class SendQueue:
                 self._send_region(self._sender, parts[0])
             elif data:
                 self._transport.write(data)
-            elif parts:  # else only empty bytes are left, as after records
+            else:
                 self._send_copy(cast("_Rest", parts[0]))
 
     def _next_run(self) -> bytes | bytearray | memoryview:
-        """Take the parts for one write: bytes and small regions, up to a large one."""
+        """Take the parts for one write: bytes and small regions, up to a large one.
+
+        None are empty, so that this is only if a large region comes first.
+        """
         parts = self._parts
         run: list[bytes | bytearray | memoryview] = []
         size = 0
@@ -293,7 +298,10 @@ class SendQueue:
         except BlockingIOError:
             self._wait_for_room(sender)
             return
-        self._skip(rest, sent)
+        if sent == rest.length:  # as mostly
+            self._parts.popleft()
+        else:
+            self._skip(rest, sent)
 
     def _send_copy(self, rest: _Rest) -> None:
         chunk = rest.read(min(rest.length, RUN_BYTES))
@@ -323,10 +331,11 @@ class _Rest:
 
     __slots__ = ("file", "length", "position")
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, length: int) -> None:
+        """`length` is that of the region, which its caller knows."""
         self.file = region.file
         self.position = region.position
-        self.length = region.length
+        self.length = length
 
     def read(self, count: int) -> bytes:
         """The next bytes of it. Raises OSError when the file has fewer."""

@@ -13,7 +13,7 @@ the encoding of the answer, and a wait for records or for other brokers.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.network.request_memory import RequestMemory
 from protocol.wire import DecodeError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from broker.runtime.slices import Slices
     from protocol.schema import Request
 
-LONG_BYTES = 32 * 1024
+LONG_BYTES: Final = 32 * 1024
 """A frame of up to this size is read in one go, which takes five milliseconds at most.
 
 Fixed, as the next one is, by how long the event loop may be held up.

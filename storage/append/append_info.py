@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 NO_TIMESTAMP: Final = -1
 
 
-@dataclass(slots=True)
 class AppendInfo:
-    """What an append did, as the answer to the producer needs it."""
+    """What an append did, as the answer to the producer needs it.
 
-    first_offset: int
-    last_offset: int
-    """Of the last record: the log goes on with the next one."""
-    max_timestamp: int
-    log_append_time_ms: int
-    """-1 when the records keep the producer's timestamps."""
-    log_start_offset: int
-    is_duplicate: bool = False
-    """The batch had been appended before; the offsets are those of the first time."""
+    No dataclass, as one is made for each batch: compiled, a dataclass takes three times as long to
+    make as in plain Python, and an ordinary class a fraction of that.
+    """
+
+    __slots__ = (
+        "first_offset",
+        "is_duplicate",
+        "last_offset",
+        "log_append_time_ms",
+        "log_start_offset",
+        "max_timestamp",
+    )
+
+    def __init__(
+        self,
+        first_offset: int,
+        last_offset: int,
+        max_timestamp: int,
+        log_append_time_ms: int,
+        log_start_offset: int,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        """Of the last record: the log goes on with the next one."""
+        self.max_timestamp = max_timestamp
+        self.log_append_time_ms = log_append_time_ms
+        """-1 when the records keep the producer's timestamps."""
+        self.log_start_offset = log_start_offset
+        self.is_duplicate = False
+        """The batch had been appended before; the offsets are those of the first time."""

@@ -183,11 +183,12 @@ class LeaderAppends:
 
     def _repeat(self, duplicate: ProducedBatch) -> AppendInfo:
         is_stamped = self._rules.produce_rules.is_log_append_time
-        return AppendInfo(
+        info = AppendInfo(
             duplicate.base_offset,
             duplicate.last_offset,
             duplicate.timestamp,
             duplicate.timestamp if is_stamped else NO_TIMESTAMP,
             self._offsets.log_start_offset,
-            is_duplicate=True,
         )
+        info.is_duplicate = True
+        return info

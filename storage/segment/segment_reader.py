@@ -167,7 +167,11 @@ class SegmentReading(ABC):
             return BatchPlace(
                 position, self.size - position, self._tail_offset, self._tail_last_offset
             )
-        return self._with_sound_indexes(lambda: self._locate(offset))
+        try:  # as `_with_sound_indexes`, for two calls less
+            return self._locate(offset)
+        except DamagedFileError as error:
+            self._mend_indexes(error)
+            return self._locate(offset)
 
     def next_offset(self) -> int:
         """Offset after the last batch, read from the last index entry on."""
@@ -225,11 +229,11 @@ class SegmentReading(ABC):
         return position
 
     def _locate(self, offset: int) -> BatchPlace | None:
-        entry = self.offset_index.lookup(offset)
-        start = self._checked_position(entry.position)
-        if start >= self.size:
+        start = self._checked_position(self.offset_index.lookup(offset).position)
+        size = self.size
+        if start >= size:
             return None
-        found = find_batch(self.file, start, self.size, offset)
+        found = find_batch(self.file, start, size, offset)
         # The indexed batch ends at or before `offset`, so if it is the one found it ends there.
         if found is not None and found.position == start != 0 and found.last_offset != offset:
             raise DamagedFileError(f"{self.offset_index.path}: leads past offset {offset}")

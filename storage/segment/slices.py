@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from storage.segment.batch_scan import walk_headers
@@ -14,18 +13,30 @@ if TYPE_CHECKING:
     from storage.filesystem import File
 
 
-@dataclass(frozen=True, slots=True)
 class Slice:
-    """Batches as they stand on disk; the last may be cut off. It keeps its file open."""
+    """Batches as they stand on disk; the last may be cut off. It keeps its file open.
 
-    file: File | None
-    """None when the slice is empty."""
-    position: int
-    length: int
-    first_offset: int
-    """Base offset of the first batch, which may lie before the offset that was asked for."""
-    first_batch_size: int = 0
-    """Of the first batch there is, even when the limit was too small to include it."""
+    Never changed. No dataclass, as one is made for each fetch: see `AppendInfo`.
+    """
+
+    __slots__ = ("file", "first_batch_size", "first_offset", "length", "position")
+
+    def __init__(
+        self,
+        file: File | None,
+        position: int,
+        length: int,
+        first_offset: int,
+        first_batch_size: int = 0,
+    ) -> None:
+        self.file = file
+        """None when the slice is empty."""
+        self.position = position
+        self.length = length
+        self.first_offset = first_offset
+        """Base offset of the first batch, which may lie before the offset that was asked for."""
+        self.first_batch_size = first_batch_size
+        """Of the first batch there is, even when the limit was too small to include it."""
 
     def __len__(self) -> int:
         return self.length

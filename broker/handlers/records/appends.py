@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from broker.handlers.records.current_leader import current_leader
 from broker.handlers.records.local_replica import absence_error
@@ -34,21 +34,21 @@ Answer = ProduceResponse.Response.PartitionResponse
 Endpoints = Mapping[int, ProduceResponse.NodeEndpoint]
 """Endpoints of brokers, by id."""
 
-EMPTY: Endpoints = {}
-_NO_LEADER = Answer.CurrentLeader()
+EMPTY: Final[Endpoints] = {}
+_NO_LEADER: Final = Answer.CurrentLeader()
 """Shared by all answers, which it makes a third cheaper; never changed in place."""
 
-ADDS_PARTITIONS_SINCE = 12
+ADDS_PARTITIONS_SINCE: Final = 12
 """The version whose clients follow version 2 of the transaction protocol (KIP-890)."""
-FIRST_VERSION_BY_ID = 13
-FIRST_VERSION_WITH_LEADERS = 10
-VALID_ACKS = (-1, 0, 1)
-UNTIMED_BATCHES = 8
+FIRST_VERSION_BY_ID: Final = 13
+FIRST_VERSION_WITH_LEADERS: Final = 10
+VALID_ACKS: Final = (-1, 0, 1)
+UNTIMED_BATCHES: Final = 8
 """Batches between two looks at the clock. Fixed: most requests have fewer, and pay for none."""
 
-ADMIN_CLIENT_ID = "__admin_client"
+ADMIN_CLIENT_ID: Final = "__admin_client"
 
-_NOT_NOW = {
+_NOT_NOW: Final = {
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -57,7 +57,7 @@ _NOT_NOW = {
 """Errors of a transaction's coordinator that a producer does not expect, but retries after."""
 
 
-_REFUSED_BY_LOG = {
+_REFUSED_BY_LOG: Final = {
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.INVALID_TXN_STATE,
@@ -130,13 +130,15 @@ class Appends:
         """Append to one topic, with a look at the clock now and then."""
         batches = topic.partition_data
         begin, count = 0, len(batches)
+        if not self._count and count <= UNTIMED_BATCHES:  # as nearly always: no look is due
+            begin = self._count = count
+            self._append_some(topic, batches, answers, self._source)
         while begin < count:
             looks_in = UNTIMED_BATCHES - self._count % UNTIMED_BATCHES
             if looks_in == UNTIMED_BATCHES and self._count and self._has_taken_long():
                 return
             end = min(begin + looks_in, count)
-            some = batches if end - begin == count else batches[begin:end]
-            self._append_some(topic, some, answers, self._source)
+            self._append_some(topic, batches[begin:end], answers, self._source)
             self._count += end - begin
             begin = end
 

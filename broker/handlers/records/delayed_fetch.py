@@ -7,7 +7,7 @@ that one answer carries several appends (decision 25).
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from broker.runtime.deferred import Deferred
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from broker.runtime.timers import Cancellable, Timers
     from protocol.messages.fetch import FetchResponse
 
-HOLD_MS = 4
+HOLD_MS: Final = 4
 """Longest that a follower's fetch is held back. Fixed: less than a Java producer's linger."""
-ENOUGH_NEWS = 4
+ENOUGH_NEWS: Final = 4
 """Further appends that end it early. Fixed: a Java producer has five requests in flight."""
-ENOUGH_BYTES = 64 * 1024
+ENOUGH_BYTES: Final = 64 * 1024
 """Answers of this size are never held back: the follower is catching up."""
 
 

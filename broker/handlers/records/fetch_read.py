@@ -7,7 +7,7 @@ the first batch of the first partition that has any is returned whatever its siz
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from broker.fetch.replica_selection import RACK_AWARE, follower_in_rack
 from broker.handlers.records.current_leader import current_leader
@@ -34,25 +34,25 @@ Answer = FetchResponse.Response.Partition
 """One partition's part of the answer."""
 AbortedTransaction = FetchResponse.Response.Partition.AbortedTransaction
 
-FIRST_VERSION_BY_ID = 13
-FIRST_VERSION_WITH_ZSTD = 10
-FIRST_VERSION_WITH_RACKS = 11
-ZSTD = "zstd"
+FIRST_VERSION_BY_ID: Final = 13
+FIRST_VERSION_WITH_ZSTD: Final = 10
+FIRST_VERSION_WITH_RACKS: Final = 11
+ZSTD: Final = "zstd"
 """The `compression.type` of topics whose batches are all recompressed with it."""
-FIRST_VERSION_WITH_LEADERS = 16
-LED_OTHERWISE = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
+FIRST_VERSION_WITH_LEADERS: Final = 16
+LED_OTHERWISE: Final = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
 """What a reader is told whose idea of the leader is wrong, with what is right (KIP-951)."""
-READ_COMMITTED = 1
-NO_OFFSET = -1
-EMPTY = b""
+READ_COMMITTED: Final = 1
+NO_OFFSET: Final = -1
+EMPTY: Final = b""
 
 _Topics: TypeAlias = "dict[str | UUID, FetchResponse.Response]"
 """Those of one response."""
 
 # Shared by all answers, as making them anew would double the cost of one; never changed in place.
-_NOT_DIVERGING = Answer.DivergingEpoch()
-_NO_LEADER = Answer.CurrentLeader()
-_NO_SNAPSHOT = Answer.SnapshotId()
+_NOT_DIVERGING: Final = Answer.DivergingEpoch()
+_NO_LEADER: Final = Answer.CurrentLeader()
+_NO_SNAPSHOT: Final = Answer.SnapshotId()
 
 
 class FetchRead:
@@ -74,7 +74,7 @@ class FetchRead:
         self._access = access_of(context, is_by_follower=self.is_by_follower)
         self._limit = most_bytes(context, request.max_bytes, self.is_by_follower)
         self._min_bytes = min(request.min_bytes, self._limit)
-        self._rack = self._rack_to_read_in()
+        self._rack = self._rack_to_read_in() if request.rack_id else ""
         self._answers: list[tuple[FetchedPartition, Answer]] = []
         self._endpoints: dict[int, FetchResponse.NodeEndpoint] = {}
         """Of the leaders that answers name."""
@@ -282,7 +282,9 @@ class FetchRead:
             current_leader=_NO_LEADER,
             snapshot_id=_NO_SNAPSHOT,
         )
-        if self._is_sent_on(wanted, partition, answer) or self._diverges(wanted, partition, answer):
+        if self._rack and self._is_sent_on(wanted, partition, answer):
+            return answer
+        if wanted.last_fetched_epoch >= 0 and self._diverges(wanted, partition, answer):
             return answer
         piece = self._slice(wanted, partition)
         if self.is_by_follower:
@@ -319,7 +321,7 @@ class FetchRead:
 
     def _is_sent_on(self, wanted: FetchedPartition, partition: Partition, answer: Answer) -> bool:
         """Tell a consumer of a better place to read, instead of reading for it (KIP-392)."""
-        if not self._rack or not partition.is_leader:
+        if not partition.is_leader:
             return False
         follower = follower_in_rack(partition, self._rack, wanted.fetch_offset, self._rack_of)
         if follower is None:
@@ -360,16 +362,14 @@ class FetchRead:
             end = partition.log.log_end_offset
         else:
             end = partition.readable_end(is_read_committed=self._is_read_committed)
-        room = min(wanted.max_bytes, self._limit - self._bytes)
-        is_first = self._bytes == 0
+        room, is_first = min(wanted.max_bytes, self._limit - self._bytes), self._bytes == 0
         log = partition.log
         if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
             raise log.reader.out_of_range(wanted.fetch_offset)
         if wanted.fetch_offset >= end or (room <= 0 and not is_first):
             return None
         throttle = partition.throttle if self._replica_id >= 0 else None
-        is_in_sync = self._replica_id in partition.in_sync_replicas
-        if throttle is not None and not is_in_sync and throttle.is_exceeded:
+        if throttle and throttle.is_exceeded and self._replica_id not in partition.in_sync_replicas:
             return None
         piece = partition.read(wanted.fetch_offset, max(room, 0), end, minimum_one_batch=is_first)
         if throttle is not None:
@@ -379,7 +379,7 @@ class FetchRead:
     def _diverges(self, wanted: FetchedPartition, partition: Partition, answer: Answer) -> bool:
         """Tell a reader whose history is not ours where to truncate (KIP-595, Fetch v12+)."""
         epoch = wanted.last_fetched_epoch
-        if epoch < 0 or wanted.fetch_offset < partition.log.log_start_offset:
+        if wanted.fetch_offset < partition.log.log_start_offset:
             return False
         ours, end_offset = partition.log.end_offset_for_epoch(epoch)
         if ours < 0 or end_offset < 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from broker.handlers.records.appends import (
     ADDS_PARTITIONS_SINCE,
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 Now = ProduceResponse | None
 Later = Deferred[ProduceResponse] | Deferred[Now]
 
-ABORTABLE_SINCE = 11
-ATTRIBUTES_LOW_BYTE = 22
+ABORTABLE_SINCE: Final = 11
+ATTRIBUTES_LOW_BYTE: Final = 22
 """Position of the transactional flag in a batch; the log checks the rest of the batch."""
 
 
