@@ -13,11 +13,12 @@ SEEDS = "0-300"
 """Among which each defect shows; the first that shows it ends the search."""
 
 LIKELY = {
+    "fencing of commits": "62-63",
     "owners": "0-1",
     "answers of coordinators": "0-1",
     "acknowledgements of shares": "6-7",
-    "removals": "5-6",
-    "delivery counts": "6-7",
+    "removals": "2-3",
+    "delivery counts": "3-4",
     "state of shares": "0-1",
     "locks": "13-14",
     "releases": "3-4",
