@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-INLINE_REGION_BYTES: Final = 32 * 1024
+INLINE_REGION_BYTES = 32 * 1024
 """Smaller regions are read and sent with the bytes around them, which saves a system call."""
 
 RUN_BYTES: Final = 256 * 1024

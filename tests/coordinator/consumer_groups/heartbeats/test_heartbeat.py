@@ -292,7 +292,9 @@ def test_regular_expression_is_resolved_beside_the_heartbeat() -> None:
 
 
 def test_regular_expression_that_matches_ten_thousand_topics() -> None:
-    harness = consumer_harness(**{f"topic-{number}": 1 for number in range(10_000)})
+    harness = consumer_harness()
+    for number in range(10_000):
+        harness.topics.put(f"topic-{number}", 1)
     members = [Member(harness, name, []) for name in "ab"]
     for member in members:
         member.join(subscribed_topic_names=None, subscribed_topic_regex="topic-.*")
