@@ -176,38 +176,6 @@ def test_renewed_lock_does_not_expire(tmp_path: Path) -> None:
     run_share_broker(tmp_path, scenario)
 
 
-@pytest.mark.parametrize("batch", [(0, 2, RENEW), (0, 2, 5), (2, 0, ACCEPT), (0, 2, 1, 1), (0, 2)])
-def test_acknowledgement_that_makes_no_sense_is_refused(
-    batch: tuple[int, ...], tmp_path: Path
-) -> None:
-    async def scenario(broker: ShareBroker) -> None:
-        await broker.fill(batches=1)
-        await broker.fetched()
-
-        answer = await broker.acknowledge(1, batch)
-
-        assert answer.error_code == ErrorCode.INVALID_REQUEST
-        assert (await broker.acknowledge(2, (0, 2, ACCEPT))).error_code == ErrorCode.NONE
-
-    run_share_broker(tmp_path, scenario)
-
-
-def test_partition_that_is_listed_twice_is_told_so(tmp_path: Path) -> None:
-    async def scenario(broker: ShareBroker) -> None:
-        await broker.fill()
-        await broker.fetched()
-        request = broker.fetch_request((0, 2, ACCEPT), share_session_epoch=1)
-        request.topics += broker.fetch_request((0, 2, REJECT)).topics
-
-        response = await broker.ask(request, 2)
-
-        (answer,) = response.responses[0].partitions
-        assert answer.acknowledge_error_code == ErrorCode.INVALID_REQUEST
-        assert broker.state.records == dict.fromkeys(range(3), (1, ACKNOWLEDGED))
-
-    run_share_broker(tmp_path, scenario)
-
-
 def test_gap_and_rejected_records_never_come_again(tmp_path: Path) -> None:
     async def scenario(broker: ShareBroker) -> None:
         await broker.fill(batches=1)

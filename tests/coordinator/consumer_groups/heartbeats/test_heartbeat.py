@@ -7,6 +7,7 @@ import pytest
 from coordinator.consumer_groups.settings import ConsumerGroupSettings
 from protocol.errors import ErrorCode
 from tests.coordinator.consumer_groups.consumer_harness import (
+    AT_ONCE,
     Member,
     beat,
     consumer_harness,
@@ -108,6 +109,24 @@ def test_other_epochs_are_fenced(ahead: int) -> None:
     a.epoch += ahead * 2
 
     assert a.heartbeat() is ErrorCode.FENCED_MEMBER_EPOCH
+
+
+def test_of_two_with_one_member_id_the_one_that_lags_is_fenced() -> None:
+    harness = consumer_harness(orders=4)
+    first, twin = Member(harness, "a", ["orders"]), Member(harness, "a", ["orders"])
+    other = Member(harness, "b", ["orders"])
+    first.join()
+    assert twin.join() is ErrorCode.NONE  # taken for the first, whose answer was lost
+    assert (twin.epoch, twin.owned) == (first.epoch, first.owned)
+    other.join()
+    settle(first, other)
+    assert (first.epoch, first.count, other.count) == (3, 2, 2)
+
+    assert twin.heartbeat() is ErrorCode.FENCED_MEMBER_EPOCH  # it owns what the other has by now
+    assert twin.join() is ErrorCode.NONE
+
+    assert (twin.epoch, twin.owned) == (first.epoch, first.owned)
+    assert sorted(group_of(harness).members) == ["a", "b"]
 
 
 def test_lost_answer_is_given_again() -> None:
@@ -292,9 +311,7 @@ def test_regular_expression_is_resolved_beside_the_heartbeat() -> None:
 
 
 def test_regular_expression_that_matches_ten_thousand_topics() -> None:
-    harness = consumer_harness()
-    for number in range(10_000):
-        harness.topics.put(f"topic-{number}", 1)
+    harness = consumer_harness(AT_ONCE, **{f"topic-{number}": 1 for number in range(10_000)})
     members = [Member(harness, name, []) for name in "ab"]
     for member in members:
         member.join(subscribed_topic_names=None, subscribed_topic_regex="topic-.*")

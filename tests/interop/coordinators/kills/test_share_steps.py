@@ -49,6 +49,12 @@ STEPS = (
     "ShareUpdate:2",
     "ShareGroupMemberMetadataTombstone",
 )
+DELETION = (
+    "ShareGroupStatePartitionMetadata",
+    "ShareSnapshotTombstone",
+    "ShareGroupMetadataTombstone",
+)
+GONE = "Group '{}' is not a share group."
 
 
 @pytest.fixture(scope="module")
@@ -127,3 +133,24 @@ def test_share_consumer_goes_on(
     second = send(mortal, name, "second")
     again = read(tools, mortal, name, "--max-messages", str(RECORDS), "--timeout-ms", LIMIT_MS)
     assert again == second
+
+
+@pytest.mark.parametrize("step", DELETION)
+def test_group_is_deleted_all_the_same(
+    mortal: BrokerProcess, tools: Tools, new_name: NewName, step: str
+) -> None:
+    name = new_name("deleted")
+    begin(mortal, tools, name)
+    first = send(mortal, name, "first")
+    some = ("--max-messages", str(RECORDS), "--timeout-ms", LIMIT_MS)
+    assert read(tools, mortal, name, *some) == first
+    restart(mortal, step)
+    deletion = ("share-groups", "--bootstrap-server", mortal.bootstrap, "--delete", "--group", name)
+    with ThreadPoolExecutor(1) as beside, closing(Tools(jars.KAFKA_4)) as others:
+        deleting = beside.submit(others.run, *deletion)
+        mortal.wait_until_ended()
+        restart(mortal)
+        deleting.result()  # the client has asked again: the group may be gone by then
+
+    assert GONE.format(name) in tools.run(*deletion).output
+    assert read(tools, mortal, name, *some) == first
