@@ -6,6 +6,7 @@
 
 A partition that stays in the first is asked for again after
 `group.share.initialize.retry.interval.ms`, or at once by the next coordinator of the group.
+Nothing is begun while state of the group is being forgotten: see `ShareShard.forgetting`.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def begin(
     `names` are the topics that are subscribed to: the group's own, or those after this heartbeat.
     Costs a look at every topic, but not again before something has changed.
     """
+    if group.group_id in parts.forgetting:
+        return {}
     watch = parts.watches.of(group.group_id)
     as_of = (parts.topics.revision, group.changes)
     is_known = names is group.names and watch.initialised_as_of == as_of

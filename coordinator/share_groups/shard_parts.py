@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from coordinator.share_groups.groups import ShareGroups
     from coordinator.share_groups.settings import ShareGroupSettings
     from coordinator.share_groups.watches import ShareWatches
@@ -19,3 +21,5 @@ class ShareParts(NamedTuple):
     topics: Topics
     hashes: TopicHashes
     watches: ShareWatches
+    forgetting: Counter[str]
+    """How many requests have state of a group forgotten now, by group id."""

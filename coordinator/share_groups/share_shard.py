@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from coordinator.modern_groups.kind_shard import KindShard
@@ -56,7 +58,9 @@ class ShareShard(KindShard[ShareGroup, ShareMember]):
     def __init__(self, settings: ShareGroupSettings, ports: KindPorts) -> None:
         watches = ShareWatches(settings, ports.timers, TimerKind.SHARE_GROUP, ShareWatch)
         super().__init__(ShareGroup, REPLAY, watches, ports)
-        self._parts = ShareParts(settings, self.groups, ports.topics, self._hashes, watches)
+        self._parts = ShareParts(
+            settings, self.groups, ports.topics, self._hashes, watches, forgetting=Counter()
+        )
         self._heartbeats = ShareHeartbeats(self._parts, self._group_for)
 
     # GroupKind, of one group
@@ -144,6 +148,21 @@ class ShareShard(KindShard[ShareGroup, ShareMember]):
         names = self._names({topic_id for topic_id, _ in offsets})
         self._parts.watches.of(group_id).begun_ms |= dict.fromkeys(names, now_ms)
         return start_offsets.alter(group, offsets, names)
+
+    @contextmanager
+    def forgetting(self, group_id: str) -> Iterator[None]:
+        """Have nothing of a group initialised while share coordinators are to forget its state.
+
+        A coordinator that loads is asked again later: what was begun meanwhile would be forgotten.
+        """
+        counts = self._parts.forgetting
+        counts[group_id] += 1
+        try:
+            yield
+        finally:
+            counts[group_id] -= 1
+            if not counts[group_id]:
+                del counts[group_id]
 
     def handle_delete_topics(self, group_id: str, names: Collection[str]) -> Forgetting:
         """Begin to forget the state of topics. Raises ApiError."""

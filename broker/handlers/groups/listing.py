@@ -155,10 +155,12 @@ async def _delete_share_group(
     context: Context, shard: GroupShardRuntime, group_id: str
 ) -> ErrorCode:
     """Delete an empty group once the share coordinators have forgotten its state."""
+    shares = shard.groups.shares
     try:
-        begun = shard.groups.shares.handle_delete_all(group_id)
-        await store(shard, begun.records)
-        errors = await context.broker.group_states.forget(group_id, begun.places)
+        with shares.forgetting(group_id):
+            begun = shares.handle_delete_all(group_id)
+            await store(shard, begun.records)
+            errors = await context.broker.group_states.forget(group_id, begun.places)
         if errors:
             raise next(iter(errors.values()))
         code, tombstones = shard.groups.handle_delete_group(group_id)

@@ -274,17 +274,18 @@ async def _delete(context: Context, request: DeleteShareGroupOffsetsRequest) -> 
         ids[name] = broker.metadata.topic_id(name)
         if not is_allowed_on_topic(context, AclOperation.READ, name):
             errors[name] = ApiError(NOT_ALLOWED)
-    begun = shard.groups.shares.handle_delete_topics(
-        group_id, [name for name in ids if name not in errors]
-    )
-    errors |= begun.refused
-    await store(shard, begun.records)
-    failed = await broker.group_states.forget(group_id, begun.places)
+    shares = shard.groups.shares
+    with shares.forgetting(group_id):
+        allowed = [name for name in ids if name not in errors]
+        begun = shares.handle_delete_topics(group_id, allowed)
+        errors |= begun.refused
+        await store(shard, begun.records)
+        failed = await broker.group_states.forget(group_id, begun.places)
     by_id = {topic_id: name for name, topic_id in ids.items()}
     for (topic_id, _), error in failed.items():
         errors[by_id[topic_id]] = error
     forgotten = {topic_id for topic_id, _ in begun.places if by_id[topic_id] not in errors}
-    await store(shard, shard.groups.shares.handle_forgotten(group_id, forgotten))
+    await store(shard, shares.handle_forgotten(group_id, forgotten))
     return [_deleted(name, topic_id, errors.get(name)) for name, topic_id in ids.items()]
 
 

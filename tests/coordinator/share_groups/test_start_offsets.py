@@ -111,6 +111,23 @@ def test_a_group_is_deleted_with_all_its_state() -> None:
     assert GROUP not in shares.harness.shard.shares
 
 
+def test_who_joins_while_state_is_forgotten_has_it_begun_after_that() -> None:
+    shares = with_state()
+    shard = shares.harness.shard.shares
+    with shard.forgetting(GROUP):
+        with shard.forgetting(GROUP):  # the client has asked again
+            shares.harness.append(shard.handle_delete_all(GROUP).records)
+        shares.beat("b", "t")
+        shares.beat("b")
+        assert shares.asked == []
+
+    shares.beat("b")
+    [wanted] = shares.asked
+    assert len(wanted.start_offsets) == 2
+    shares.settle("b")
+    assert shares.told["b"] == {"t": [0, 1]}
+
+
 def test_deleted_topics_leave_the_group() -> None:
     shares = with_state()
     shard, topic_id = shares.harness.shard.shares, topic_id_of(shares)

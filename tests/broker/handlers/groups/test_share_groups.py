@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker.coordinators.share_state.group_states import GroupStates
 from broker.runtime.deferred import Deferred
 from controller.features.levels import SHARE_VERSION
 from coordinator.share_groups.initialisation import Initialisation
@@ -24,8 +26,10 @@ from tests.controller.harness import turns
 from tests.support.broker_parts.allowing import allowing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from broker.coordinators.share_state.cluster_store import ClusterShareState
     from coordinator.share_state.state import SharePartition, StateSummary
 
 TOPIC = "t"
@@ -52,6 +56,22 @@ class Unavailable:
         answer: Deferred[StateSummary] = Deferred()
         answer.fail(ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
         return answer
+
+
+class LateDeletes:
+    """Share coordinators that can forget nothing until they are let, as while they load."""
+
+    def __init__(self, store: ClusterShareState) -> None:
+        self._store = store
+        self.held: list[Callable[[], None]] = []
+
+    def initialise(self, partition: SharePartition, epoch: int, start: int) -> Deferred[None]:
+        return self._store.initialise(partition, epoch, start)
+
+    def delete(self, partition: SharePartition) -> Deferred[None]:
+        outcome: Deferred[None] = Deferred()
+        self.held.append(lambda: outcome.follow(self._store.delete(partition)))
+        return outcome
 
 
 async def ready(broker: GroupBroker) -> None:
@@ -165,6 +185,38 @@ def test_a_deleted_group_leaves_no_state(tmp_path: Path) -> None:
             assert not shard.share_states.share_partitions
         assert (await describe(broker))[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
         assert (await forget(broker, TOPIC)).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+    run_group_broker(tmp_path, scenario, **KEYS)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_who_joins_while_state_is_forgotten_can_read_afterwards(
+    *, whole: bool, tmp_path: Path
+) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await ready(broker)
+        await join(broker)
+        await beat(broker, -1)
+        late = LateDeletes(broker.services.share_state)
+        slices = broker.services.slices
+        broker.services.group_states = GroupStates(late, slices)  # type: ignore[arg-type]
+        async with asyncio.TaskGroup() as tasks:
+            asked = tasks.create_task(delete(broker) if whole else forget(broker, TOPIC))
+            await turns()
+            joined = await beat(broker, member="b")
+            await broker.settle("share group initialised")
+            assert late.held
+            for let in late.held:
+                let()
+        answer = asked.result()
+        assert answer == ErrorCode.NON_EMPTY_GROUP if whole else answer.error_code == 0
+
+        await beat(broker, joined.member_epoch, "b")
+        await broker.settle("share group initialised")
+        told = await beat(broker, member="b")
+        assert [each.partitions for each in told.assignment.topic_partitions] == [[0]]
+        shards = broker.services.share_coordinators.active_shards()
+        assert any(shard.share_states.share_partitions for shard in shards)
 
     run_group_broker(tmp_path, scenario, **KEYS)
 
