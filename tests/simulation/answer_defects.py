@@ -12,7 +12,7 @@ from broker.network import frame_buffer
 from broker.network.connection import Connection
 from broker.network.send_queue import SendQueue
 from broker.partitions.commit_waiters import CommitWaiter, CommitWaiters
-from broker.partitions.watchers import Watchers
+from broker.partitions.looks_in_turn import LooksInTurn
 from broker.runtime.deferred import Deferred
 from protocol.errors import ErrorCode
 from storage.append import leader_appends
@@ -32,21 +32,27 @@ def keep_no_bytes() -> None:
     frame_buffer._OWN_REFERENCES = sys.maxsize
 
 
-def stop_at_a_watcher_that_raises() -> None:
-    """A reader whose connection was reset ends the loop that wakes the others."""
-    check = DelayedFetch.check
+def stop_at_a_look_that_raises() -> None:
+    """A fetch that waits and whose look fails ends the turn in which the others have theirs."""
+    look = DelayedFetch.look
+    count = 0
 
-    def check_and_raise(self: DelayedFetch) -> None:
-        _raise_if_reset(lambda: check(self))
+    def look_and_raise(self: DelayedFetch) -> None:
+        nonlocal count
+        count += 1
+        _raise_if_reset(lambda: look(self))
+        if count % OFTEN == 0:
+            raise ConnectionResetError
 
-    def wake_until_one_raises(self: Watchers) -> None:
-        self._is_wake_scheduled = False
+    def look_until_one_raises(self: LooksInTurn) -> None:
+        due, self._due = self._due, {}
+        self._is_scheduled = False
         with contextlib.suppress(ConnectionError):
-            for watcher in tuple(self.waiting):
-                watcher.check()
+            for looker in due:
+                looker.look()
 
-    DelayedFetch.check = check_and_raise  # type: ignore[method-assign]
-    Watchers._wake_now = wake_until_one_raises  # type: ignore[method-assign]
+    DelayedFetch.look = look_and_raise  # type: ignore[method-assign]
+    LooksInTurn._look = look_until_one_raises  # type: ignore[method-assign]
 
 
 def stop_at_a_commit_waiter_that_raises() -> None:
@@ -144,7 +150,7 @@ def believe_the_epoch_file() -> None:
 
 ANSWER_DEFECTS: dict[str, Callable[[], None]] = {
     "ownership of bytes": keep_no_bytes,
-    "watchers": stop_at_a_watcher_that_raises,
+    "watchers": stop_at_a_look_that_raises,
     "commit waiters": stop_at_a_commit_waiter_that_raises,
     "answers twice": answer_twice,
     "order of answers": answer_in_any_order,

@@ -42,7 +42,7 @@ SEEDS = "0-300"
 """Among which each defect shows; the first that shows it ends the search."""
 
 LIKELY = {
-    "watchers": "204-205",
+    "watchers": "17-18",
     "epochs": "14-15",
     "flush of leaders": "10-11",
     "flush of followers": "10-11",
