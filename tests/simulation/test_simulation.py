@@ -45,7 +45,8 @@ LIKELY = {
     "watchers": "17-18",
     "epochs": "14-15",
     "flush of leaders": "10-11",
-    "flush of followers": "10-11",
+    "flush of followers": "1-2",
+    "fencing of writes": "15-16",
 }
 """Seeds that showed those which show seldom; any change of the broker may have others show them."""
 
