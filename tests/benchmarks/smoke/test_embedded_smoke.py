@@ -14,4 +14,4 @@ def test_smoke_run_covers_every_row(
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # which it takes away, and is put back
     starts.main(["--smoke"])
 
-    assert capsys.readouterr().out.count("\n") == 9
+    assert capsys.readouterr().out.count("\n") == 12
