@@ -117,13 +117,15 @@ class TransactionBroker(GroupBroker):
     def new_coordinators(self) -> TransactionCoordinators:
         board = self.switchboard
         self.sender = MarkerSender(board, self.clock, self.timers, self.steps.append)
-        return TransactionCoordinators(
+        coordinators = TransactionCoordinators(
             TransactionRules(self.config, self.services.features),
             self.foundation.machine.background,
             self.producer_ids,
             self.sender,
             board,
         )
+        coordinators.step_reached = self.steps.append
+        return coordinators
 
     def _partition_changed(self, partition: Partition, is_leader: bool) -> None:
         self.transactions.partition_changed(partition, is_leader)

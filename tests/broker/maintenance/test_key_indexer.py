@@ -21,6 +21,7 @@ from storage.key_index.placement import index_path, sound_indexes
 from tests.storage.produced import NOW_MS, TOPIC_ID, append, open_directories
 from tests.support.broker_parts.slices import one_step_at_a_time
 from tests.support.broker_parts.supervised import end, supervision
+from tests.support.loop_watch import disk_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,8 @@ def logs(tmp_path: Path) -> LogDirectories:
 def fill(log: Log) -> None:
     for number in range(BATCHES):
         records = [NewRecord(NOW_MS, b"key-%d" % number, bytes(1000)) for _ in range(10)]
-        append(log, memoryview(build_batch(records)))
+        with disk_in_place():
+            append(log, memoryview(build_batch(records)))
     assert len(log.segments) >= 4
 
 
@@ -150,7 +152,8 @@ def test_a_segment_that_was_cut_is_indexed_when_it_is_closed_again(logs: LogDire
     def cut(_: KeyIndexer) -> bool:
         if not has_all(log):
             return False
-        log.truncate_to(cut_at)
+        with disk_in_place():
+            log.truncate_to(cut_at)
         assert indexed(log) == {0}
         fill(log)
         return True

@@ -33,6 +33,8 @@ BATCHES = (7, 1, 12, 3, 3, 20, 1, 1, 5, 30, 2, 9, 40, 1, 15)
 MEMBERS = ("A", "B", "C")
 FIRST_MEMBER = "first"
 OPENING, CLOSING = 0, -1
+FINISHED = {2, 4}
+"""States of records that are acknowledged or archived."""
 SHARE_KEY = 2
 PASSING = {14, 15, 16, 3}
 """Codes of coordinators that are not ready, and of a topic that they have not heard of."""
@@ -105,18 +107,26 @@ class Side:
         return answer
 
     def stored(self) -> dict[int, tuple[int, int]]:
-        """Delivery count and state of what is stored, by offset from the start offset on."""
+        """Delivery count and state of what is stored, by offset, from what is not finished on.
+
+        What is finished at the beginning is stored by itself, or by the start offset: one that
+        has passed records whose locks expired for the last time is stored later by Apache Kafka.
+        """
         kind = ShareStateQuestion
         topic = kind(
             topic_id=self.topic_id, partitions=[kind.Partition(partition=0, leader_epoch=-1)]
         )
         request = ReadShareGroupStateRequest(group_id=self.group, topics=[topic])
         state = self.asks.ask(request, 0).results[0].partitions[0]
-        return {
+        by_offset = {
             offset: (batch.delivery_count, batch.delivery_state)
             for batch in state.state_batches
             for offset in range(batch.first_offset, batch.last_offset + 1)
         }
+        begin = state.start_offset
+        while begin in by_offset and by_offset[begin][1] in FINISHED:
+            begin += 1
+        return {offset: stored for offset, stored in by_offset.items() if offset >= begin}
 
     def fetch(self, step: Step, epoch: int, max_wait_ms: int = 0) -> Any:
         """Send a fetch of this epoch; returns what shall be the same."""
