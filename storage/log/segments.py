@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from storage.segment.batch_scan import BatchPlace
     from storage.segment.segment import Segment
     from storage.segment.time_search import Found, Search
+    from storage.segment.timestamp_offset import TimestampOffset
 
 WHOLE_LOG: Final = 2**63
 """As upper offset: read to the end."""
@@ -206,7 +207,9 @@ class Segments:
             if found is None or found.offset < from_offset:
                 # It lies before the log start, or compaction has emptied the batch that had it.
                 found = yield from latest_from(segment, from_offset)
-            if found is not None and (best is None or found.timestamp > best.timestamp):
+            # The first of equals may lie in a segment that is looked at later: one whose greatest
+            # timestamp was that of a batch which compaction has emptied comes before it.
+            if found is not None and (best is None or _is_sooner(found, best)):
                 best = found
         return best
 
@@ -252,3 +255,8 @@ def _whole_batches(segment: Segment, position: int) -> Iterator[memoryview]:
         if start == 0 and wanted == CHUNK_BYTES:
             raise DamagedFileError(f"{segment.path}: no batch at byte {position}")
         position += start
+
+
+def _is_sooner(one: TimestampOffset, other: TimestampOffset) -> bool:
+    """Whether a record has a greater timestamp, or the same and comes first."""
+    return (one.timestamp, -one.offset) > (other.timestamp, -other.offset)

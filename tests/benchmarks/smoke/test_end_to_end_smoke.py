@@ -21,14 +21,21 @@ PRODUCER_OUTPUT = """\
 CONSUMER_OUTPUT = "2026-01-01 10:00:00:000, x, 9.5, 4.0, 500, 210.0, 100, 2000, 4.75, 250.0\n"
 
 
-@pytest.mark.timeout(900)
-def test_smoke_run_measures_every_row(tmp_path: Path) -> None:
-    make = "--only-apache" if os.environ.get("AGAINST") == "apache" else "--only-ours"
+QUICK = ["produce-100", "consume-1k", "canned-produce-16", "canned-fetch-16"]
+"""Rows that every test run measures: tools of Java, and the client in C. All take minutes."""
 
-    reports = end_to_end.main(["--smoke", make, "--output", str(tmp_path)])
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("chosen", [QUICK, pytest.param([], marks=pytest.mark.slow, id="all")])
+def test_smoke_run_measures_every_row(tmp_path: Path, chosen: list[str]) -> None:
+    make = "--only-apache" if os.environ.get("AGAINST") == "apache" else "--only-ours"
+    only = ["--rows", *chosen] if chosen else []
+
+    reports = end_to_end.main(["--smoke", make, *only, "--output", str(tmp_path)])
 
     others = [rows(is_smoke=True) for rows in end_to_end.OWN_BROKERS.values()]
-    assert len(reports) == len(end_to_end.ROWS) + 3 + sum(len(rows.reports) for rows in others)
+    every = len(end_to_end.ROWS) + sum(len(rows.reports) for rows in others)
+    assert len(reports) == (len(chosen) or every) + 3
     assert all(row.cells()[2:4] != ("-", "-") for row in reports)
     written = json.loads((tmp_path / "end_to_end.json").read_text())
     assert [row["row"] for row in written["rows"]] == [row.name for row in reports]

@@ -33,6 +33,7 @@ v1
 
 @pytest.mark.bench
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.timeout(SMOKE_SECONDS)
 def test_smoke_run_measures_every_row(tmp_path: Path) -> None:
     """Given a process of its own, for a process has one Spark, and tests share theirs."""

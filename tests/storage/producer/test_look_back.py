@@ -11,7 +11,7 @@ import dataclasses
 import tempfile
 from typing import TYPE_CHECKING
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from protocol.records.batch import parse_header
@@ -130,6 +130,14 @@ class Life:
 
 
 @given(st.lists(steps, min_size=1, max_size=40))
+@example(
+    [
+        ("append", [0], Codec.NONE),
+        ("roll",),
+        ("append", [0], Codec.NONE),
+        ("compacted", [1], (0, 0)),
+    ]
+)
 @settings(deadline=None, max_examples=150)
 def test_offsets_by_time_are_those_of_a_walk_over_all_records(
     life: list[tuple[object, ...]],
