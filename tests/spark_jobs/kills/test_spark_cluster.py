@@ -80,6 +80,7 @@ def test_a_master_that_is_not_there_is_one_line_at_once(
     assert outcome.stdout.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(RUN_SECONDS)
 def test_route_runs_on_a_cluster(cluster: SparkCluster, setting: Setting) -> None:
     setting = _as_module(cluster, setting, "route")
