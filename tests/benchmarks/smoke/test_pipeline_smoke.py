@@ -33,12 +33,14 @@ v1
 
 @pytest.mark.bench
 @pytest.mark.spark
-@pytest.mark.slow
 @pytest.mark.timeout(SMOKE_SECONDS)
-def test_smoke_run_measures_every_row(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "parts", [["scan"], pytest.param(["jobs", "scan"], marks=pytest.mark.slow)]
+)
+def test_smoke_run_measures_every_row(tmp_path: Path, parts: list[str]) -> None:
     """Given a process of its own, for a process has one Spark, and tests share theirs."""
     make = "apache" if os.environ.get("AGAINST") == "apache" else "ours"
-    flags = ("--smoke", f"--only-{make}", "--parts", "jobs", "scan", "--output", str(tmp_path))
+    flags = ("--smoke", f"--only-{make}", "--parts", *parts, "--output", str(tmp_path))
     outcome = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks.pipeline", *flags],
         cwd=REPOSITORY,
@@ -51,7 +53,8 @@ def test_smoke_run_measures_every_row(tmp_path: Path) -> None:
 
     assert outcome.returncode == 0, outcome.stderr[-3000:]
     rows = json.loads((tmp_path / "pipeline.json").read_text())["rows"]
-    assert len(rows) == len(pipeline.FEEDS) + len(JOB_ROWS) + 1 + 2 + 2
+    of_jobs = len(pipeline.FEEDS) + len(JOB_ROWS) + 1 if "jobs" in parts else 0
+    assert len(rows) == of_jobs + 2 + 2
     assert all(row["brokers"][make]["rounds"] for row in rows)
 
 
