@@ -93,8 +93,12 @@ class DataBroker(OneBroker):
         client_id: str | None = "a-client",
     ) -> Any:
         """As `call`, for a request that is encoded already."""
+        return self.handle(cls.decode(version, frame), version, client_id)
+
+    def handle(self, request: Request, version: int, client_id: str | None = "a-client") -> Any:
+        """As `call`, for a request as it was decoded."""
         context = self.context(version, client_id)
-        return ROUTES[int(cls.API_KEY)].handler(context, cls.decode(version, frame))
+        return ROUTES[int(request.API_KEY)].handler(context, request)
 
     def context(self, version: int, client_id: str | None = "a-client") -> Context:
         """That of a request."""
