@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.options import CONNECTOR
 from tests.interop.go import franz_go
-from tests.support import downloads, go_programs, jars
+from tests.support import class_archives, downloads, go_programs, jars
 
 MAVEN = """#!/bin/sh
 echo mvn >>"$CALLS"
@@ -43,6 +43,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     monkeypatch.setattr(jars, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(downloads, "ARCHIVED", ())
     (tmp_path / "cache").mkdir()
     downloads.connector_stamp().write_text(f"{CONNECTOR}\n")
     return tmp_path / "calls"
@@ -124,6 +125,39 @@ def test_go_clients_are_built_once_where_go_is_new_enough(calls: Path) -> None:
     assert fetched() == ["Building franz-go's clients"]
     assert calls.read_text() == "go local\n"
     assert fetched() == []
+
+
+class EndingBroker:
+    """A broker whose JVM makes an archive as it ends, or cannot."""
+
+    def __init__(self, *, makes: bool) -> None:
+        self.command = ["java", "kafka.Kafka"]
+        self._makes = makes
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        option = self.command[1].removeprefix("-XX:ArchiveClassesAtExit=")
+        if self._makes:
+            Path(option).write_text("classes")
+
+
+@pytest.mark.usefixtures("calls")
+@pytest.mark.parametrize("makes", [True, False])
+def test_classes_are_archived_once_for_the_jars_that_are_there(*, makes: bool) -> None:
+    version = jars.KAFKA_4
+    fetched()
+    assert not class_archives.is_made(version)
+    assert class_archives.flags(version) == ()
+
+    class_archives.make(version, EndingBroker(makes=makes))  # type: ignore[arg-type]
+    assert class_archives.is_made(version)
+    option = f"-XX:SharedArchiveFile={class_archives.path(version)}"
+    assert (option in class_archives.flags(version)) is makes
+
+    jars.resolved_stamp(version).touch()
+    assert not class_archives.is_made(version)
 
 
 @pytest.mark.usefixtures("calls")

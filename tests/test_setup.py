@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-STEPS = ("check", "test", "wheel", "docs", "compile", "test-compiled")
+STEPS = ("compile", "wheel", "docs", "check", "test", "test-compiled")
 GROUPS = {"broker": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
 
 

@@ -43,6 +43,7 @@ SEEDS = "0-300"
 
 LIKELY = {
     "watchers": "17-18",
+    "errors of answers": "8-9",
     "epochs": "14-15",
     "flush of leaders": "10-11",
     "flush of followers": "1-2",

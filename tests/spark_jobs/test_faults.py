@@ -134,6 +134,7 @@ def test_a_topic_that_is_deleted_ends_the_job_and_stays_deleted(world: World) ->
         world.start()
 
 
+@pytest.mark.slow
 def test_a_topic_made_anew_needs_another_checkpoint(world: World) -> None:
     world.produce(20, 1)
     assert world.run_once() == 20
@@ -158,6 +159,7 @@ def test_records_that_are_gone_before_they_were_read_end_a_running_job(world: Wo
     assert "Use another --checkpoint" in failure
 
 
+@pytest.mark.slow
 def test_records_that_went_between_two_runs_end_the_second(world: World) -> None:
     world.produce(10, 0)
     assert world.run_once() == 10

@@ -89,6 +89,7 @@ def test_a_job_that_is_stopped_ends_the_batch_it_has_begun(tmp_path: Path) -> No
     assert said["read"] == {"slow": ROWS * len(said["begun"])}
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_second_signal_ends_a_job_within_its_batch(tmp_path: Path) -> None:
     said = _stopped(tmp_path, A_MINUTE, "SIGTERM", "SIGINT")

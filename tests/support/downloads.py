@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.options import CONNECTOR
-from tests.support import go_programs, jars
+from tests.support import class_archives, go_programs, jars
+from tests.support.brokers.apache import apache_3, apache_4
+from tests.support.brokers.broker_process import BrokerError
+from tests.support.brokers.zookeeper import ZooKeeperServer
 from tests.support.jars import JarsUnavailableError
 
 if TYPE_CHECKING:
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 1200
 """For each thing: a registry that says nothing for so long is as good as away."""
+
+ARCHIVED = (jars.KAFKA_4, jars.KAFKA_3)
+"""Versions whose brokers start so often that archives of their classes are worth their time."""
 
 _START_SPARK = """
 import sys
@@ -66,6 +72,9 @@ def missing() -> Iterator[tuple[str, Callable[[], None]]]:
             if not jars.is_compiled(version, source):
                 what = f"Compiling {source.name} against {version}"
                 yield what, partial(_compile, version, source)
+    for version in ARCHIVED:
+        if not class_archives.is_made(version):
+            yield f"Archiving classes of Apache Kafka {version}", partial(_archive, version)
     if not _has_connector():
         yield f"Fetching {CONNECTOR}", _resolve_connector
     if not go_programs.program().is_file() and go_programs.why_not() is None:
@@ -95,6 +104,22 @@ def _compile(version: str, source: Path) -> None:
     if outcome.returncode != 0:
         raise JarsUnavailableError(f"{source.name} does not compile: {outcome.stderr}")
     jars.compiled_stamp(version, source).touch()
+
+
+def _archive(version: str) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            if version == jars.KAFKA_4:
+                class_archives.make(version, apache_4(Path(name)))
+                return
+            zookeeper = ZooKeeperServer(Path(name) / "zookeeper")
+            zookeeper.start()
+            try:
+                class_archives.make(version, apache_3(Path(name), zookeeper.port, {}))
+            finally:
+                zookeeper.kill()
+        except BrokerError as error:
+            raise JarsUnavailableError(f"Apache Kafka {version} does not run: {error}") from error
 
 
 def _has_connector() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support import jars
+from tests.support import class_archives, jars
 
 HEAP = "-Xmx1g"
 SMALL_HEAP = "-Xmx256m"
@@ -28,5 +28,7 @@ def java_command(
 ) -> list[str]:
     """Return the command line of a JVM with the jars of `version`."""
     java = jars.java_home_tool("java")
-    all_flags = (heap, "-Djava.awt.headless=true", *flags)
+    # Not for benchmarks: there Apache's brokers start as Apache's script starts them.
+    archive = class_archives.flags(version) if "-server" not in flags else ()
+    all_flags = (heap, "-Djava.awt.headless=true", *archive, *flags)
     return [java, *all_flags, "-cp", jars.classpath(version), main_class, *arguments]

@@ -13,7 +13,7 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support import jars
+from tests.support import class_archives, jars
 from tests.support.processes.children import DIES_WITH_PARENT
 
 TOOL_TIMEOUT_SECONDS = 240.0
@@ -109,7 +109,8 @@ class Tools:
 
     def run_alone(self, tool: str, *arguments: str, stdin: str = "") -> Outcome:
         """Run `tool` in a JVM of its own: for those that do their work while the JVM ends."""
-        java = [jars.java_home_tool("java"), *FLAGS, "-cp", jars.classpath(self.version)]
+        flags = (*FLAGS, *class_archives.flags(self.version))
+        java = [jars.java_home_tool("java"), *flags, "-cp", jars.classpath(self.version)]
         ended = subprocess.run(
             [*java, CLASSES[self.version][tool], *arguments],
             input=stdin,
@@ -150,10 +151,11 @@ class Tools:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._runner is None:
             classes = jars.compiled(self.version, Path(__file__).with_name("ToolRunner.java"))
-            classpath = f"{classes}:{jars.classpath(self.version)}"
+            classpath = f"{jars.classpath(self.version)}:{classes}"
             java = jars.java_home_tool("java")
+            flags = (*FLAGS, *class_archives.flags(self.version))
             self._runner = subprocess.Popen(
-                [*DIES_WITH_PARENT, java, *FLAGS, "-cp", classpath, "ToolRunner"],
+                [*DIES_WITH_PARENT, java, *flags, "-cp", classpath, "ToolRunner"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.support import jars
+from tests.support import class_archives, jars
 from tests.support.tools import FLAGS
 
 SOURCES = Path(__file__).parents[1] / "java"
@@ -23,8 +23,9 @@ def run_scenarios(
 def run_program(version: str, program: str, arguments: list[str]) -> dict[str, str]:
     """Run `program`, which prints lines `name=value`; return these, and `stderr`."""
     classes = jars.compiled(version, SOURCES / f"{program}.java")
-    classpath = f"{classes}:{jars.classpath(version)}"
-    command = [jars.java_home_tool("java"), *FLAGS, "-cp", classpath, program]
+    classpath = f"{jars.classpath(version)}:{classes}"
+    flags = (*FLAGS, *class_archives.flags(version))
+    command = [jars.java_home_tool("java"), *flags, "-cp", classpath, program]
     try:
         outcome = subprocess.run(
             [*command, *arguments],

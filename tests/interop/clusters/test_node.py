@@ -152,6 +152,7 @@ def test_a_broker_that_is_killed_comes_back_once_and_nothing_is_lost(
     check_nothing_is_lost_or_doubled(node, load)
 
 
+@pytest.mark.slow
 def test_brokers_go_on_without_a_supervisor_and_the_next_one_finds_them(
     node: Node, load: ConfluentLoad
 ) -> None:

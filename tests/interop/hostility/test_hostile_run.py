@@ -26,7 +26,9 @@ MOST_LEFT_BYTES = 60 * MEGABYTE
 """The whole run has a third of it to hold; this one may have neighbours."""
 
 
-@pytest.mark.parametrize("in_cluster", [False, pytest.param(True, marks=pytest.mark.java)])
+@pytest.mark.parametrize(
+    "in_cluster", [False, pytest.param(True, marks=[pytest.mark.java, pytest.mark.slow])]
+)
 def test_hostile_clients_harm_no_others(in_cluster: bool, tmp_path: Path) -> None:
     settings = Settings(
         seed=SEED,

@@ -139,6 +139,7 @@ def no_directory_failed(broker: BrokerProcess, connection: RawConnection) -> Non
     assert "offline" not in said(broker)
 
 
+@pytest.mark.slow
 def test_two_thousand_clients_of_a_broker_in_a_default_shell(
     broker: BrokerProcess, many_files: int
 ) -> None:

@@ -83,6 +83,7 @@ def test_dead_letters_arrive_once_and_in_order_from_a_broker_alone(tmp_path: Pat
         broker.kill()
 
 
+@pytest.mark.slow
 def test_dead_letters_arrive_once_and_in_order_over_the_deaths_of_leaders(
     trio: Trio, new_name: NewName
 ) -> None:

@@ -122,6 +122,7 @@ def test_records_that_wait_survive_kills_of_their_only_broker(tmp_path: Path) ->
         broker.kill()
 
 
+@pytest.mark.slow
 def test_records_that_wait_survive_the_deaths_of_their_leaders(
     trio: Trio, new_name: NewName
 ) -> None:

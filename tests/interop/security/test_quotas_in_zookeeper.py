@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from kazoo.client import KazooClient
 
 from protocol.errors import ErrorCode
@@ -67,6 +68,7 @@ def described(broker: BrokerProcess) -> list[Any]:
     )
 
 
+@pytest.mark.slow
 def test_our_broker_and_apaches_share_their_quotas(tmp_path: Path) -> None:
     cluster = ZooKeeperCluster(tmp_path / "apache")
     address = f"127.0.0.1:{cluster.zookeeper.port}"

@@ -206,6 +206,7 @@ def side(make: Callable[[int, dict[str, str]], BrokerProcess], authorizer: str) 
     return Side(Contestant.of(lambda port, keys: make(port, keys | KEYS), authorizer))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_tokens_are_those_of_apache_4(tmp_path: Path) -> None:
     fight(

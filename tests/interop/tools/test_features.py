@@ -103,6 +103,7 @@ def test_levels_outlive_the_broker(tools_3: Tools, tmp_path: Path) -> None:
         broker.kill()
 
 
+@pytest.mark.slow
 def test_cluster_promises_nothing_while_a_broker_of_apache_3_is_there(
     tools_3: Tools, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from confluent_kafka import Producer
 
-from tests.support import jars
+from tests.support import class_archives, jars
 from tests.support.processes.children import DIES_WITH_PARENT
 from tests.support.tools import FLAGS
 
@@ -127,8 +127,9 @@ class JavaLoad:
         self.acknowledged: list[Placed] = []
         self.failures: list[str] = []
         classes = jars.compiled(jars.KAFKA_4, JAVA)
-        classpath = f"{classes}:{jars.classpath(jars.KAFKA_4)}"
-        java = [*DIES_WITH_PARENT, jars.java_home_tool("java"), *FLAGS, "-cp", classpath]
+        classpath = f"{jars.classpath(jars.KAFKA_4)}:{classes}"
+        flags = (*FLAGS, *class_archives.flags(jars.KAFKA_4))
+        java = [*DIES_WITH_PARENT, jars.java_home_tool("java"), *flags, "-cp", classpath]
         what = (target.topic, str(target.partitions), name, str(target.rate))
         self._command = [*java, "SteadyLoad", bootstrap, *what]
         self._thread = threading.Thread(target=self._read, name=name, daemon=True)

@@ -127,6 +127,7 @@ def test_half_of_a_batch_is_left_to_the_next_batch(
     assert places(listed(spark, archive)) == places_of_flights(options)
 
 
+@pytest.mark.slow
 def test_batches_that_overlap_are_archived_once(
     spark: SparkSession, options: ArchiveOptions, batch: DataFrame, tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ def test_a_compaction_that_dies_leaves_every_row_there_once(
     assert [*directory.compacted.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_batches_that_come_while_an_hour_is_compacted_stay(
     servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:
@@ -143,6 +144,7 @@ def test_compaction_waits_for_readers_and_gives_up_in_words(
     assert places(listed(spark, archive)) == places_of_flights(archive)
 
 
+@pytest.mark.slow
 def test_two_compactions_exclude_each_other(spark: SparkSession, archive: ArchiveOptions) -> None:
     directory = ArchiveDirectory(archive.directory)
     with (

@@ -197,6 +197,7 @@ def test_formats_are_told_apart_and_typed(spark: SparkSession) -> None:
         assert parsed == wanted, line
 
 
+@pytest.mark.slow
 def test_times_without_a_zone_are_of_the_one_that_is_given(spark: SparkSession) -> None:
     line = "2026-07-01 12:00:00,000 INFO app: x"
     definition = load_definition("logs", {"zone": "Europe/Zurich"})

@@ -127,6 +127,7 @@ def _following(servers: str, topic: str, place: Path) -> ActivityOptions:
     )
 
 
+@pytest.mark.slow
 def test_many_batches_and_a_restart_come_to_the_same_as_one(
     servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:
@@ -144,6 +145,7 @@ def test_many_batches_and_a_restart_come_to_the_same_as_one(
     check(of_topics(servers, topic), expected)
 
 
+@pytest.mark.slow
 def test_an_event_behind_the_watermark_is_left_out_of_sessions_and_counted(
     servers: str,
     spark: SparkSession,
@@ -178,6 +180,7 @@ def test_an_event_behind_the_watermark_is_left_out_of_sessions_and_counted(
     ]
 
 
+@pytest.mark.slow
 def test_a_backfill_closes_all_sessions_and_may_be_repeated(
     servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:
@@ -265,6 +268,7 @@ def test_long_texts_are_cut_so_that_sessions_and_pages_fit_their_topics(
         assert len(view["value"]) < 2_000
 
 
+@pytest.mark.slow
 def test_event_times_at_the_end_of_all_times_end_no_job(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -185,6 +185,7 @@ def test_running_again_changes_nothing(
     assert sorted(map(str, windowed.table_of(AIRPORTS).rows())) == table
 
 
+@pytest.mark.slow
 def test_a_backfill_makes_the_same_windows(
     spark: SparkSession, windowed: AggregateOptions, tmp_path: Path, servers: str
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_backfill_makes_the_same_windows(
     assert filled == _windows(servers, "windows.delays-by-airport")
 
 
+@pytest.mark.slow
 def test_a_late_flight_counts_in_the_windows_that_are_not_over(
     servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:

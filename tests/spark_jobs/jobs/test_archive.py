@@ -139,6 +139,7 @@ def test_a_range_of_time_is_exported(
     )
 
 
+@pytest.mark.slow
 def test_running_again_and_losing_the_checkpoint_adds_nothing(
     spark: SparkSession, archive: ArchiveOptions, tmp_path: Path
 ) -> None:
@@ -176,6 +177,7 @@ def _with_gate(place: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_field_that_is_added_is_null_in_rows_of_before(
     servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:

@@ -177,6 +177,7 @@ def test_another_value_is_told_with_its_key_and_checksums(
     assert found.key_differences == [KeyDifference(key, len(values), len(values), right, wrong)]
 
 
+@pytest.mark.slow
 def test_a_row_of_no_record_is_told(spark: SparkSession, archive: ArchiveOptions) -> None:
     partition, offset = places_of_flights(archive)[7]
     here = f"partition = {partition} AND offset = {offset}"
@@ -202,6 +203,7 @@ def test_what_is_not_taken_yet_is_behind_and_no_gap(
     assert _audited(spark, options).is_exact(behind_is_well=False)
 
 
+@pytest.mark.slow
 def test_after_retention_the_rest_is_compared_and_the_head_is_named(
     servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:
@@ -220,6 +222,7 @@ def test_after_retention_the_rest_is_compared_and_the_head_is_named(
     assert found.total("archived") == len(flights) - gone
 
 
+@pytest.mark.slow
 def test_markers_and_aborted_records_are_no_gaps(
     servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:

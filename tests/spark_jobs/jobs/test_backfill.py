@@ -62,6 +62,7 @@ def _flights_between() -> pd.DataFrame:
     return flights[(departure >= FROM) & (departure < TO)]
 
 
+@pytest.mark.slow
 def test_a_range_of_times_is_routed_as_pandas_counts(
     servers: str, spark: SparkSession, produced: Outcome, new_name: Callable[[str], str]
 ) -> None:

@@ -119,6 +119,7 @@ def test_running_again_adds_nothing(
     assert len(read_topic(servers, enriched.target())) == before
 
 
+@pytest.mark.slow
 def test_flights_without_a_plane_can_be_rejected(
     servers: str,
     enriched: EnrichOptions,
@@ -190,6 +191,7 @@ def _order(record: Read) -> tuple[int, int]:
     return int(partition), int(offset)
 
 
+@pytest.mark.slow
 def test_each_batch_sees_the_table_of_its_begin_and_sees_it_again(
     spark: SparkSession, servers: str, new_name: Callable[[str], str], tmp_path: Path
 ) -> None:

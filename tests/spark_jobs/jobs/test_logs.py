@@ -237,6 +237,7 @@ def _time_and_level(name: str, line: str) -> tuple[datetime | None, str | None]:
     return None, None
 
 
+@pytest.mark.slow
 def test_a_range_of_lines_can_be_taken_as_a_batch(
     spark: SparkSession, servers: str, collected: Collected, new_name: Callable[[str], str]
 ) -> None:

@@ -195,6 +195,7 @@ def test_records_are_tried_again_when_it_is_time_and_end_where_they_belong(
         assert letter["job"] == "test"
 
 
+@pytest.mark.slow
 def test_records_of_a_partition_are_tried_in_their_order(
     servers: str, spark: SparkSession, rejected: Rejected
 ) -> None:
@@ -215,6 +216,7 @@ def test_records_of_a_partition_are_tried_in_their_order(
                 assert offsets == sorted(offsets)
 
 
+@pytest.mark.slow
 def test_what_is_written_of_an_interrupted_batch_is_not_written_again(
     servers: str, spark: SparkSession, rejected: Rejected
 ) -> None:
@@ -257,6 +259,7 @@ def test_a_batch_of_rejects_can_be_taken(
     assert set(_dead(servers, options)) == set(lines) - later
 
 
+@pytest.mark.slow
 def test_a_topic_that_was_made_anew_is_named(
     servers: str, spark: SparkSession, rejected: Rejected
 ) -> None:

@@ -116,6 +116,7 @@ def _raw(value: dict[str, Any]) -> bytes | None:
     return None if raw is None else raw.encode()
 
 
+@pytest.mark.slow
 def test_running_again_adds_nothing(spark: SparkSession, routed: RouteOptions) -> None:
     before = tally_routes(spark, routed)
     assert run_to_end(start(spark, routed)) == {NAME: 0}

@@ -127,6 +127,7 @@ def test_a_batch_that_comes_again_sees_what_compaction_has_removed_since(world: 
     assert sizes(again.as_of(6)) == {"b": 20}, "a process begins with the whole topic"
 
 
+@pytest.mark.slow
 def test_who_has_not_looked_for_long_reads_the_whole_topic(world: World) -> None:
     """Given a deletion that was compacted away, when nobody saw it, then it counts all the same."""
     world.produce(a=1, b=2)
@@ -151,6 +152,7 @@ def test_a_process_that_died_while_it_built_a_version_leaves_no_trace(world: Wor
     assert sizes(world.process().as_of(1)) == {"a": 1, "b": 2}
 
 
+@pytest.mark.slow
 def test_bad_records_are_rejected_once_and_take_their_key_out_of_the_table(world: World) -> None:
     world.produce(a=1, b=b"{", c=3, d=-1)
     table = world.process()
@@ -162,6 +164,7 @@ def test_bad_records_are_rejected_once_and_take_their_key_out_of_the_table(world
     assert sorted(world.rejects()) == rejected
 
 
+@pytest.mark.slow
 def test_a_topic_that_is_grown_or_made_anew_is_read_as_it_is(world: World) -> None:
     world.produce(a=1, b=2, c=3, d=4)
     table = world.process()

@@ -77,7 +77,13 @@ def _run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[st
     )
 
 
-@pytest.mark.parametrize("when", ["in a call", "again", "while it fails"])
+@pytest.mark.parametrize(
+    "when",
+    [
+        "in a call",
+        *(pytest.param(when, marks=pytest.mark.slow) for when in ("again", "while it fails")),
+    ],
+)
 def test_a_jvm_that_is_killed_is_one_line(when: str, tmp_path: Path) -> None:
     outcome = _run(KILLED, tmp_path / "spark.log", when)
     assert outcome.stderr.startswith("error: Spark's Java process has ended"), outcome.stderr

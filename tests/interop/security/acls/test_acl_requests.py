@@ -164,6 +164,7 @@ def compare(pair: Pair, versions: range) -> None:
     assert different == []
 
 
+@pytest.mark.slow
 @pytest.mark.java
 def test_requests_are_answered_as_by_acl_authorizer(tmp_path: Path) -> None:
     properties = everyone_is_super(ACL_AUTHORIZER)

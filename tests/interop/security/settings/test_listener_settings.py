@@ -100,6 +100,7 @@ def logs_in(broker: SecuredBroker, password: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_sasl_settings_of_an_open_listener_hold_from_the_next_start_on(
     broker: SecuredBroker, tools_3: Tools
 ) -> None:
