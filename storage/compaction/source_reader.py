@@ -27,10 +27,11 @@ class SourceReader:
         self._throttle = throttle
         self.bytes_read = 0
 
-    def batches(self, segment: SourceSegment) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """Header and bytes of each batch; the bytes stay as they are for as long as they are held.
+    def batches(self, segment: SourceSegment) -> Iterator[list[tuple[BatchHeader, memoryview]]]:
+        """Header and bytes of each batch; those that were read at once come together.
 
-        Raises DamagedFileError where no whole batch is.
+        The bytes stay as they are for as long as they are held. Raises DamagedFileError where no
+        whole batch is.
         """
         path = file_names.segment_file(self._job.directory, segment.base_offset, file_names.LOG)
         file = self._filesystem.open(path)
@@ -43,6 +44,7 @@ class SourceReader:
             chunk = memoryview(data)
             start = 0
             wanted = usual
+            batches = []
             while start + HEADER_BYTES <= len(chunk):
                 header = parse_header(data, start)
                 end = start + header.size_in_bytes
@@ -51,8 +53,10 @@ class SourceReader:
                 if end > len(chunk):
                     wanted = max(usual, end - start)
                     break
-                yield header, chunk[start:end]
+                batches.append((header, chunk[start:end]))
                 start = end
+            if batches:
+                yield batches
             position += start
             if start == 0 and (wanted == usual or position + wanted > segment.size):
                 raise DamagedFileError(f"{path}: no batch at byte {position}")
