@@ -86,7 +86,7 @@ def _stamped(
     octets: bytes, places: Iterable[tuple[int, int]], timestamp_deltas: Iterable[int]
 ) -> list[bytes]:
     """The records at `places`, in pieces, with other timestamp deltas."""
-    pieces = []
+    pieces: list[bytes] = []
     for (start, end), delta in zip(places, timestamp_deltas, strict=True):
         at = _after_varint(octets, start)
         rest = _after_varint(octets, at + 1)

@@ -87,7 +87,9 @@ class _KeyMapping:
         columns = opened.columns
         offsets = opened.base_offsets() + columns.offset_deltas
         which = np.flatnonzero((columns.key_sizes >= 0) & (offsets >= self._first_offset))
-        hashes = self._hasher.hashes(opened.octets, columns.keys[which], columns.key_sizes[which])
+        hashes = self._hasher.hashes(
+            opened.octets, columns.keys.take(which), columns.key_sizes.take(which)
+        )
         fitting = len(opened.headers)
         if self.map.size + len(which) > self.map.capacity:
             is_new = np.zeros(len(offsets), np.bool_)
@@ -96,5 +98,5 @@ class _KeyMapping:
             fitting = int(np.searchsorted(sizes, self.map.capacity, side="right"))
             fit = np.searchsorted(which, opened.bounds[fitting])
             which, hashes = which[:fit], hashes.of(np.arange(fit))
-        self.map.note(hashes, offsets[which])
+        self.map.note(hashes, offsets.take(which))
         return fitting

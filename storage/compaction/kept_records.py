@@ -109,9 +109,11 @@ class RecordSieve:
         columns = opened.columns
         offsets = opened.base_offsets() + columns.offset_deltas
         keyed = np.flatnonzero(columns.key_sizes >= 0)
-        hashes = self._hasher.hashes(opened.octets, columns.keys[keyed], columns.key_sizes[keyed])
+        hashes = self._hasher.hashes(
+            opened.octets, columns.keys.take(keyed), columns.key_sizes.take(keyed)
+        )
         kept = np.zeros(len(offsets), np.bool_)
-        kept[keyed] = offsets[keyed] >= self._newest.newest(hashes)
+        kept[keyed] = offsets.take(keyed) >= self._newest.newest(hashes)
         is_past = [is_past_horizon(header, self._horizons.now_ms) for header in opened.headers]
         if any(is_past):
             kept &= ~(columns.is_null & opened.of_each_record(is_past).astype(np.bool_))

@@ -2,8 +2,9 @@
 
 Keys are told apart by their hashes alone, and they come from clients: no client may be able to
 write two keys of one hash. A function that nobody knows beforehand sees to that. It is multilinear
-(Carter and Wegman; Dietzfelbinger's shift instead of a prime): with the words x[1..n] of 32 bits of
-a key, the last one filled up with zeros, its length l, and coefficients a[0..n+1] of 64 random bits,
+(Carter and Wegman; Dietzfelbinger's shift instead of a prime): with the words x[1..n] of 32 bits
+of a key, the last one filled up with zeros, its length l, and coefficients a[0..n+1] of 64 random
+bits,
 
     h = (a[0] + a[1] l + a[2] x[1] + ... + a[n+1] x[n])  mod 2^64, the upper 32 bits of it
 
@@ -52,9 +53,9 @@ class KeyHashes(NamedTuple):
     """Never 0."""
     low: NDArray[np.uint32]
 
-    def of(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> KeyHashes:
+    def of(self, which: NDArray[np.int64]) -> KeyHashes:
         """Some of them."""
-        return KeyHashes(self.high[which], self.low[which])
+        return KeyHashes(self.high.take(which), self.low.take(which))
 
 
 class KeyHasher:
@@ -79,7 +80,7 @@ class KeyHasher:
         found = KeyHashes(np.empty(len(starts), np.uint64), np.empty(len(starts), np.uint32))
         for kind in kinds:
             which = np.flatnonzero(words == kind)
-            high, low = self._alike(octets, starts[which], sizes[which], kind)
+            high, low = self._alike(octets, starts.take(which), sizes.take(which), kind)
             found.high[which] = high
             found.low[which] = low
         return found
@@ -94,8 +95,8 @@ class KeyHasher:
         sums = [one[0] + one[1] * lengths for one in self._coefficients]
         if words:
             for index, column in enumerate(_columns(octets, starts, sizes, words)):
-                for one, total in zip(self._coefficients, sums, strict=True):
-                    total += one[2 + index] * column
+                factors = self._coefficients[:, 2 + index]
+                sums = [sum_ + factor * column for sum_, factor in zip(sums, factors, strict=True)]
         first, second, third = sums
         high = (first & _UPPER) | (second >> _HALF) | _NOT_ZERO
         return KeyHashes(high, (third >> _HALF).astype(np.uint32))

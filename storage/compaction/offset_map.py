@@ -80,42 +80,40 @@ class OffsetMap:
         while len(at):
             held = self._high.take(at)
             is_same = (held == high) & (self._low.take(at) == low)
-            self._offsets[at[is_same]] = relative[is_same]  # of a key that comes again, the last
-            goes_on = ~is_same
+            same = np.flatnonzero(is_same)
+            self._offsets[at.take(same)] = relative.take(same)  # of one that comes again, the last
             free = np.flatnonzero(held == 0)
             if len(free):
-                won = free[self._claim(at[free])]
-                self._high[at[won]] = high[won]
-                self._low[at[won]] = low[won]
-                self._offsets[at[won]] = relative[won]
+                won = free[self._claim(at.take(free))]
+                places = at.take(won)
+                self._high[places] = high.take(won)
+                self._low[places] = low.take(won)
+                self._offsets[places] = relative.take(won)
                 self.size += len(won)
-                goes_on[won] = False
+                is_same[won] = True
             # Who has lost a place to another looks at it again: it may be held by its own key now.
             at += held != 0
-            at, high, low, relative = at[goes_on], high[goes_on], low[goes_on], relative[goes_on]
+            rest = np.flatnonzero(~is_same)
+            at, relative = at.take(rest), relative.take(rest)
+            high, low = high.take(rest), low.take(rest)
             at[at == len(self._high)] = 0
         assert self.size <= self.capacity, (self.size, self.capacity)
 
     def newest(self, hashes: KeyHashes) -> NDArray[np.int64]:
         """The offset noted last for each key; NOT_THERE where there is none."""
-        high, low = hashes
-        found = np.full(len(high), NOT_THERE, np.int64)
-        at = self._homes(high)
-        which = np.arange(len(high))
-        while len(at):
-            held = self._high.take(at)
-            is_same = (held == high) & (self._low.take(at) == low)
-            offsets = self._offsets.take(at[is_same]).astype(np.int64)
-            found[which[is_same]] = offsets + self._base_offset
-            goes_on = (held != 0) & ~is_same
-            at, which = at[goes_on] + 1, which[goes_on]
-            high, low = high[goes_on], low[goes_on]
+        at = self._homes(hashes.high)
+        found, goes_on = self._look(at, hashes)
+        rest = np.flatnonzero(goes_on)
+        while len(rest):
+            at = at.take(np.flatnonzero(goes_on)) + 1
             at[at == len(self._high)] = 0
+            found[rest], goes_on = self._look(at, hashes.of(rest))
+            rest = rest[goes_on]
         return found
 
     def is_new(self, hashes: KeyHashes) -> NDArray[np.bool_]:
         """Which keys are not there and have not come before among these."""
-        is_new = self.newest(hashes) == NOT_THERE
+        is_new: NDArray[np.bool_] = self.newest(hashes) == NOT_THERE
         absent = np.flatnonzero(is_new)
         high, low = hashes.of(absent)
         order = np.lexsort((low, high))  # which leaves equal ones in their order
@@ -123,6 +121,15 @@ class OffsetMap:
         is_again = (high[1:] == high[:-1]) & (low[1:] == low[:-1])
         is_new[absent[order[1:][is_again]]] = False
         return is_new
+
+    def _look(
+        self, at: NDArray[np.int64], hashes: KeyHashes
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The offsets of keys at one place each, and which are to be looked for elsewhere."""
+        held = self._high.take(at)
+        is_same = (held == hashes.high) & (self._low.take(at) == hashes.low)
+        offsets = self._offsets.take(at).astype(np.int64) + self._base_offset
+        return np.where(is_same, offsets, NOT_THERE), (held != 0) & ~is_same
 
     def _homes(self, high: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Where looking for a key begins."""
@@ -132,4 +139,5 @@ class OffsetMap:
         """Who has each of the free `places`: the first that wants it."""
         numbers = np.arange(len(places), dtype=self._offsets.dtype)
         self._offsets[places[::-1]] = numbers[::-1]  # the last that is written stays
-        return self._offsets.take(places) == numbers
+        has_won: NDArray[np.bool_] = self._offsets.take(places) == numbers
+        return has_won

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from protocol.errors import ApiError
-from protocol.records.batch import HEADER_BYTES, compute_crc
+from protocol.records.batch import CODEC_MASK, HEADER_BYTES, compute_crc
 from protocol.records.record import MIN_RECORD_BYTES, invalid, record_bytes
 from protocol.records.varints import read_varint
 from storage.compaction.key_hashes import PADDING_BYTES
@@ -43,8 +43,12 @@ SHORT_RUN: Final = 8
 FIRST_PATIENCE: Final = 16
 """Records followed one by one after a short run; doubled after each further one."""
 
+LEAST_BYTES: Final = MIN_RECORD_BYTES + 1
+"""Of a record, its length among them."""
+
 _PADDING: Final = bytes(FIELDS_BYTES + PADDING_BYTES)
 _HIGH_BIT: Final = 0x80
+_LOW_BITS: Final = 0x7F
 
 
 class OpenedBatches:
@@ -65,8 +69,10 @@ class OpenedBatches:
         for index, content in enumerate(bodies.contents):
             end = position + len(content)
             if index not in self.errors:
-                walk = (position, end, self.headers[index].record_count)
+                header = self.headers[index]
+                start = position if header.attributes & CODEC_MASK else position + HEADER_BYTES
                 try:
+                    walk = (start, end, header.record_count)
                     count = _find_starts(self.octets, walk, starts, places, count)
                 except ApiError as error:
                     self.errors[index] = error
@@ -118,6 +124,7 @@ class _Bodies:
 
     def __init__(self) -> None:
         self.contents: list[Buffer] = []
+        """Of a batch without compression all of it, or one more copy would have to be made."""
         self.errors: dict[int, ApiError] = {}
         self.size = 0
         self.most_records = 0
@@ -125,11 +132,13 @@ class _Bodies:
     def add(self, header: BatchHeader, batch: Buffer) -> None:
         content: Buffer = b""
         try:
-            content = _checked_body(header, batch)
+            check_batch(header, batch)
+            content = record_bytes(batch, header) if header.attributes & CODEC_MASK else batch
+            if header.record_count * LEAST_BYTES > len(content):
+                raise invalid(f"{header.record_count} records take more than {len(content)} bytes")
+            self.most_records += header.record_count
         except ApiError as error:
             self.errors[len(self.contents)] = error
-        else:
-            self.most_records += header.record_count
         self.contents.append(content)
         self.size += len(content)
 
@@ -150,26 +159,12 @@ def open_batches(batches: Sequence[tuple[BatchHeader, Buffer]]) -> Iterator[Open
 
 
 def check_batch(header: BatchHeader, batch: Buffer) -> None:
-    """Raise DamagedFileError when the checksum is wrong."""
+    """Raise DamagedFileError for a batch that cannot be what was written, by its checksum.
+
+    Rewriting it would give the damage a checksum that is right.
+    """
     if header.crc != compute_crc(batch, 0, header.size_in_bytes):
         raise DamagedFileError(f"the checksum of the batch at offset {header.base_offset} is wrong")
-
-
-def _checked_body(header: BatchHeader, batch: Buffer) -> Buffer:
-    """Records of a batch without compression.
-
-    Raises DamagedFileError for a batch that cannot be what was written: rewriting it would give
-    the damage a checksum that is right.
-    """
-    check_batch(header, batch)
-    content: Buffer
-    if header.codec:
-        content = record_bytes(batch, header)
-    else:
-        content = memoryview(batch)[HEADER_BYTES : header.size_in_bytes]
-    if header.record_count * (MIN_RECORD_BYTES + 1) > len(content):
-        raise invalid(f"{header.record_count} records do not fit into {len(content)} bytes")
-    return content
 
 
 def _ends(starts: NDArray[np.int64], last: list[tuple[int, int]]) -> NDArray[np.int64]:
@@ -239,6 +234,8 @@ def _follow(octets: bytes, position: int, starts: array[int], first: int, count:
         octet = octets[position]
         if octet < _HIGH_BIT:
             position += 1 + (octet >> 1)
+        elif (second := octets[position + 1]) < _HIGH_BIT:
+            position += 2 + ((octet & _LOW_BITS | second << 7) >> 1)
         else:
             length, position = read_varint(octets, position)
             position += length

@@ -15,7 +15,7 @@ those that have ended do not change. A record takes some 50 ns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,17 +24,13 @@ from protocol.records.record import MIN_RECORD_BYTES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Integers = "NDArray[np.int64]"
-Flags = "NDArray[np.bool_]"
-
 FIELDS_BYTES: Final = 32
 """No more than this stands before a key; so many bytes must follow the last record."""
 
 _HIGH_BIT: Final = 0x80
 _LOW_BITS: Final = 0x7F
-_INT32_BYTES: Final = 5
-_INT32_BITS: Final = (1 << 32) - 1
-_INT64_BYTES: Final = 10
+_MOST_BYTES: Final = {np.uint32: 5, np.uint64: 10}
+"""A longer varint is refused, as in Apache Kafka."""
 _NULL: Final = 1
 """The varint of length -1."""
 
@@ -65,14 +61,14 @@ def read_columns(
 
     Values and headers are not looked at.
     """
-    lengths, at, is_bad = _read(octets, starts, _INT32_BYTES)
+    lengths, at, is_bad = _read(octets, starts, np.uint32)
     is_bad |= (lengths < MIN_RECORD_BYTES) | (at + lengths != ends)
     timestamps = at + 1
-    _, at, is_endless = _read(octets, timestamps, _INT64_BYTES)
+    at, is_endless = _skip(octets, timestamps)
     is_bad |= is_endless
-    deltas, at, is_endless = _read(octets, at, _INT32_BYTES)
+    deltas, at, is_endless = _read(octets, at, np.uint32)
     is_bad |= is_endless | (deltas < 0)
-    key_sizes, keys, is_endless = _read(octets, at, _INT32_BYTES)
+    key_sizes, keys, is_endless = _read(octets, at, np.uint32)
     np.maximum(key_sizes, -1, out=key_sizes)
     key_ends = keys + np.maximum(key_sizes, 0)
     is_bad |= is_endless | (key_ends >= ends)
@@ -80,7 +76,6 @@ def read_columns(
     if has_bad:
         key_sizes[is_bad] = -1
         key_ends[is_bad] = 0
-    is_null = octets.take(key_ends) == _NULL
     return RecordColumns(
         octets,
         starts,
@@ -89,32 +84,61 @@ def read_columns(
         deltas,
         keys,
         key_sizes,
-        is_null,
+        octets.take(key_ends) == _NULL,
         is_bad if has_bad else None,
     )
 
 
 def timestamp_deltas(columns: RecordColumns) -> NDArray[np.int64]:
     """The timestamp delta of each record."""
-    return _read(columns.octets, columns.timestamps, _INT64_BYTES)[0]
+    return _read(columns.octets, columns.timestamps, np.uint64)[0]
+
+
+def _skip(
+    octets: NDArray[np.uint8], at: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where varints of an int64 end, and which do not."""
+    goes_on = octets.take(at) >= _HIGH_BIT
+    at = at + 1
+    taken = 1
+    while taken < _MOST_BYTES[np.uint64] and goes_on.any():
+        at += goes_on
+        goes_on &= octets.take(at - 1) >= _HIGH_BIT
+        taken += 1
+    return at, goes_on
 
 
 def _read(
-    octets: NDArray[np.uint8], at: NDArray[np.int64], most_bytes: int
+    octets: NDArray[np.uint8], at: NDArray[np.int64], kind: type[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Varints of `most_bytes` at most: their values, where they end, and which do not."""
+    """Varints of an int of as many bits as `kind`: their values, where they end, and which do not.
+
+    Bits past the width of the type are dropped, as the Java reader's shifts drop them.
+    """
     octet = octets.take(at)
-    raw = (octet & _LOW_BITS).astype(np.uint64)
     goes_on = octet >= _HIGH_BIT
     at = at + 1
+    if not goes_on.any():
+        return _SINGLE.take(octet), at, goes_on
+    raw: NDArray[Any] = (octet & _LOW_BITS).astype(kind)
     taken = 1
-    while taken < most_bytes and goes_on.any():
+    while taken < _MOST_BYTES[kind] and goes_on.any():
         octet = octets.take(at)
-        raw |= np.where(goes_on, octet & _LOW_BITS, 0).astype(np.uint64) << np.uint64(7 * taken)
         at += goes_on
+        low = octet & _LOW_BITS
+        low *= goes_on
+        raw |= low.astype(kind) << kind(7 * taken)
         goes_on &= octet >= _HIGH_BIT
         taken += 1
-    if most_bytes == _INT32_BYTES:
-        raw &= np.uint64(_INT32_BITS)  # as the Java reader's shifts drop them
-    values = (raw >> np.uint64(1)).view(np.int64) ^ -(raw & np.uint64(1)).view(np.int64)
-    return values, at, goes_on
+    return _decoded(raw).astype(np.int64), at, goes_on
+
+
+def _decoded(raw: NDArray[Any]) -> NDArray[Any]:
+    """Zig-zag numbers with their signs."""
+    one = raw.dtype.type(1)
+    values: NDArray[Any] = (raw >> one) ^ -(raw & one)
+    return values.view(np.int32 if raw.dtype == np.uint32 else np.int64)
+
+
+_SINGLE: Final = _decoded(np.arange(256, dtype=np.uint64))
+"""What a varint of one byte means."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header
 from storage.errors import DamagedFileError
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from storage.compaction.job import CleaningJob, SourceSegment
     from storage.filesystem import FileSystem
+
+
+TOGETHER_BYTES: Final = 1 << 20
+"""So much is handed out at once, or a little more, however little is read at a time."""
 
 
 class SourceReader:
@@ -28,14 +32,15 @@ class SourceReader:
         self.bytes_read = 0
 
     def batches(self, segment: SourceSegment) -> Iterator[list[tuple[BatchHeader, memoryview]]]:
-        """Header and bytes of each batch; those that were read at once come together.
+        """Header and bytes of each batch; some come together, so that each costs less.
 
         The bytes stay as they are for as long as they are held. Raises DamagedFileError where no
         whole batch is.
         """
         path = file_names.segment_file(self._job.directory, segment.base_offset, file_names.LOG)
         file = self._filesystem.open(path)
-        position = 0
+        batches: list[tuple[BatchHeader, memoryview]] = []
+        position = collected = 0
         wanted = usual = max(self._job.limits.buffer_bytes, HEADER_BYTES)
         while position < segment.size:
             data = file.read_at(position, min(wanted, segment.size - position))
@@ -44,7 +49,6 @@ class SourceReader:
             chunk = memoryview(data)
             start = 0
             wanted = usual
-            batches = []
             while start + HEADER_BYTES <= len(chunk):
                 header = parse_header(data, start)
                 end = start + header.size_in_bytes
@@ -55,10 +59,14 @@ class SourceReader:
                     break
                 batches.append((header, chunk[start:end]))
                 start = end
-            if batches:
-                yield batches
             position += start
-            if start == 0 and (wanted == usual or position + wanted > segment.size):
+            collected += start
+            is_over = start == 0 and (wanted == usual or position + wanted > segment.size)
+            if collected >= TOGETHER_BYTES or position == segment.size or is_over:
+                yield batches
+                batches = []
+                collected = 0
+            if is_over:
                 raise DamagedFileError(f"{path}: no batch at byte {position}")
 
     def aborted_transactions(self) -> list[AbortedTransaction]:
