@@ -65,7 +65,7 @@ class KeyHasher:
         """`seed` must be random, and known to nobody."""
         size = 8 * _FUNCTIONS * _COEFFICIENTS
         drawn = shake_256(seed).digest(size + _LONG_KEY_BYTES)
-        self._coefficients = np.frombuffer(drawn[:size], "<u8").reshape(_FUNCTIONS, _COEFFICIENTS)
+        self._coefficients = np.frombuffer(drawn[:size], "<u8").reshape(_COEFFICIENTS, _FUNCTIONS)
         self._long_key = drawn[size:]
 
     def hashes(
@@ -91,13 +91,12 @@ class KeyHasher:
         """Of keys of as many words."""
         if words > MOST_WORDS:
             return self._long(octets, starts, sizes)
-        lengths = sizes.astype(np.uint64)
-        sums = [one[0] + one[1] * lengths for one in self._coefficients]
+        terms = np.empty((len(starts), 1 + words), np.uint64)
+        terms[:, 0] = sizes
         if words:
-            for index, column in enumerate(_columns(octets, starts, sizes, words)):
-                factors = self._coefficients[:, 2 + index]
-                sums = [sum_ + factor * column for sum_, factor in zip(sums, factors, strict=True)]
-        first, second, third = sums
+            terms[:, 1:] = _words(octets, starts, sizes, words)
+        sums = terms @ self._coefficients[1 : 2 + words] + self._coefficients[0]
+        first, second, third = sums.T
         high = (first & _UPPER) | (second >> _HALF) | _NOT_ZERO
         return KeyHashes(high, (third >> _HALF).astype(np.uint32))
 
@@ -115,12 +114,12 @@ class KeyHasher:
         return KeyHashes(columns["high"] | _NOT_ZERO, columns["low"].copy())
 
 
-def _columns(
+def _words(
     octets: bytes, starts: NDArray[np.int64], sizes: NDArray[np.int64], words: int
-) -> list[NDArray[np.uint64]]:
-    """The words of keys of as many, as columns."""
+) -> NDArray[np.uint32]:
+    """The words of keys of as many, a row for each key."""
     size = words * WORD_BYTES
     everywhere = np.ndarray((len(octets) - size + 1,), f"V{size}", octets, strides=(1,))
     rows = everywhere[starts].view("<u4").reshape(len(starts), words)
     rows[:, -1] &= _LAST_WORDS.take(sizes % WORD_BYTES)
-    return [rows[:, index].astype(np.uint64) for index in range(words)]
+    return rows

@@ -5,14 +5,14 @@ Keys are not kept, only 95 bits of hash of each (`key_hashes`): a million keys o
 by 24 says how many keys there is room for; what is allocated is no more than that, and no more than
 the keys expected need.
 
-The table is open addressing with linear probing, in three columns. Keys are noted and looked up
-some thousands at once, in rounds: in each, every key looks at one place, and those that have not
-found theirs go on to the next place in the next round. The first round does nearly all. A place
-takes 16 or 20 of its 24 bytes, so there are more places than is said, and fewer rounds:
+The table is open addressing with linear probing. Keys are noted and looked up some thousands at
+once, in rounds: in each, every key looks at one place, and those that have not found theirs go on
+to the next place in the next round. The first round does nearly all. A place takes 16 of its 24
+bytes, as a rule, so there are more places than is said, and fewer rounds. All of a place is in one
+line of the processor's cache, since getting it from memory is what takes the time:
 
-    high      |h     |      |h     |h     |      |      |     0: nobody is here
-    low       |h     |      |h     |h     |      |      |
-    offsets   |o     |      |o     |o     |      |      |     relative to the first
+    |high low offset|               |high low offset|high low offset|      offset: from the first on
+                     high 0: nobody is here
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 BYTES_PER_KEY: Final = 24
 """What Apache's map needs for one key: 16 bytes of MD5 and the offset."""
-HASH_BYTES: Final = 12
 SMALL_SPAN: Final = 1 << 32
 NOT_THERE: Final = -1
 
@@ -38,7 +37,7 @@ _HALF: Final = np.uint64(32)
 class OffsetMap:
     """Filled with `note`, then asked with `newest`."""
 
-    __slots__ = ("_base_offset", "_high", "_low", "_offsets", "capacity", "size")
+    __slots__ = ("_base_offset", "_high", "_low", "_offsets", "_table", "capacity", "size")
 
     def __init__(self, capacity: int, room: int, offsets: tuple[int, int]) -> None:
         """Make a map for up to `capacity` keys in a table that has `room` for that many and more.
@@ -50,12 +49,13 @@ class OffsetMap:
         self.capacity = capacity
         self.size = 0
         self._base_offset = first
-        kind = np.dtype(np.uint32 if end - first < SMALL_SPAN else np.uint64)
+        kind = "<u4" if end - first < SMALL_SPAN else "<u8"
+        place = np.dtype([("high", "<u8"), ("low", "<u4"), ("offset", kind)], align=True)
         # One is free at the least, so that looking for what is not there ends.
-        places = room * BYTES_PER_KEY // (HASH_BYTES + kind.itemsize) + 1
-        self._high = np.zeros(places, np.uint64)
-        self._low = np.zeros(places, np.uint32)
-        self._offsets = np.zeros(places, kind)
+        self._table = np.zeros(room * BYTES_PER_KEY // place.itemsize + 1, place)
+        self._high = self._table["high"]
+        self._low = self._table["low"]
+        self._offsets = self._table["offset"]
 
     @classmethod
     def within(
@@ -78,11 +78,12 @@ class OffsetMap:
         relative = (offsets - self._base_offset).astype(self._offsets.dtype)
         at = self._homes(high)
         while len(at):
-            held = self._high.take(at)
-            is_same = (held == high) & (self._low.take(at) == low)
+            held = self._table.take(at)
+            is_same = (held["high"] == high) & (held["low"] == low)
+            is_held = held["high"] != 0
             same = np.flatnonzero(is_same)
             self._offsets[at.take(same)] = relative.take(same)  # of one that comes again, the last
-            free = np.flatnonzero(held == 0)
+            free = np.flatnonzero(~is_held)
             if len(free):
                 won = free[self._claim(at.take(free))]
                 places = at.take(won)
@@ -92,7 +93,7 @@ class OffsetMap:
                 self.size += len(won)
                 is_same[won] = True
             # Who has lost a place to another looks at it again: it may be held by its own key now.
-            at += held != 0
+            at += is_held
             rest = np.flatnonzero(~is_same)
             at, relative = at.take(rest), relative.take(rest)
             high, low = high.take(rest), low.take(rest)
@@ -126,10 +127,10 @@ class OffsetMap:
         self, at: NDArray[np.int64], hashes: KeyHashes
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The offsets of keys at one place each, and which are to be looked for elsewhere."""
-        held = self._high.take(at)
-        is_same = (held == hashes.high) & (self._low.take(at) == hashes.low)
-        offsets = self._offsets.take(at).astype(np.int64) + self._base_offset
-        return np.where(is_same, offsets, NOT_THERE), (held != 0) & ~is_same
+        held = self._table.take(at)
+        is_same = (held["high"] == hashes.high) & (held["low"] == hashes.low)
+        offsets = held["offset"].astype(np.int64) + self._base_offset
+        return np.where(is_same, offsets, NOT_THERE), (held["high"] != 0) & ~is_same
 
     def _homes(self, high: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Where looking for a key begins."""
@@ -139,5 +140,5 @@ class OffsetMap:
         """Who has each of the free `places`: the first that wants it."""
         numbers = np.arange(len(places), dtype=self._offsets.dtype)
         self._offsets[places[::-1]] = numbers[::-1]  # the last that is written stays
-        has_won: NDArray[np.bool_] = self._offsets.take(places) == numbers
+        has_won: NDArray[np.bool_] = self._offsets[places] == numbers
         return has_won

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
 
-MOST_BYTES: Final = 1 << 20
-"""Records of more than these are not opened together, whatever they are packed to: numbers of eight
-bytes are kept for each, a dozen at a time."""
+MOST_BYTES: Final = 4 << 20
+MOST_RECORDS: Final = 8192
+"""No more are opened together, but for one batch that has more alone: of each, a dozen numbers of
+eight bytes are in memory, and should stay in the processor's cache."""
 SHORT_RUN: Final = 8
 """A run of records below this was not worth its slices; the walk goes on one by one for a while."""
 FIRST_PATIENCE: Final = 16
@@ -151,7 +152,7 @@ def open_batches(batches: Sequence[tuple[BatchHeader, Buffer]]) -> Iterator[Open
     first, bodies = 0, _Bodies()
     for index, (header, batch) in enumerate(batches):
         bodies.add(header, batch)
-        if bodies.size >= MOST_BYTES:
+        if bodies.size >= MOST_BYTES or bodies.most_records >= MOST_RECORDS:
             yield OpenedBatches(batches[first : index + 1], bodies)
             first, bodies = index + 1, _Bodies()
     if bodies.contents:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from storage.filesystem import FileSystem
 
 
-TOGETHER_BYTES: Final = 1 << 20
+TOGETHER_BYTES: Final = 4 << 20
 """So much is handed out at once, or a little more, however little is read at a time."""
 
 

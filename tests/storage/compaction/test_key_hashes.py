@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import shake_256
+
 import numpy as np
 import pytest
 from hypothesis import given
