@@ -18,7 +18,7 @@ from storage.segment.file_names import (
 )
 
 GO_ON = b"go on\n"
-"""What the process waits for after each new segment."""
+"""What the process waits for after each new segment, before it tells of anything more."""
 
 
 class LastOfProducer(NamedTuple):

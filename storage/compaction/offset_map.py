@@ -1,15 +1,15 @@
 """The greatest offset of each key, in memory of a fixed size.
 
 Keys are not kept, only 95 bits of hash of each (`key_hashes`): a million keys of any length take
-24 MB, where a dictionary would take 150 and more. As in Apache Kafka, the memory configured divided
+21 MB, where a dictionary would take 150 and more. As in Apache Kafka, the memory configured divided
 by 24 says how many keys there is room for; what is allocated is no more than that, and no more than
 the keys expected need.
 
 The table is open addressing with linear probing. Keys are noted and looked up some thousands at
 once, in rounds: in each, every key looks at one place, and those that have not found theirs go on
 to the next place in the next round. The first round does nearly all. A place takes 16 of its 24
-bytes, as a rule, so there are more places than is said, and fewer rounds. All of a place is in one
-line of the processor's cache, since getting it from memory is what takes the time:
+bytes, as a rule, so there can be more places than is said, and fewer rounds. All of a place is in
+one line of the processor's cache, since getting it from memory is what takes the time:
 
     |high low offset|               |high low offset|high low offset|      offset: from the first on
                      high 0: nobody is here
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 BYTES_PER_KEY: Final = 24
 """What Apache's map needs for one key: 16 bytes of MD5 and the offset."""
+MOST_LOAD: Final = 0.75
+"""Where more of the places were taken, keys would have to look at many."""
 SMALL_SPAN: Final = 1 << 32
 NOT_THERE: Final = -1
 
@@ -51,8 +53,9 @@ class OffsetMap:
         self._base_offset = first
         kind = "<u4" if end - first < SMALL_SPAN else "<u8"
         place = np.dtype([("high", "<u8"), ("low", "<u4"), ("offset", kind)], align=True)
+        places = min(room * BYTES_PER_KEY // place.itemsize, int(capacity / MOST_LOAD))
         # One is free at the least, so that looking for what is not there ends.
-        self._table = np.zeros(room * BYTES_PER_KEY // place.itemsize + 1, place)
+        self._table = np.zeros(places + 1, place)
         self._high = self._table["high"]
         self._low = self._table["low"]
         self._offsets = self._table["offset"]

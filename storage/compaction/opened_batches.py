@@ -135,8 +135,8 @@ class _Bodies:
         try:
             check_batch(header, batch)
             content = record_bytes(batch, header) if header.attributes & CODEC_MASK else batch
-            if header.record_count * LEAST_BYTES > len(content):
-                raise invalid(f"{header.record_count} records take more than {len(content)} bytes")
+            if not 0 < header.record_count * LEAST_BYTES <= len(content):
+                raise invalid(f"{header.record_count} records are not in {len(content)} bytes")
             self.most_records += header.record_count
         except ApiError as error:
             self.errors[len(self.contents)] = error

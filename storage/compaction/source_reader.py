@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 TOGETHER_BYTES: Final = 4 << 20
+TOGETHER_BATCHES: Final = 4096
 """So much is handed out at once, or a little more, however little is read at a time."""
 
 
@@ -62,7 +63,8 @@ class SourceReader:
             position += start
             collected += start
             is_over = start == 0 and (wanted == usual or position + wanted > segment.size)
-            if collected >= TOGETHER_BYTES or position == segment.size or is_over:
+            is_enough = collected >= TOGETHER_BYTES or len(batches) >= TOGETHER_BATCHES
+            if is_enough or position == segment.size or is_over:
                 yield batches
                 batches = []
                 collected = 0

@@ -27,16 +27,19 @@ class Worker:
 
     def __init__(self, process: SideProcess) -> None:
         self._process = process
+        self._is_waited_for = False
+        """Whether the broker still has to say that a segment is in its place."""
 
     def work(self, line: bytes) -> None:
-        """Do one job and report on it."""
+        """Do one job and report on it.
+
+        While the broker puts a segment in its place, the next one is already being written.
+        """
         job = CleaningJob.decode(line)
         throttle = Throttle(job.limits.bytes_per_second)
         try:
             for report in clean(job, LocalFileSystem(), throttle):
                 self._tell(report)
-                if isinstance(report, CleanedGroup):
-                    self._process.next_line()
         except ApiError as error:
             self._tell(CleaningFailed(error.message))
         except OSError as error:
@@ -44,7 +47,10 @@ class Worker:
             self._tell(CleaningFailed(f"{where}: {error.strerror}", error.errno or 0))
 
     def _tell(self, report: Report) -> None:
+        if self._is_waited_for:
+            self._process.next_line()
         self._process.tell(encode_report(report))
+        self._is_waited_for = isinstance(report, CleanedGroup)
 
 
 def main() -> None:

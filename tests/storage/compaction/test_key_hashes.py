@@ -35,9 +35,9 @@ def test_a_hash_is_that_of_the_key_wherever_and_with_whatever_others_it_stands(
 
 @given(key=st.binary(max_size=20))
 def test_a_hash_is_the_sum_that_is_said(key: bytes) -> None:
-    from hashlib import shake_256
-
-    drawn = shake_256(SEED).digest(8 * 3 * (2 + MOST_WORDS))
+    count = 3 * (2 + MOST_WORDS)
+    drawn = shake_256(SEED).digest(8 * count)
+    factors = [int.from_bytes(drawn[at : at + 8], "little") for at in range(0, 8 * count, 8)]
     padded = key + bytes(-len(key) % WORD_BYTES)
     words = [
         int.from_bytes(padded[at : at + WORD_BYTES], "little")
@@ -45,12 +45,8 @@ def test_a_hash_is_the_sum_that_is_said(key: bytes) -> None:
     ]
     parts = []
     for number in range(3):
-        row = drawn[number * 8 * (2 + MOST_WORDS) :]
-        factors = [
-            int.from_bytes(row[8 * at : 8 * at + 8], "little") for at in range(2 + MOST_WORDS)
-        ]
-        values = [1, len(key), *words]
-        total = sum(factor * value for factor, value in zip(factors, values, strict=False))
+        terms = zip(factors[number::3], [1, len(key), *words], strict=False)
+        total = sum(factor * value for factor, value in terms)
         parts.append(total % 2**64 >> 32)
 
     assert pairs(hashes_of([key])) == [(parts[0] << 32 | parts[1] | 1, parts[2])]
