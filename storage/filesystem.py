@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 READ_MODE = 0o644
 
+WRITE = 0b010
 WRITE_AND_WAIT = 0b111
 """All three flags of Linux's sync_file_range: wait for what is under way, write, wait."""
 NOT_TO_BE_HAD = (errno.ENOSYS, errno.EPERM)
@@ -82,6 +83,9 @@ class File(Protocol):
 
     def truncate(self, size: int) -> None:
         """Cut to, or extend with zeros to, `size` bytes."""
+
+    def begin_write_out(self, position: int, length: int) -> None:
+        """Have the disk begin to take in what was written there, if it can be told so."""
 
     def write_out(self, position: int, length: int) -> None:
         """Have the disk take in what was written there, and wait; only `sync` makes it durable."""
@@ -183,6 +187,11 @@ class LocalFile:
     def truncate(self, size: int) -> None:
         """Cut or extend to `size` bytes."""
         os.ftruncate(self._descriptor, size)
+
+    def begin_write_out(self, position: int, length: int) -> None:
+        """Have data written out; what goes wrong with that, `write_out` and `sync` say."""
+        if _sync_file_range is not None:
+            _sync_file_range(self._descriptor, position, length, WRITE)
 
     def write_out(self, position: int, length: int) -> None:
         """Write data out without the file system's journal, which all that write would wait for."""

@@ -50,7 +50,7 @@ def test_what_makes_the_site_shares_an_environment_with_all_else() -> None:
 
 
 def test_the_broker_brings_neither_spark_nor_a_test_tool() -> None:
-    heavy = {"pyspark", "py4j", "pandas", "numpy", "matplotlib", "pytest", "mypy", "hypothesis"}
+    heavy = {"pyspark", "py4j", "pandas", "matplotlib", "pytest", "mypy", "hypothesis"}
     assert heavy.isdisjoint(pinned("broker"))
 
 

@@ -17,6 +17,7 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker.maintenance.cleaner_process import CleanerProcess
@@ -47,6 +48,7 @@ CHECK_SECONDS: Final = 1.0
 HOLD_MS: Final = 60_000
 """How long a log is left alone after a cleaning that failed for want of something."""
 LARGEST_MAP: Final = 2**31 - 1
+SEED_BYTES: Final = 32
 PASSING: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, *EXHAUSTION}
 """What may be over the next time: a disk that is full, no descriptors."""
 
@@ -219,7 +221,9 @@ class LogCleaner:
         now_ms = self._clock.now_ms()
         await self._in_background(lambda: discard_cleaned(log))  # or this one must not begin
         await process.submit(
-            await self._in_background(lambda: make_job(chosen, self._limits, now_ms).encode())
+            await self._in_background(
+                lambda: make_job(chosen, self._limits, now_ms, token_bytes(SEED_BYTES)).encode()
+            )
         )
         while True:
             report = await process.report(CHECK_SECONDS)

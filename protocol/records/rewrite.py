@@ -9,7 +9,7 @@ base timestamp does not change, which is the rule; otherwise their timestamp del
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.records.batch import (
     CODEC_MASK,
@@ -19,53 +19,56 @@ from protocol.records.batch import (
     replace_records,
 )
 from protocol.records.compression import compress
-from protocol.records.varints import encode_varint, read_varint, read_varlong
+from protocol.records.varints import HIGH_BIT, encode_varint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
-    from protocol.records.spans import RecordSpans
+
+class PlacedRecords(NamedTuple):
+    """Some records of a batch, in order: where they begin and end, and their timestamp deltas."""
+
+    starts: list[int]
+    ends: list[int]
+    timestamp_deltas: list[int]
 
 
 def rewrite_batch(
     header: BatchHeader,
-    body: bytes,
-    spans: RecordSpans,
-    kept: Sequence[int],
+    octets: bytes,
+    records: PlacedRecords,
     delete_horizon_ms: int | None = None,
 ) -> bytearray:
-    """The batch of `header` with the records whose indexes are in `kept`, at least one, in order.
+    """The batch of `header` with only those of its records that are given, at least one.
 
-    `body` is its records before compression, `spans` where they stand in it. With
-    `delete_horizon_ms` the batch is marked with the time from which tombstones and markers may go;
-    a mark that it has already stays.
+    `octets` are where they stand, not compressed. With `delete_horizon_ms` the batch is marked with
+    the time from which tombstones and markers may go; a mark that it has already stays.
     """
-    starts = [spans.starts[index] for index in kept]
-    timestamps = _timestamps(header, body, starts)
+    deltas = records.timestamp_deltas
+    base, latest = header.base_timestamp, header.max_timestamp
+    first = base + deltas[0]
+    if header.is_log_append_time:
+        first, deltas = latest, [latest - base] * len(deltas)
     attributes = header.attributes
-    base_timestamp = timestamps[0]
+    new_base = first
     if delete_horizon_ms is not None:
         attributes |= DELETE_HORIZON_BIT
-        base_timestamp = delete_horizon_ms
+        new_base = delete_horizon_ms
     elif header.has_delete_horizon:
-        base_timestamp = header.base_timestamp
-    if base_timestamp == header.base_timestamp and not header.is_log_append_time:
-        records = [
-            body[start : spans.ends[index]] for start, index in zip(starts, kept, strict=True)
-        ]
+        new_base = base
+    places = zip(records.starts, records.ends, strict=True)
+    if new_base == base and not header.is_log_append_time:
+        contents = [octets[start:end] for start, end in places]
     else:
-        records = [
-            _stamped(body, start, timestamp - base_timestamp)
-            for start, timestamp in zip(starts, timestamps, strict=True)
-        ]
+        contents = _stamped(octets, places, [base - new_base + delta for delta in deltas])
     rewritten = header._replace(
         attributes=attributes,
-        base_timestamp=base_timestamp,
-        max_timestamp=max(timestamps),
-        record_count=len(kept),
+        base_timestamp=new_base,
+        max_timestamp=base + max(deltas),
+        record_count=len(deltas),
     )
     codec = header.codec
-    content = b"".join(records)
+    content = b"".join(contents)
     return replace_records(rewritten, compress(codec, content) if codec else content)
 
 
@@ -79,19 +82,21 @@ def empty_batch(header: BatchHeader) -> bytearray:
     return replace_records(emptied, b"")
 
 
-def _timestamps(header: BatchHeader, body: bytes, starts: list[int]) -> list[int]:
-    """Timestamps of the records that begin at `starts`."""
-    if header.is_log_append_time:
-        return [header.max_timestamp] * len(starts)
-    base = header.base_timestamp
-    return [base + read_varlong(body, read_varint(body, start)[1] + 1)[0] for start in starts]
+def _stamped(
+    octets: bytes, places: Iterable[tuple[int, int]], timestamp_deltas: Iterable[int]
+) -> list[bytes]:
+    """The records at `places`, in pieces, with other timestamp deltas."""
+    pieces: list[bytes] = []
+    for (start, end), delta in zip(places, timestamp_deltas, strict=True):
+        at = _after_varint(octets, start)
+        rest = _after_varint(octets, at + 1)
+        stamp = encode_varint(delta)
+        size = encode_varint(1 + len(stamp) + end - rest)
+        pieces += (size, octets[at : at + 1], stamp, octets[rest:end])
+    return pieces
 
 
-def _stamped(body: bytes, start: int, timestamp_delta: int) -> bytes:
-    """The record at `start` with another timestamp delta."""
-    length, at = read_varint(body, start)
-    end = at + length
-    _, rest = read_varlong(body, at + 1)
-    delta = encode_varint(timestamp_delta)
-    content = b"".join((body[at : at + 1], delta, body[rest:end]))
-    return encode_varint(len(content)) + content
+def _after_varint(octets: bytes, position: int) -> int:
+    while octets[position] >= HIGH_BIT:
+        position += 1
+    return position + 1

@@ -17,25 +17,19 @@ A batch that keeps all its records is copied as it is, bytes and compression.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
 
-from protocol.records.batch import compute_crc
-from protocol.records.record import record_bytes
-from protocol.records.rewrite import empty_batch, rewrite_batch
-from protocol.records.spans import RecordSpans, record_spans
-from storage.errors import DamagedFileError
+from protocol.records.rewrite import empty_batch
+from storage.compaction.kept_records import is_past_horizon
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
-    from storage.compaction.offset_map import OffsetMap
-
-MEMO_KEYS: Final = 16_384
-"""Keys whose newest offset is remembered besides the map."""
+    from storage.compaction.job import LastOfProducer
+    from storage.compaction.kept_records import Horizons, KeptRecords, RecordSieve
 
 
 class Whole(Enum):
@@ -45,64 +39,54 @@ class Whole(Enum):
     DROPPED = "dropped"
 
 
-class LastOfProducer(NamedTuple):
-    """Where the newest state of an active producer stands in the log."""
-
-    last_offset: int
-    """Of its last data; -1 when only a marker is left."""
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class Horizons:
-    """Times and offsets that one cleaning goes by."""
-
-    now_ms: int
-    delete_retention_ms: int
-    clean_end_offset: int
-    """Records from here on are not in the map of keys."""
-
-
 class BatchFilter:
     """Decides on the batches of one log, in order."""
 
-    __slots__ = ("_memo", "_producers", "horizons", "keyless", "newest")
+    __slots__ = ("_kept", "_producers", "_sieve", "horizons", "keyless")
 
     def __init__(
-        self, newest: OffsetMap, horizons: Horizons, producers: dict[int, LastOfProducer]
+        self, sieve: RecordSieve, horizons: Horizons, producers: dict[int, LastOfProducer]
     ) -> None:
         """`producers` are the active ones by id."""
-        self.newest = newest
+        self._sieve = sieve
         self.horizons = horizons
         self._producers = producers
         self.keyless = 0
         """Records that were dropped for want of a key."""
-        self._memo: dict[bytes, int] = {}
+        self._kept: Iterator[KeptRecords] = iter(())
+
+    def look_at(self, batches: Sequence[tuple[BatchHeader, Buffer]]) -> None:
+        """What `apply` will be asked for next, in this order, though not for all of it."""
+        self._kept = self._sieve.sift(
+            [one for one in batches if one[0].record_count and not one[0].is_control]
+        )
 
     def apply(
         self, header: BatchHeader, batch: Buffer, *, is_discardable: bool, is_last: bool
     ) -> Whole | bytearray:
-        """What stays of `batch`.
+        """What stays of `batch`, one of those that were looked at.
 
         `is_discardable`: it is data of an aborted transaction, or a marker without data. `is_last`:
         it is the last of what will be one segment.
         """
         is_needed = is_last or self.is_newest_of_producer(header)
-        is_dropped = is_discardable and (not header.is_control or self._is_past_horizon(header))
+        is_dropped = is_discardable and (
+            not header.is_control or is_past_horizon(header, self.horizons.now_ms)
+        )
         if is_dropped or header.record_count == 0:
             return self._emptied(header) if is_needed else Whole.DROPPED
         if header.is_control:
             return self._kept_marker(header, batch, is_discardable=is_discardable)
-        body, spans = _opened(header, batch)
-        kept = self._kept_records(header, spans)
-        if not kept:
+        kept = self._kept_of(header)
+        self.keyless += kept.keyless
+        if not kept.count:
             return self._emptied(header) if is_needed else Whole.DROPPED
         horizon_ms = None
-        if not header.has_delete_horizon and any(map(spans.is_null.__getitem__, kept)):
+        if not header.has_delete_horizon and kept.has_tombstones:
             horizon_ms = self._new_horizon_ms()
-        if horizon_ms is None and len(kept) == header.record_count:
+        if horizon_ms is None and kept.count == header.record_count:
             return Whole.KEPT
-        return rewrite_batch(header, body, spans, kept, horizon_ms)
+        return kept.batch(horizon_ms)
 
     def is_newest_of_producer(self, header: BatchHeader) -> bool:
         """Whether the state of an active producer rests on this batch."""
@@ -112,52 +96,15 @@ class BatchFilter:
             return header.last_offset == last.last_offset
         return header.is_control and header.producer_epoch == last.epoch
 
+    def _kept_of(self, header: BatchHeader) -> KeptRecords:
+        return _sound(next(one for one in self._kept if one.header is header))
+
     def _kept_marker(
         self, header: BatchHeader, batch: Buffer, *, is_discardable: bool
     ) -> Whole | bytearray:
         if not is_discardable or header.has_delete_horizon:
             return Whole.KEPT
-        body, spans = _opened(header, batch)
-        everything = range(header.record_count)
-        return rewrite_batch(header, body, spans, everything, self._new_horizon_ms())
-
-    def _kept_records(self, header: BatchHeader, spans: RecordSpans) -> Sequence[int]:
-        """Indexes of the records that stay."""
-        newest = self._newest_of(spans.keys)
-        base = header.base_offset
-        clean_end = self.horizons.clean_end_offset - base
-        drops_tombstones = self._is_past_horizon(header)
-        kept = [
-            index
-            for index, (key, delta, is_null) in enumerate(
-                zip(spans.keys, spans.offset_deltas, spans.is_null, strict=True)
-            )
-            if delta >= clean_end
-            or (
-                key is not None
-                and base + delta >= newest[key]
-                and not (is_null and drops_tombstones)
-            )
-        ]
-        if None in spans.keys:
-            self.keyless += sum(
-                key is None and delta < clean_end
-                for key, delta in zip(spans.keys, spans.offset_deltas, strict=True)
-            )
-        return kept
-
-    def _newest_of(self, keys: list[bytes | None]) -> dict[bytes, int]:
-        """Newest offsets by key, of `keys` and others."""
-        memo = self._memo
-        if len(memo) > MEMO_KEYS:
-            memo.clear()
-        new = [key for key in keys if key not in memo and key is not None]
-        if new:
-            memo.update(self.newest.newest(new))
-        return memo
-
-    def _is_past_horizon(self, header: BatchHeader) -> bool:
-        return header.has_delete_horizon and header.base_timestamp <= self.horizons.now_ms
+        return _sound(self._sieve.everything(header, batch)).batch(self._new_horizon_ms())
 
     def _new_horizon_ms(self) -> int:
         return self.horizons.now_ms + self.horizons.delete_retention_ms
@@ -167,18 +114,12 @@ class BatchFilter:
         return empty_batch(header) if header.record_count else Whole.KEPT
 
 
-def _opened(header: BatchHeader, batch: Buffer) -> tuple[bytes, RecordSpans]:
-    """Records of a batch without compression, and where they stand.
+def _sound(kept: KeptRecords) -> KeptRecords:
+    """What was given.
 
-    Raises DamagedFileError for a batch that cannot be what was written: rewriting it would give
-    the damage a checksum that is right.
+    Raises DamagedFileError for a batch that cannot be what was written, ApiError(INVALID_RECORD)
+    for one whose records make no sense.
     """
-    check_batch(header, batch)
-    body = bytes(record_bytes(batch, header))
-    return body, record_spans(body, header)
-
-
-def check_batch(header: BatchHeader, batch: Buffer) -> None:
-    """Raise DamagedFileError when the checksum is wrong."""
-    if header.crc != compute_crc(batch, 0, header.size_in_bytes):
-        raise DamagedFileError(f"the checksum of the batch at offset {header.base_offset} is wrong")
+    if kept.error is not None:
+        raise kept.error
+    return kept

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from config.key import LONG_MAX
-from storage.compaction.batch_filter import LastOfProducer
-from storage.compaction.job import CleaningJob, SegmentLimits, SourceSegment
+from storage.compaction.job import CleaningJob, LastOfProducer, SegmentLimits, SourceSegment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,8 +71,13 @@ def assess(log: Log, now_ms: int) -> Cleanable | None:
     )
 
 
-def make_job(chosen: Cleanable, limits: CleanerLimits, now_ms: int) -> CleaningJob:
-    """What the process that cleans needs to know. Reads only, and may run on any thread."""
+def make_job(
+    chosen: Cleanable, limits: CleanerLimits, now_ms: int, hash_seed: bytes
+) -> CleaningJob:
+    """What the process that cleans needs to know. Reads only, and may run on any thread.
+
+    `hash_seed` is 32 random bytes.
+    """
     log = chosen.log
     config = log.config
     segments = list(log.segments)
@@ -88,6 +92,7 @@ def make_job(chosen: Cleanable, limits: CleanerLimits, now_ms: int) -> CleaningJ
             for producer in list(log.producers.producers.values())
         },
         now_ms,
+        hash_seed.hex(),
         config.delete_retention_ms,
         SegmentLimits(
             config.segment_bytes, config.segment_index_bytes, config.index_interval_bytes

@@ -1,7 +1,8 @@
 """A new segment under names with `.cleaned`, which mean nothing to anybody until they are swapped.
 
-The `.log` file is written as it comes and written out to the disk every so often, so that the disk
-never gets a gigabyte at once. It is made durable once, at the end: each time that is done, what the
+The `.log` file is written as it comes. Every so often the disk is told to take in what there is,
+and waited for if it has not yet taken in what it was told before: it works meanwhile, and never
+gets a gigabyte at once. The file is made durable once, at the end: each time that is done, what the
 broker itself writes may have to wait for the file system's journal. The indexes are small and kept
 in memory until the end.
 """
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from storage.segment.aborted_index import AbortedTransaction
 
 WRITE_OUT_BYTES: Final = 16 << 20
-"""How much is written out at a time, so that the flush at the end finds little left."""
+"""How much the disk is told to take in at a time; the flush at the end finds little left."""
 NO_TIMESTAMP: Final = -1
 
 
@@ -44,6 +45,7 @@ class CleanedSegment:
         self._file.truncate(0)
         self.size = 0
         self._written = 0
+        self._begun = 0
         self._written_out = 0
         self._waiting: list[Buffer] = []
         self._offset_index = bytearray()
@@ -86,7 +88,7 @@ class CleanedSegment:
         size of the delay index.
         """
         self._write()
-        self._write_out(1)
+        self._wait_until(self._written)
         self._add_time_entry()
         self._put(file_names.OFFSET_INDEX, self._offset_index)
         self._put(file_names.TIME_INDEX, self._time_index)
@@ -104,13 +106,16 @@ class CleanedSegment:
         self._waiting.clear()
         self._file.write_at(self._written, data)
         self._written += len(data)
-        self._write_out(WRITE_OUT_BYTES)
+        if self._written - self._begun >= WRITE_OUT_BYTES:
+            self._wait_until(self._begun)
+            self._file.begin_write_out(self._begun, self._written - self._begun)
+            self._begun = self._written
         return len(data)
 
-    def _write_out(self, least: int) -> None:
-        if self._written - self._written_out >= least:
-            self._file.write_out(self._written_out, self._written - self._written_out)
-            self._written_out = self._written
+    def _wait_until(self, end: int) -> None:
+        if end > self._written_out:
+            self._file.write_out(self._written_out, end - self._written_out)
+            self._written_out = end
 
     def _add_index_entries(self, last_offset: int) -> None:
         entry = OffsetIndex.entry

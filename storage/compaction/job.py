@@ -10,7 +10,6 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from storage.compaction.batch_filter import LastOfProducer
 from storage.segment.file_names import (
     DELAY_INDEX,
     KAFKA_SUFFIXES,
@@ -19,7 +18,15 @@ from storage.segment.file_names import (
 )
 
 GO_ON = b"go on\n"
-"""What the process waits for after each new segment."""
+"""What the process waits for after each new segment, before it tells of anything more."""
+
+
+class LastOfProducer(NamedTuple):
+    """Where the newest state of an active producer stands in the log."""
+
+    last_offset: int
+    """Of its last data; -1 when only a marker is left."""
+    epoch: int
 
 
 class SourceSegment(NamedTuple):
@@ -68,6 +75,8 @@ class CleaningJob:
     """The first that must not be cleaned; a segment begins there."""
     producers: dict[int, LastOfProducer]
     now_ms: int
+    hash_seed: str
+    """Random bytes, as hexadecimal digits: keys are told apart by a hash that nobody can know."""
     delete_retention_ms: int
     segment_limits: SegmentLimits
     limits: CleanerLimits

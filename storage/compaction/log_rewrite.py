@@ -16,12 +16,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.records.batch import DELAY_BIT, parse_header
-from storage.compaction.batch_filter import BatchFilter, Horizons, Whole
+from storage.compaction.batch_filter import BatchFilter, Whole
 from storage.compaction.cleaned_segment import CleanedSegment
 from storage.compaction.delay_bounds import find_bounds
 from storage.compaction.delay_filter import DelayFilter
 from storage.compaction.dirty_keys import map_keys
 from storage.compaction.job import CleanedGroup, CleaningDone
+from storage.compaction.kept_records import Horizons, RecordSieve
+from storage.compaction.key_hashes import KeyHasher
 from storage.compaction.segment_groups import group_segments
 from storage.compaction.source_reader import SourceReader
 from storage.compaction.transactions import OngoingTransactions
@@ -45,9 +47,10 @@ def clean(
     or is full; the segment begun then has left its files behind.
     """
     reader = SourceReader(job, filesystem, throttle)
-    newest, clean_end_offset = map_keys(job, reader)
+    hasher = KeyHasher(bytes.fromhex(job.hash_seed))
+    newest, clean_end_offset = map_keys(job, reader, hasher)
     horizons = Horizons(job.now_ms, job.delete_retention_ms, clean_end_offset)
-    decide = BatchFilter(newest, horizons, job.producers)
+    decide = BatchFilter(RecordSieve(newest, hasher, horizons), horizons, job.producers)
     transactions = OngoingTransactions(reader.aborted_transactions())
     delays = DelayFilter(find_bounds(job, filesystem), decide, transactions)
     rewriting = _Rewriting(decide, transactions, delays, throttle)
@@ -84,13 +87,15 @@ class _Rewriting:
         self, group: list[SourceSegment], reader: SourceReader, target: CleanedSegment
     ) -> None:
         """Put what stays of `group` into `target`."""
-        last = [segment for segment in group if segment.size][-1:]
+        last = next((segment for segment in reversed(group) if segment.size), None)
         for segment in group:
             left = segment.size
-            for header, batch in reader.batches(segment):
-                left -= len(batch)
-                is_last = left == 0 and [segment] == last
-                self._put(header, batch, target, is_last=is_last)
+            for batches in reader.batches(segment):
+                self._decide.look_at(batches)
+                for header, batch in batches:
+                    left -= len(batch)
+                    is_last = left == 0 and segment is last
+                    self._put(header, batch, target, is_last=is_last)
 
     def _put(
         self, header: BatchHeader, batch: memoryview, target: CleanedSegment, *, is_last: bool

@@ -1,44 +1,45 @@
 """The greatest offset of each key, in memory of a fixed size.
 
-Keys are not kept, only 96 bits of a cryptographic hash of each: a million keys of any length take
-20 MB, where a dictionary would take 150 and more. That two of five million keys share a hash has a
-chance of one in 10^15. As in Apache Kafka, the memory configured divided by 24 says how many keys
-there is room for; what is allocated is less, and no more than the keys expected need.
+Keys are not kept, only 95 bits of hash of each (`key_hashes`): a million keys of any length take
+21 MB, where a dictionary would take 150 and more. As in Apache Kafka, the memory configured divided
+by 24 says how many keys there is room for; what is allocated is no more than that, and no more than
+the keys expected need.
 
-The table is open addressing in buckets: a key belongs into the bucket that Python's own hash of it
-says, or, when that one is full, into the next that is not. A bucket is 16 hashes in a row, so that
-one call of `find` looks through it in C, whatever is in it:
+The table is open addressing with linear probing. Keys are noted and looked up some thousands at
+once, in rounds: in each, every key looks at one place, and those that have not found theirs go on
+to the next place in the next round. The first round does nearly all. A place takes 16 of its 24
+bytes, as a rule, so there can be more places than is said, and fewer rounds. All of a place is in
+one line of the processor's cache, since getting it from memory is what takes the time:
 
-    hashes   |h h h h . . .|h h h h h h h|h . . . . . .|     12 bytes each
-    offsets  |o o o o . . .|o o o o o o o|o . . . . . .|     relative to the first
-    counts   |4            |7 (full)     |1            |     how many a bucket holds
-
-Records come in batches and keys often come again soon, so a dictionary of some thousand keys
-before the table takes most of the calls (`note` and `newest` are given one).
+    |high low offset|               |high low offset|high low offset|      offset: from the first on
+                     high 0: nobody is here
 """
 
 from __future__ import annotations
 
-from array import array
-from hashlib import blake2s
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from numpy.typing import NDArray
+
+    from storage.compaction.key_hashes import KeyHashes
 
 BYTES_PER_KEY: Final = 24
 """What Apache's map needs for one key: 16 bytes of MD5 and the offset."""
-HASH_BYTES: Final = 12
-BUCKET_KEYS: Final = 16
-BUCKET_BYTES: Final = BUCKET_KEYS * HASH_BYTES
+MOST_LOAD: Final = 0.75
+"""Where more of the places were taken, keys would have to look at many."""
 SMALL_SPAN: Final = 1 << 32
 NOT_THERE: Final = -1
 
+_HALF: Final = np.uint64(32)
+
 
 class OffsetMap:
-    """Filled once with `note`, then asked with `newest`."""
+    """Filled with `note`, then asked with `newest`."""
 
-    __slots__ = ("_base_offset", "_counts", "_hashes", "_offsets", "capacity", "size")
+    __slots__ = ("_base_offset", "_high", "_low", "_offsets", "_table", "capacity", "size")
 
     def __init__(self, capacity: int, room: int, offsets: tuple[int, int]) -> None:
         """Make a map for up to `capacity` keys in a table that has `room` for that many and more.
@@ -46,16 +47,18 @@ class OffsetMap:
         `offsets` are the first that may be noted and the one after the last.
         """
         assert 0 < capacity <= room
-        buckets = room // BUCKET_KEYS + 1  # so that looking for what is not there ends
         first, end = offsets
         self.capacity = capacity
         self.size = 0
         self._base_offset = first
-        self._counts = bytearray(buckets)
-        self._hashes = bytearray(buckets * BUCKET_BYTES)
-        self._offsets = array("I" if end - first < SMALL_SPAN else "Q", [0]) * (
-            buckets * BUCKET_KEYS
-        )
+        kind = "<u4" if end - first < SMALL_SPAN else "<u8"
+        place = np.dtype([("high", "<u8"), ("low", "<u4"), ("offset", kind)], align=True)
+        places = min(room * BYTES_PER_KEY // place.itemsize, int(capacity / MOST_LOAD))
+        # One is free at the least, so that looking for what is not there ends.
+        self._table = np.zeros(places + 1, place)
+        self._high = self._table["high"]
+        self._low = self._table["low"]
+        self._offsets = self._table["offset"]
 
     @classmethod
     def within(
@@ -69,52 +72,76 @@ class OffsetMap:
             room = max(capacity, int(capacity / load_factor))
         return cls(capacity, max(room, capacity), offsets)
 
-    def note(self, offsets: Mapping[bytes, int]) -> None:
+    def note(self, hashes: KeyHashes, offsets: NDArray[np.int64]) -> None:
         """Keep the offsets by key; later ones replace earlier ones, so they must not be smaller.
 
-        The caller sees to it that `size` never passes `capacity`.
+        A key may come several times. The caller sees to it that `size` never passes `capacity`.
         """
-        # The search stands here and in `newest`: shared, each key would cost a tenth more.
-        hashes, places, counts = self._hashes, self._offsets, self._counts
-        find, buckets, base = hashes.find, len(counts), self._base_offset
-        added = 0
-        for key, offset in offsets.items():
-            bucket = hash(key) % buckets
-            digest = blake2s(key, digest_size=HASH_BYTES).digest()
-            while True:
-                start = bucket * BUCKET_BYTES
-                count = counts[bucket]
-                at = find(digest, start, start + count * HASH_BYTES)
-                if at >= 0 and at % HASH_BYTES == 0:  # and not across two hashes, by chance
-                    break
-                if count < BUCKET_KEYS:
-                    at = start + count * HASH_BYTES
-                    hashes[at : at + HASH_BYTES] = digest
-                    counts[bucket] = count + 1
-                    added += 1
-                    break
-                bucket = (bucket + 1) % buckets
-            places[at // HASH_BYTES] = offset - base
-        self.size += added
+        high, low = hashes
+        relative = (offsets - self._base_offset).astype(self._offsets.dtype)
+        at = self._homes(high)
+        while len(at):
+            held = self._table.take(at)
+            is_same = (held["high"] == high) & (held["low"] == low)
+            is_held = held["high"] != 0
+            same = np.flatnonzero(is_same)
+            self._offsets[at.take(same)] = relative.take(same)  # of one that comes again, the last
+            free = np.flatnonzero(~is_held)
+            if len(free):
+                won = free[self._claim(at.take(free))]
+                places = at.take(won)
+                self._high[places] = high.take(won)
+                self._low[places] = low.take(won)
+                self._offsets[places] = relative.take(won)
+                self.size += len(won)
+                is_same[won] = True
+            # Who has lost a place to another looks at it again: it may be held by its own key now.
+            at += is_held
+            rest = np.flatnonzero(~is_same)
+            at, relative = at.take(rest), relative.take(rest)
+            high, low = high.take(rest), low.take(rest)
+            at[at == len(self._high)] = 0
         assert self.size <= self.capacity, (self.size, self.capacity)
 
-    def newest(self, keys: Iterable[bytes]) -> dict[bytes, int]:
+    def newest(self, hashes: KeyHashes) -> NDArray[np.int64]:
         """The offset noted last for each key; NOT_THERE where there is none."""
-        places, counts, find = self._offsets, self._counts, self._hashes.find
-        buckets, base = len(counts), self._base_offset
-        found = {}
-        for key in keys:
-            bucket = hash(key) % buckets
-            digest = blake2s(key, digest_size=HASH_BYTES).digest()
-            while True:
-                start = bucket * BUCKET_BYTES
-                count = counts[bucket]
-                at = find(digest, start, start + count * HASH_BYTES)
-                if at >= 0 and at % HASH_BYTES == 0:
-                    found[key] = places[at // HASH_BYTES] + base
-                    break
-                if count < BUCKET_KEYS:
-                    found[key] = NOT_THERE
-                    break
-                bucket = (bucket + 1) % buckets
+        at = self._homes(hashes.high)
+        found, goes_on = self._look(at, hashes)
+        rest = np.flatnonzero(goes_on)
+        while len(rest):
+            at = at.take(np.flatnonzero(goes_on)) + 1
+            at[at == len(self._high)] = 0
+            found[rest], goes_on = self._look(at, hashes.of(rest))
+            rest = rest[goes_on]
         return found
+
+    def is_new(self, hashes: KeyHashes) -> NDArray[np.bool_]:
+        """Which keys are not there and have not come before among these."""
+        is_new: NDArray[np.bool_] = self.newest(hashes) == NOT_THERE
+        absent = np.flatnonzero(is_new)
+        high, low = hashes.of(absent)
+        order = np.lexsort((low, high))  # which leaves equal ones in their order
+        high, low = high[order], low[order]
+        is_again = (high[1:] == high[:-1]) & (low[1:] == low[:-1])
+        is_new[absent[order[1:][is_again]]] = False
+        return is_new
+
+    def _look(
+        self, at: NDArray[np.int64], hashes: KeyHashes
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The offsets of keys at one place each, and which are to be looked for elsewhere."""
+        held = self._table.take(at)
+        is_same = (held["high"] == hashes.high) & (held["low"] == hashes.low)
+        offsets = held["offset"].astype(np.int64) + self._base_offset
+        return np.where(is_same, offsets, NOT_THERE), (held["high"] != 0) & ~is_same
+
+    def _homes(self, high: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Where looking for a key begins."""
+        return ((high >> _HALF) * np.uint64(len(self._high)) >> _HALF).view(np.int64)
+
+    def _claim(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Who has each of the free `places`: the first that wants it."""
+        numbers = np.arange(len(places), dtype=self._offsets.dtype)
+        self._offsets[places[::-1]] = numbers[::-1]  # the last that is written stays
+        has_won: NDArray[np.bool_] = self._offsets[places] == numbers
+        return has_won

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header
 from storage.errors import DamagedFileError
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from storage.filesystem import FileSystem
 
 
+TOGETHER_BYTES: Final = 4 << 20
+TOGETHER_BATCHES: Final = 4096
+"""So much is handed out at once, or a little more, however little is read at a time."""
+
+
 class SourceReader:
     """Reads what a job names; the files are those of the broker and are not changed."""
 
@@ -27,14 +32,16 @@ class SourceReader:
         self._throttle = throttle
         self.bytes_read = 0
 
-    def batches(self, segment: SourceSegment) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """Header and bytes of each batch; the bytes stay as they are for as long as they are held.
+    def batches(self, segment: SourceSegment) -> Iterator[list[tuple[BatchHeader, memoryview]]]:
+        """Header and bytes of each batch; some come together, so that each costs less.
 
-        Raises DamagedFileError where no whole batch is.
+        The bytes stay as they are for as long as they are held. Raises DamagedFileError where no
+        whole batch is.
         """
         path = file_names.segment_file(self._job.directory, segment.base_offset, file_names.LOG)
         file = self._filesystem.open(path)
-        position = 0
+        batches: list[tuple[BatchHeader, memoryview]] = []
+        position = collected = 0
         wanted = usual = max(self._job.limits.buffer_bytes, HEADER_BYTES)
         while position < segment.size:
             data = file.read_at(position, min(wanted, segment.size - position))
@@ -51,10 +58,17 @@ class SourceReader:
                 if end > len(chunk):
                     wanted = max(usual, end - start)
                     break
-                yield header, chunk[start:end]
+                batches.append((header, chunk[start:end]))
                 start = end
             position += start
-            if start == 0 and (wanted == usual or position + wanted > segment.size):
+            collected += start
+            is_over = start == 0 and (wanted == usual or position + wanted > segment.size)
+            is_enough = collected >= TOGETHER_BYTES or len(batches) >= TOGETHER_BATCHES
+            if is_enough or position == segment.size or is_over:
+                yield batches
+                batches = []
+                collected = 0
+            if is_over:
                 raise DamagedFileError(f"{path}: no batch at byte {position}")
 
     def aborted_transactions(self) -> list[AbortedTransaction]:

@@ -8,7 +8,8 @@
 
 A start that finds `.cleaned` files undoes the group they belong to; one that finds only `.swap`
 files finishes steps 2 and 3 (`segment_files`). So that it can tell what belongs together, what an
-earlier cleaning left goes before the next begins (`discard_cleaned`). The names change on the event
+earlier cleaning left goes before the next begins (`discard_cleaned`); what is being written of the
+next group meanwhile has greater offsets. The names change on the event
 loop without a pause, so nobody sees the log in between; the files set aside go later, for readers
 that hold them.
 """

@@ -111,6 +111,9 @@ class MortalFile(LocalFile):
         self._filesystem.step()
         super().write_at(position, data)
 
+    def begin_write_out(self, position: int, length: int) -> None:
+        """Nothing to begin."""
+
     def write_out(self, position: int, length: int) -> None:
         """Nothing to wait for."""
 

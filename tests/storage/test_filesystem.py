@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def test_written_out_bytes_are_there_and_their_file_can_grow(tmp_path: Path) -> None:
     file = LocalFileSystem().open(str(tmp_path / "file"), create=True)
     file.write_at(0, b"a" * 10_000)
+    file.begin_write_out(0, 10_000)
     file.write_out(0, 10_000)
     file.write_at(10_000, b"b")
     file.write_out(10_000, 1)

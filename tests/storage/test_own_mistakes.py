@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from config.topic import TopicConfig
 from storage.compaction.offset_map import OffsetMap
 from storage.segment.aborted_index import AbortedTransaction
 from storage.segment.segment import Segment
+from tests.storage.compaction.hashing import hashes_of
 from tests.storage.produced import (
     NOW_MS,
     TOPIC_ID,
@@ -171,4 +173,4 @@ def test_map_of_keys_takes_no_more_than_its_capacity() -> None:
     offsets = OffsetMap(1, 2, (0, 10))
 
     with pytest.raises(AssertionError):
-        offsets.note({b"one": 1, b"two": 2})
+        offsets.note(hashes_of([b"one", b"two"]), np.array([1, 2]))

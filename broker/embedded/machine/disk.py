@@ -159,6 +159,9 @@ class EmbeddedFile:
         if not self._disk.is_dead:
             self._file.truncate(size)
 
+    def begin_write_out(self, position: int, length: int) -> None:
+        """Return at once."""
+
     def write_out(self, position: int, length: int) -> None:
         """Return at once."""
 

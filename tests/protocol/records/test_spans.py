@@ -13,6 +13,7 @@ from protocol.records.compression import Codec
 from protocol.records.record import iterate_records, record_bytes
 from protocol.records.rewrite import empty_batch, rewrite_batch
 from protocol.records.spans import RecordSpans, record_spans
+from tests.protocol.records.rewritten import placed_records
 
 KEYS = st.none() | st.binary(max_size=3) | st.binary(min_size=60, max_size=70)
 VALUES = st.none() | st.binary(max_size=3) | st.binary(min_size=60, max_size=70)
@@ -63,9 +64,9 @@ def test_rewritten_batches_keep_their_records_and_can_be_rewritten_again(
         kept = sorted(data.draw(st.sets(st.integers(0, count - 1), min_size=1)))
         wanted = [record for index, record in enumerate(iterate_records(batch)) if index in kept]
         old = parse_header(batch)
-        body, spans = spans_of(batch)
+        body = bytes(record_bytes(batch, old))
 
-        batch = rewrite_batch(old, body, spans, kept, horizon_ms)
+        batch = rewrite_batch(old, body, placed_records(body, old, kept), horizon_ms)
 
         new = parse_header(batch)
         assert list(iterate_records(batch)) == wanted
@@ -78,9 +79,9 @@ def test_rewritten_batches_keep_their_records_and_can_be_rewritten_again(
 def test_a_batch_with_log_append_time_keeps_that_time() -> None:
     batch = build_batch([NewRecord(1000 + index, b"k", b"v") for index in range(3)])
     header = parse_header(batch)._replace(attributes=8, max_timestamp=9000)
-    body, spans = spans_of(batch)
+    body = bytes(batch[HEADER_BYTES:])
 
-    rewritten = rewrite_batch(header, body, spans, [1, 2])
+    rewritten = rewrite_batch(header, body, placed_records(body, header, [1, 2]))
 
     assert [record.timestamp for record in iterate_records(rewritten)] == [9000, 9000]
     assert parse_header(rewritten).base_timestamp == 9000

@@ -107,6 +107,9 @@ class SimulatedFile:
         self._disk.use(self._life)
         self._contents.truncate(size)
 
+    def begin_write_out(self, position: int, length: int) -> None:
+        self._disk.use(self._life)
+
     def write_out(self, position: int, length: int) -> None:
         self._disk.use(self._life)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from storage.log.log import Log
 
 LIMITS = CleanerLimits(1 << 20, 0.9, 4096, 1e12)
+SEED = bytes(range(32))
 DAY_MS = 86_400_000
 
 
@@ -42,7 +43,7 @@ def compact(
     if chosen is None or chosen.end_offset <= chosen.first_dirty_offset:
         return None
     discard_cleaned(log)
-    job = CleaningJob.decode(make_job(chosen, limits, now_ms).encode())
+    job = CleaningJob.decode(make_job(chosen, limits, now_ms, SEED).encode())
     target = LogUnderCleaning(log)
     filesystem = log.directory.disk.filesystem
     for report in clean(job, filesystem, lambda _count: None):

@@ -10,7 +10,7 @@ import pytest
 from protocol.records.control import ControlType
 from storage.compaction.choice import assess, make_job
 from storage.producer.producer import ProducedBatch
-from tests.storage.compaction.compacting import LIMITS, compact, keyed, put, records_in
+from tests.storage.compaction.compacting import LIMITS, SEED, compact, keyed, put, records_in
 from tests.storage.produced import (
     NOW_MS,
     SMALL,
@@ -195,7 +195,7 @@ def test_a_producer_may_begin_an_epoch_while_a_thread_makes_the_job(log: Log) ->
     outdated.producer = stored
     stored.batches = outdated
 
-    job = make_job(chosen, LIMITS, NOW_MS)
+    job = make_job(chosen, LIMITS, NOW_MS, SEED)
 
     assert stored.batches == []
     assert job.producers[7].last_offset in {3, -1}

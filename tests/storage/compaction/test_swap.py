@@ -14,7 +14,7 @@ from storage.compaction.job import CleanedGroup
 from storage.compaction.log_rewrite import clean
 from storage.compaction.swap import LogUnderCleaning, discard_cleaned
 from storage.filesystem import LocalFileSystem
-from tests.storage.compaction.compacting import LIMITS, compact, put, records_in
+from tests.storage.compaction.compacting import LIMITS, SEED, compact, put, records_in
 from tests.storage.produced import (
     NOW_MS,
     SMALL,
@@ -48,7 +48,7 @@ def first_group(log: Log) -> tuple[LogUnderCleaning, CleanedGroup]:
     assert chosen is not None
     target = LogUnderCleaning(log)
     group = next(
-        iter(clean(make_job(chosen, LIMITS, NOW_MS), LocalFileSystem(), lambda _count: None))
+        iter(clean(make_job(chosen, LIMITS, NOW_MS, SEED), LocalFileSystem(), lambda _count: None))
     )
     assert isinstance(group, CleanedGroup)
     assert group.sources == (0, 2, 4)
