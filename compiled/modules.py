@@ -17,6 +17,7 @@ ROOMS: Final = (
     "storage",
     "storage/append",
     "storage/compaction",
+    "storage/compaction/columns",
     "storage/delays",
     "storage/log",
     "storage/producer",

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.delays.delivered_batch import parse_point
 from protocol.records.batch import HEADER_BYTES, parse_header
-from storage.compaction.opened_batches import check_batch
+from storage.compaction.columns.opened_batches import check_batch
 from storage.delays.delay_index import DelayEntry, DelayIndex, DelayKind
 from storage.errors import DamagedFileError
 from storage.segment import file_names

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from storage.compaction.offset_map import OffsetMap
-from storage.compaction.opened_batches import open_batches
+from storage.compaction.columns.offset_map import OffsetMap
+from storage.compaction.columns.opened_batches import open_batches
 from storage.compaction.transactions import OngoingTransactions
 from storage.errors import DamagedFileError
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from protocol.records.batch import BatchHeader
+    from storage.compaction.columns.key_hashes import KeyHasher
+    from storage.compaction.columns.opened_batches import OpenedBatches
     from storage.compaction.job import CleaningJob
-    from storage.compaction.key_hashes import KeyHasher
-    from storage.compaction.opened_batches import OpenedBatches
     from storage.compaction.source_reader import SourceReader
 
 

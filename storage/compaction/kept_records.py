@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from protocol.records.rewrite import PlacedRecords, rewrite_batch
-from storage.compaction.opened_batches import open_batches
+from storage.compaction.columns.opened_batches import open_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from protocol.errors import ApiError
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
-    from storage.compaction.key_hashes import KeyHasher
-    from storage.compaction.offset_map import OffsetMap
-    from storage.compaction.opened_batches import OpenedBatches
+    from storage.compaction.columns.key_hashes import KeyHasher
+    from storage.compaction.columns.offset_map import OffsetMap
+    from storage.compaction.columns.opened_batches import OpenedBatches
 
 
 @dataclass(frozen=True, slots=True)

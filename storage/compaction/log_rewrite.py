@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from protocol.records.batch import DELAY_BIT, parse_header
 from storage.compaction.batch_filter import BatchFilter, Whole
 from storage.compaction.cleaned_segment import CleanedSegment
+from storage.compaction.columns.key_hashes import KeyHasher
 from storage.compaction.delay_bounds import find_bounds
 from storage.compaction.delay_filter import DelayFilter
 from storage.compaction.dirty_keys import map_keys
 from storage.compaction.job import CleanedGroup, CleaningDone
 from storage.compaction.kept_records import Horizons, RecordSieve
-from storage.compaction.key_hashes import KeyHasher
 from storage.compaction.segment_groups import group_segments
 from storage.compaction.source_reader import SourceReader
 from storage.compaction.transactions import OngoingTransactions

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from config.topic import TopicConfig
-from storage.compaction.offset_map import OffsetMap
+from storage.compaction.columns.offset_map import OffsetMap
 from storage.segment.aborted_index import AbortedTransaction
 from storage.segment.segment import Segment
 from tests.storage.compaction.hashing import hashes_of

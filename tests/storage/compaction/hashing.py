@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from storage.compaction.key_hashes import PADDING_BYTES, KeyHasher
+from storage.compaction.columns.key_hashes import PADDING_BYTES, KeyHasher
 from tests.storage.compaction.compacting import SEED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from storage.compaction.key_hashes import KeyHashes
+    from storage.compaction.columns.key_hashes import KeyHashes
 
 
 def hashes_of(keys: Iterable[bytes], seed: bytes = SEED) -> KeyHashes:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.compaction.key_hashes import MOST_WORDS, WORD_BYTES, KeyHashes
+from storage.compaction.columns.key_hashes import MOST_WORDS, WORD_BYTES, KeyHashes
 from tests.storage.compaction.compacting import SEED
 from tests.storage.compaction.hashing import hashes_of
 

@@ -24,7 +24,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from storage.compaction.key_hashes import KeyHashes
+    from storage.compaction.columns.key_hashes import KeyHashes
 
 BYTES_PER_KEY: Final = 24
 """What Apache's map needs for one key: 16 bytes of MD5 and the offset."""

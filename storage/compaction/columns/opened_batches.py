@@ -23,8 +23,8 @@ from protocol.errors import ApiError
 from protocol.records.batch import CODEC_MASK, HEADER_BYTES, compute_crc
 from protocol.records.record import MIN_RECORD_BYTES, invalid, record_bytes
 from protocol.records.varints import read_varint
-from storage.compaction.key_hashes import PADDING_BYTES
-from storage.compaction.record_columns import FIELDS_BYTES, read_columns, timestamp_deltas
+from storage.compaction.columns.key_hashes import PADDING_BYTES
+from storage.compaction.columns.record_columns import FIELDS_BYTES, read_columns, timestamp_deltas
 from storage.errors import DamagedFileError
 
 if TYPE_CHECKING:

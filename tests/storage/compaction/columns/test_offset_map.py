@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.compaction.key_hashes import KeyHashes
-from storage.compaction.offset_map import NOT_THERE, OffsetMap
+from storage.compaction.columns.key_hashes import KeyHashes
+from storage.compaction.columns.offset_map import NOT_THERE, OffsetMap
 from tests.storage.compaction.hashing import hashes_of
 
 if TYPE_CHECKING:

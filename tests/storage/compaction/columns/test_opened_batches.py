@@ -13,8 +13,8 @@ from protocol.records.batch import CRC_POSITION, HEADER_BYTES, compute_crc, pars
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
-from storage.compaction import opened_batches
-from storage.compaction.opened_batches import MOST_RECORDS, OpenedBatches, open_batches
+from storage.compaction.columns import opened_batches
+from storage.compaction.columns.opened_batches import MOST_RECORDS, OpenedBatches, open_batches
 from storage.errors import DamagedFileError
 
 if TYPE_CHECKING:

@@ -1,0 +1,11 @@
+"""Records of many batches as columns: arrays in which numpy looks at thousands of them at once.
+
+What it is: batches opened together (`opened_batches`), where their records and keys stand
+(`record_columns`), the keys' hashes (`key_hashes`), and the newest offset of each (`offset_map`).
+numpy is imported only here and by what uses it beside, all in the process that compacts.
+
+What it is not: a decision on what stays; that is in `storage.compaction.kept_records`.
+
+Imported by `storage.compaction`, from which only `worker` is started. Start reading in
+`opened_batches`.
+"""
