@@ -1,8 +1,9 @@
 """Where each record of a batch stands, its key, and whether its value is null.
 
-For compaction, which looks at every record of a log and decides by the key alone: values and
-headers are neither copied nor read. Most batches have runs of records that differ in their bytes
-only, not in the lengths of their fields, so what holds for the first of them holds for all:
+For look-ups of records by key: values and headers are neither copied nor read. Compaction reads
+many batches at once instead (`storage.compaction.columns.record_columns`). Most batches have runs
+of records that differ in their bytes only, not in the lengths of their fields, so what holds for
+the first of them holds for all:
 
     body      |24 00 0x 0x 06 k k k .....|24 00 0x 0x 06 k k k .....|24 00 ...
     stride     <------------------------>
