@@ -39,6 +39,7 @@ CONFIG = dataclasses.replace(
     SMALL, segment_bytes=1500, cleanup_policy=frozenset({"compact"}), delete_retention_ms=0
 )
 LATER_MS = NOW_MS + 86_400_000
+LATER_OFFSET = 1 << 40
 LEFTOVERS = [".log", ".index", ".timeindex", ".txnindex"]
 
 
@@ -125,16 +126,19 @@ def reloaded(directory: Path, hints: LoadHints) -> Log:
     return opened(directory, dataclasses.replace(hints, was_clean=False), LocalFileSystem())
 
 
-def leave_cleaned(directory: Path) -> None:
-    """What a cleaning before left at the start of the log, and nobody could remove."""
+def leave_cleaned(directory: Path, base_offset: int = 0) -> None:
+    """What a cleaning before left at the start of the log, and nobody could remove.
+
+    Or, at a later offset, what the process that compacts had begun while this one was swapped.
+    """
     for suffix in LEFTOVERS:
-        (directory / "flights-0" / f"{0:020d}{suffix}.cleaned").write_bytes(b"left")
+        (directory / "flights-0" / f"{base_offset:020d}{suffix}.cleaned").write_bytes(b"left")
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("is_left_over", [False, True])
+@pytest.mark.parametrize("left_at", [None, 0, LATER_OFFSET])
 def test_death_at_each_step_of_a_cleaning_loses_nothing_and_brings_nothing_back(
-    tmp_path: Path, is_left_over: bool
+    tmp_path: Path, left_at: int | None
 ) -> None:
     hints = write_dirty_log(tmp_path / "model")
     filesystem = MortalFileSystem()
@@ -159,8 +163,8 @@ def test_death_at_each_step_of_a_cleaning_loses_nothing_and_brings_nothing_back(
         with pytest.raises(KilledError):
             compact(log, LATER_MS, after_swap=look)
 
-        if is_left_over:
-            leave_cleaned(directory)
+        if left_at is not None:
+            leave_cleaned(directory, left_at)
         again = reloaded(directory, hints)
         found = records_in(again)
         assert again.log_end_offset == end_offset, step
@@ -174,16 +178,16 @@ def test_death_at_each_step_of_a_cleaning_loses_nothing_and_brings_nothing_back(
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("is_left_over", [False, True])
+@pytest.mark.parametrize("left_at", [None, 0, LATER_OFFSET])
 def test_death_at_each_step_of_clearing_up_a_cleaning_loses_nothing(
-    tmp_path: Path, is_left_over: bool
+    tmp_path: Path, left_at: int | None
 ) -> None:
     """A broker dies in a swap, the next one in each step of mending that."""
     hints = write_dirty_log(tmp_path / "model")
     before = records_in(opened(tmp_path / "model", hints, LocalFileSystem()))
     for number, died in enumerate(die_in_each_swap(tmp_path, hints)):
-        if is_left_over:
-            leave_cleaned(died)
+        if left_at is not None:
+            leave_cleaned(died, left_at)
         for steps in range(1000):
             directory = tmp_path / f"{number} {steps}"
             shutil.copytree(died, directory)
