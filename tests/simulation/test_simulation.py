@@ -14,7 +14,7 @@ from tests.simulation.processes import is_bad, simulate
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 50), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 50), marks=pytest.mark.slow)])
 def test_seeds_keep_every_promise(seeds: range) -> None:
     done = simulate("--seeds", f"{seeds.start}-{seeds.stop}", "--trace")
 
@@ -51,6 +51,9 @@ LIKELY = {
 }
 """Seeds that showed those which show seldom; any change of the broker may have others show them."""
 
+LONG = {"watchers", "fencing of controllers"}
+"""Defects that are looked for longest, by `make test-all` only."""
+
 RECORDS = r"producer-\d+|Violation"
 FENCES = r"takes an old|fell from|as controller of epoch"
 SHOWS = {
@@ -84,7 +87,10 @@ SHOWS = {
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("defect", SHOWS)
+@pytest.mark.parametrize(
+    "defect",
+    [pytest.param(defect, marks=[pytest.mark.slow] * (defect in LONG)) for defect in SHOWS],
+)
 def test_a_planted_defect_is_found(defect: str) -> None:
     more = ["--delays"] * (defect in DELAY_DEFECTS)
     done = simulate("--seeds", LIKELY.get(defect, SEEDS), "--defect", defect, *more)

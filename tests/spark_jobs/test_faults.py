@@ -101,6 +101,7 @@ def world(
         query.stop()
 
 
+@pytest.mark.slow
 def test_a_topic_that_is_grown_is_read_from_the_first_record_of_each_new_partition(
     world: World,
 ) -> None:

@@ -115,6 +115,7 @@ def test_wheel_holds_two_packages_and_no_other_name(wheel: Path) -> None:
     assert "kafka_broker_python/config/server.properties" in names
 
 
+@pytest.mark.slow
 def test_the_sdist_makes_the_same_wheel_to_the_byte(
     built: Callable[..., Path], wheel: Path, tmp_path: Path
 ) -> None:

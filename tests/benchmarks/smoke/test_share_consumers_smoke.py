@@ -8,6 +8,7 @@ from tests.benchmarks.groups import share_consumers
 from tests.benchmarks.measurement.contestants import OURS
 
 
+@pytest.mark.slow
 @pytest.mark.bench
 @pytest.mark.java
 @pytest.mark.process

@@ -48,7 +48,9 @@ def results_of(bootstrap: str) -> Callable[[str], Results]:
 
 
 @pytest.mark.parametrize("scenario", EXPECTED)
-@pytest.mark.parametrize("version", [jars.CLIENTS_2, jars.KAFKA_3, jars.KAFKA_4])
+@pytest.mark.parametrize(
+    "version", [jars.CLIENTS_2, pytest.param(jars.KAFKA_3, marks=pytest.mark.slow), jars.KAFKA_4]
+)
 def test_kafka_clients_see_what_apaches_broker_shows_them(
     results_of: Callable[[str], Results], version: str, scenario: str
 ) -> None:

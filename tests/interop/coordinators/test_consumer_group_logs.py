@@ -7,6 +7,8 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from coordinator import records
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.records.batch import parse_header
@@ -102,6 +104,7 @@ def stored(log: Path) -> Iterator[tuple[bytes, bytes | None]]:
         data = data[size:]
 
 
+@pytest.mark.slow
 def test_what_apache_wrote_is_loaded_and_written_alike(tmp_path: Path) -> None:
     theirs = apache_4(tmp_path / "apache", SETTINGS)
     mine = ours(tmp_path / "ours", SETTINGS)

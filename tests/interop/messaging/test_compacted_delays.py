@@ -73,6 +73,7 @@ def read(broker: BrokerProcess) -> list[tuple[bytes | None, bytes | None]]:
     return found
 
 
+@pytest.mark.slow
 def test_what_waits_outlives_compaction_and_counts_from_its_delivery_on(
     tmp_path: Path, broker: BrokerProcess
 ) -> None:

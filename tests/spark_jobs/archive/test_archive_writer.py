@@ -89,7 +89,9 @@ def batch(spark: SparkSession, options: ArchiveOptions) -> DataFrame:
     return archive_rows(parsed(spark, records, definition), COLUMNS, NAME)
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", [STEPS[0], *(pytest.param(step, marks=pytest.mark.slow) for step in STEPS[1:])]
+)
 def test_a_batch_that_dies_is_archived_once(
     step: str, spark: SparkSession, options: ArchiveOptions, batch: DataFrame, tmp_path: Path
 ) -> None:

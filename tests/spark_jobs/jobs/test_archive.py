@@ -151,6 +151,7 @@ def test_running_again_and_losing_the_checkpoint_adds_nothing(
     assert places(listed(spark, archive)) == before
 
 
+@pytest.mark.slow
 def test_a_late_record_lies_in_the_hour_it_belongs_to(
     servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:

@@ -187,6 +187,7 @@ def test_a_row_of_no_record_is_told(spark: SparkSession, archive: ArchiveOptions
     assert found.gaps == [Gap(partition, offset, offset, 1)]
 
 
+@pytest.mark.slow
 def test_what_is_not_taken_yet_is_behind_and_no_gap(
     servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
 ) -> None:

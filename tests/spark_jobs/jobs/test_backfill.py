@@ -86,6 +86,7 @@ def test_a_range_of_times_is_routed_as_pandas_counts(
         assert len(copies) == expected[name]
 
 
+@pytest.mark.slow
 def test_ranges_of_offsets_fill_an_archive_once(
     servers: str, spark: SparkSession, produced: Outcome, tmp_path: Path
 ) -> None:

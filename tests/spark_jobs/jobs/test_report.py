@@ -206,6 +206,7 @@ def test_lag_of_groups_and_queries_is_told(report: tuple[Page, RouteOptions]) ->
     assert query[5] == "0"
 
 
+@pytest.mark.slow
 def test_an_archive_is_counted_in_place_of_its_topic(
     servers: str, spark: SparkSession, produced: Outcome, tmp_path: Path
 ) -> None:

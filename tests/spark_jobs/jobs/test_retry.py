@@ -276,6 +276,7 @@ def test_a_topic_that_was_made_anew_is_named(
         _retry(spark, options, clock)
 
 
+@pytest.mark.slow
 def test_dead_letters_go_back_to_their_origin_once(
     servers: str, spark: SparkSession, rejected: Rejected
 ) -> None:

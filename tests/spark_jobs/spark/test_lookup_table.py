@@ -117,6 +117,7 @@ def test_changes_are_taken_in_from_batch_to_batch_and_a_batch_sees_the_same_agai
     assert sizes(table_of_now(world.spark, world.options, world.source)) == sizes(table.as_of(2))
 
 
+@pytest.mark.slow
 def test_a_batch_that_comes_again_sees_what_compaction_has_removed_since(world: World) -> None:
     world.produce(a=1, b=2)
     assert sizes(world.process().as_of(5)) == {"a": 1, "b": 2}

@@ -48,7 +48,9 @@ def short_lived(realm: Realm, tmp_path_factory: pytest.TempPathFactory) -> Itera
         broker.process.kill()
 
 
-@pytest.mark.parametrize("version", [jars.KAFKA_3, jars.KAFKA_4])
+@pytest.mark.parametrize(
+    "version", [pytest.param(jars.KAFKA_3, marks=pytest.mark.slow), jars.KAFKA_4]
+)
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
 def test_a_java_producer_goes_on(
     short_lived: SecuredBroker, realm: Realm, tmp_path: Path, version: str, mechanism: str

@@ -140,6 +140,7 @@ def test_a_user_logs_in_as_soon_as_the_tool_has_set_her(place: Place, tools: Too
     assert [secret for secret in ("alice-secret", *secrets) if secret in output] == []
 
 
+@pytest.mark.slow
 def test_users_are_set_in_zookeeper_before_the_first_broker_and_beside_it(
     place: Place, tools_3: Tools
 ) -> None:
